@@ -287,7 +287,7 @@ ACCOUNTS = [
         "names that look alike are two data sets",
         "confide.ledger.identity:name_key",
         lambda _: lambda name: name,
-        "ledger/test_names.py::test_unicode_forms_and_case_are_one_name",
+        "ledger/test_charging.py::test_unicode_forms_and_case_are_one_name",
     ),
 ]
 

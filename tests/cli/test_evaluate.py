@@ -10,12 +10,16 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import confide
 from confide.cli.exit_codes import CLAIM_FAILED, DONE, REFUSED
 from confide.evaluation import Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets
+from confide.ledger import Ledger
+from confide.tables import ClassColumns
 from tests.builders import slow
+from tests.draws import SECURE
 from tests.files import NAMES, classified, write
 
 N = 3000
@@ -52,6 +56,7 @@ def release(kind: str) -> Any:
 
     return {
         "one": lambda: confide.calibrate(scores, 0.1, SURE),
+        "named": lambda: confide.calibrate(scores, 0.1, SURE, score="lac", classes=NAMES),
         "levels": lambda: confide.calibrate(scores, [0.2, 0.1], epsilon=SURE),
         "groups": lambda: grouped(ward, ["south", "north"]),
         "numbers": lambda: grouped((ward == "south").astype(int), [1, 0]),
@@ -130,31 +135,6 @@ def test_an_evaluation_is_that_of_the_arrays(confide_run, folder, case):
     ).html
 
 
-REFUSALS = [
-    # the release, the options of evaluate, the exit code, the subject of the error
-    ("groups", CLASSES, REFUSED, "--by"),
-    ("numbers", (*CLASSES, *BY), REFUSED, "table"),
-    ("numbers", (*CLASSES, "--by", "warden"), REFUSED, "column"),
-    ("letters", (*CLASSES, "--by", "number"), REFUSED, "--groups"),
-    ("one", (*CLASSES, "--by", "s"), REFUSED, "column"),
-    ("one", (*SCORES, "--by", "place"), REFUSED, "--by"),
-    ("classes", SCORES, REFUSED, "--by"),
-    ("classes", (*CLASSES, "--classes", "a,b,c"), REFUSED, "--classes"),
-    ("sides", ("--score-column", "y"), REFUSED, "--calibration"),
-    ("sides", ("--prediction", "low", "--target", "y"), REFUSED, "--prediction"),
-    ("labels", CLASSES, REFUSED, "--label"),
-    ("weights", (*CLASSES, "--fail-below-promise"), REFUSED, "--fail-below-promise"),
-]
-
-
-@pytest.mark.parametrize(("kind", "columns", "code", "subject"), REFUSALS)
-def test_invalid_combinations_raise(confide_run, folder, kind, columns, code, subject):
-    release(kind).save("release.json")
-    asked = ("evaluate", write(folder / "a.parquet", DATA), "--calibration", "release.json", "--out", "ev.json")
-    assert confide_run(*asked, *columns).refused == (code, subject)
-    assert not (folder / "ev.json").exists()
-
-
 def test_columns_that_only_count_and_the_evaluation_of_another_release(confide_run, folder):
     release("one").save("release.json")
     release("groups").save("groups.json")
@@ -214,3 +194,70 @@ def test_predictions_state_the_promise_and_their_empty_sets(confide_run, folder)
         done = confide_run("predict", path, "--calibration", "release.json", *asked)
         assert f"empty sets: {empty} of 1,000 ({empty // 10} %)" in done.out
         assert ("so many that the" in done.err) == warned
+
+
+# Privately
+
+PAID = ("--ledger", "budget.db", "--dataset", "patients")
+
+
+@pytest.fixture
+def evaluate(confide_run, folder):
+    release("one").save("cal.json")
+    write(folder / "a.parquet", DATA)
+
+    def run(*options, source="a.parquet"):
+        return confide_run("evaluate", source, "--calibration", "cal.json", *CLASSES, *options)
+
+    return run
+
+
+@pytest.mark.slow
+def test_charge_before_draw_and_repeat_at_no_cost(evaluate, confide_run, draw_with, folder):
+    spent = []
+
+    def watched(counts, scale):
+        spent.append(Ledger("budget.db").account("patients").spent().epsilon)
+        return SECURE.noisy_counts(counts, scale)
+
+    draw_with(noisy_counts=watched)
+    asked = ("--epsilon", 1, *BY, "--groups", "north,south", *PAID)
+    one = evaluate(*asked, "--out", "one.json")
+    assert one.out.endswith("saved: one.json\nThese numbers are private: they may be published.\n")
+    assert set(spent) == {1.0}
+    two = evaluate(*asked, "--json").json
+    assert two["earlier"] == [Ledger("budget.db").account("patients").entries[0].charged_at]
+    assert two["counts"] == json.loads((folder / "one.json").read_text())["counts"]
+    wider = evaluate(*asked, "--set", "confidence=0.99", "--json").json
+    assert (wider["counts"], wider["confidence"]) == (two["counts"], 0.99)
+    other = write(folder / "july.parquet", {name: column[1:] for name, column in DATA.items()})
+    assert evaluate(*asked, source=other).refused == (REFUSED, "--dataset")
+    evaluate(*asked, "--again", source=other)
+    assert Ledger("budget.db").account("patients").spent().epsilon == 2
+    confide_run("ledger", "limit", "budget.db", "patients", 2.5)
+    drawn = len(spent)
+    assert evaluate("--epsilon", 1, "--set", "parts=[]", *PAID).refused == (REFUSED, "--dataset")
+    assert evaluate("--epsilon", 0.1, "--set", "neighbors=replace_one", *PAID).refused == (REFUSED, "neighbors")
+    assert len(spent) == drawn
+
+
+@pytest.mark.slow
+def test_a_calibration_on_the_same_data_is_pointed_out(evaluate, confide_run):
+    confide_run("calibrate", "a.parquet", *CLASSES, "--alpha", 0.1, "--epsilon", 1, "--out", "own.json", *PAID)
+    ran = evaluate("--epsilon", 1, *PAID)
+    assert ran.code == 0
+    assert ran.err.startswith("warning: dataset 'patients' has a calibration in the ledger. If the threshold")
+    assert evaluate("--epsilon", 1, "--ledger", "budget.db", "--dataset", "others").err == ""
+
+
+@pytest.mark.slow
+def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(draw_with):
+    draw_with(noisy_counts=lambda counts, scale: np.full(len(counts), 50))
+    asked = {"what": ClassColumns("p_*", "label"), "epsilon": 1.0, "by": "ward", "group_names": ["north", "south"]}
+    pages = []
+    for n in (0, 7, N):
+        table = pa.table({name: column[:n] for name, column in DATA.items()})
+        found = confide.evaluate(release("named"), table=table, **asked)
+        pages.append(confide.report(release("named"), evaluation=found).html)
+    assert pages[0] == pages[1] == pages[2]
+    assert "Measured on labelled records, privately" in pages[0]

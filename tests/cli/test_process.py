@@ -201,7 +201,7 @@ class Finder:
 sys.meta_path.insert(0, Finder())
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from confide.cli import main
-sys.exit(main(["calibrate", "--help"]))
+sys.exit(main(["ledger", "list", "none.db"]))
 """
 
 

@@ -1,86 +1,297 @@
-"""Bad input: one line on stderr, an exit code, nothing written, nothing overwritten, nothing quoted."""
+"""Refusals of every command: one line on stderr, an exit code, nothing written, nothing changed, nothing quoted.
 
+CASES has a line for each: the exit code, the subject of the error (the option that was typed, else the argument), and
+the command. `{cal}` and the other words in braces stand for what SHORT states.
+"""
+
+import os
+import shlex
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import confide
-from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
-from tests.files import class_table, classified, write
+from confide.cli.exit_codes import REFUSED
+from tests.files import NAMES, classified, write
 
-COLUMNS = ("--probabilities", "p_*", "--label", "name")
-LEVELS = ("--alpha", 0.1, "--epsilon", 1)
-OUT = ("--out", "new.json")
+N = 3000
+P, Y = classified(N, 1, np.float64)
+RNG = np.random.default_rng(5)
+LABEL, S = np.array(NAMES)[Y], np.asarray(confide.lac_score(P, Y))
+WARD = np.where(np.arange(N) % 3 == 0, "south", "north")
+NUMBER, TARGET = (WARD == "south").astype(np.int64), RNG.normal(size=N)
+Q = np.stack([np.full(N, -1.0), RNG.random(N)], axis=1)
+TRUTH = RNG.random(P.shape) < P
+DATA = {
+    **{f"p_{name}": P[:, k] for k, name in enumerate(NAMES)},
+    **{f"t_{name}": TRUTH[:, k].astype(np.int64) for k, name in enumerate(NAMES)},
+    **{f"l_{k}": RNG.random(N) for k in range(4)},
+    "label": LABEL, "ward": WARD, "number": NUMBER, "site": 6 * NUMBER + 1, "s": S, "low": Q[:, 0], "high": Q[:, 1],
+    "y": TARGET, "place": np.arange(N), "text": LABEL,
+}  # fmt: skip
 PLANTED = "planted-4711"
 
 
-@pytest.fixture
-def records(folder: Path) -> Path:
-    return write(folder / "records.parquet", class_table())
+def releases():
+    """A release of each kind, by the name of its file."""
+
+    def grouped(groups, names, **options):
+        return confide.calibrate(S, 0.1, 1000.0, groups=groups, names=names, score="lac", **options)
+
+    uniform = np.linspace(0, 1, 900)
+    return {
+        "one": confide.calibrate(uniform, 0.1, 1.0, score="lac", classes=NAMES),
+        "levels": confide.calibrate(S, [0.2, 0.1], epsilon=1000.0),
+        "groups": grouped(WARD, ["south", "north"]),
+        "numbers": grouped(NUMBER, [1, 0]),
+        "letters": grouped(np.where(NUMBER, "a", "b"), ["a", "b"]),
+        "classes": grouped(LABEL, ["emu", "cat", "dog"], by="class"),
+        "sides": confide.calibrate_sides(Q, TARGET, 0.1, 1000.0),
+        "labels": confide.calibrate_false_negatives(P, TRUTH, 0.1, 1000.0),
+        "weights": confide.calibrate(S, 0.1, 1000.0, labels=LABEL, class_weights=dict.fromkeys(NAMES, 1)),
+        "own": confide.calibrate(S, 0.1, 1000.0),
+    }
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("inputs")
+    write(folder / "r.parquet", DATA)
+    write(folder / "gap.csv", {"s": [0.5, None]})
+    for name, release in releases().items():
+        release.save(folder / f"{name}.json")
+    (folder / "empty.json").write_text("{}")
+    (folder / "short").write_bytes(b"x")
+    (folder / "r.toml").write_text("unit = 1.0\n")
+    (folder / "bad.toml").write_text("unit = \n")
+    return folder
 
 
 @pytest.fixture
-def released(folder: Path) -> Path:
-    confide.calibrate(confide.lac_score(*classified()), 0.1, 1.0, score="lac").save(folder / "cal.json")
-    return folder / "cal.json"
+def there(inputs, folder):
+    """A working directory with the inputs; afterwards it has these alone, unchanged."""
+    shutil.copytree(inputs, folder, copy_function=os.link, dirs_exist_ok=True)
+    state = {path.name: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.iterdir()}
+    yield folder
+    assert {path.name: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.iterdir()} == state
 
 
-@pytest.fixture(autouse=True)
-def _nothing_new(folder, request):
-    yield
-    inputs = {"records.parquet", "cal.json", "bad.parquet", "bad.csv"}
-    assert {path.name for path in folder.iterdir()} <= inputs
+SHORT = {
+    "C": "--probabilities p_* --label label",
+    "L": "--alpha 0.1 --epsilon 1",
+    "cal": "calibrate r.parquet --probabilities p_* --label label --out new.json",
+    "asked": "calibrate r.parquet --probabilities p_* --label label --alpha 0.1 --epsilon 1 --out new.json",
+    "two": "--set choose=lac,aps_deterministic",
+    "eval": "evaluate r.parquet --out new.json --calibration",
+    "private": "evaluate r.parquet --probabilities p_* --label label --epsilon 1 --out new.json --calibration one.json",
+    "watch": "watch r.parquet --calibration own.json --state w.json --look 1 --score-column s --batch 500 --epsilon",
+    "sql": "sql --dialect duckdb --table t --probabilities p_a,p_b --classes a,b --label y --alpha 0.1 --epsilon 1",
+    "counts": "calibrate --counts c.csv --out x.json",
+    "budget": "budget plan --epsilon 3 --looks 2",
+    "silo": "federated answer r.parquet --plan p --keys k --coordinator c --ledger l --budget 1 --out x.json",
+}
+
+PUBLIC = """
+3 --alpha       {cal} --alpha 1.5 --epsilon 1
+3 --alpha       {cal} --alpha nan --epsilon 1
+2 --alpha       {cal} --epsilon 1
+3 --epsilon     {cal} --alpha 0.1
+3 --epsilon     {cal} --alpha 0.1 --epsilon 1 --set rho=1
+3 --epsilon     {cal} --alpha 0.1 --epsilon nan
+3 --epsilon     {cal} --alpha 0.1 --epsilon inf
+3 --epsilon     {cal} --alpha 0.1 --epsilon -1
+2 --epsilon     {cal} --alpha 0.1 --epsilon one
+2 --neighbors   {asked} --neighbors both
+3 candidates    {asked} --set candidates=many
+3 candidates    {asked} --set candidates=unit:x
+3 candidates    {asked} --set candidates=unit:-1
+3 --score       {asked} --score raps
+3 --score       {asked} --score mine
+3 --n           {asked} --n 100
+3 --n           {asked} --neighbors replace_one --n 0
+3 n_min         {asked} --set n_min=0
+3 delta         {asked} --set delta=2
+3 class_weights {cal} --alpha 0.1,0.2 --epsilon 1 --set 'class_weights={{cat = 2}}'
+3 --ledger      {asked} --set by_class=true --set partition=ward
+3 partition     {asked} --set by_class=true --ledger b.db --dataset d
+3 --by          {cal} --alpha 0.2,0.1 --epsilon 1 --set by_class=true
+3 by            {asked} --set by_class=true --set by=ward
+3 unit          {asked} --set unit=1
+3 --again       {asked} --again
+3 --ledger      {asked} --ledger l.db
+3 --ledger      {asked} --ledger postgresql://me:hunter2@host/db
+3 one_cell      {asked} --set one_cell=true
+3 --group       {asked} --ledger b.db --dataset d --group north
+3 --dataset     {asked} --ledger b.db --dataset ''
+3 --ledger      {asked} --ledger no/such/folder.db --dataset d
+3 path          {asked} --ledger r.parquet --dataset d
+3 ledger_key    {asked} --ledger b.db --dataset d --set ledger_key=none
+3 ledger_key    {asked} --ledger b.db --dataset d --set ledger_key=3
+3 charged_by    {asked} --ledger b.db --dataset d --set charged_by=3
+3 --out         {asked} --out missing/new.json
+3 --out         {asked} --out .
+2 --bogus       {asked} --bogus
+2 --delta       {asked} --delta 0.1
+2 --person      {asked} --person 0.1
+3 --by          {asked} --by ward
+3 --groups      {asked} --by ward --groups north,north
+3 --groups      {asked} --by ward,site --groups north,south
+3 --groups      {asked} --by ward,site --groups 'north,south;1,7;a'
+3 mechanism     {asked} --set by_class=true --set mechanism=none
+3 delts         {asked} --set delts=0.05
+3 --epsilon     {asked} --set epsilon=2
+3 delta         {asked} --set delta=0.1 --set delta=0.2
+3 unit          {asked} --request r.toml --set unit=2
+3 path          {asked} --request none.toml
+3 request       {asked} --request bad.toml
+3 set           {asked} --set delta
+3 ledger        {asked} --set ledger=b.db
+3 person        {asked} --set person=id
+3 who           {asked} --set people.who=id
+3 people.most   {asked} --set people.person=id
+3 by_class      {asked} --set by_class=yes
+3 classes       {asked} --set classes=3
+3 target        {asked} --set target=y
+3 fingerprint   {asked} --set fingerprint=3
+3 choose        {asked} --set choose=lac
+3 --score       {asked} {two} --score lac
+3 --by          {asked} {two} --by label --groups a,b
+3 largest_size  {asked} --set largest_size=3
+3 --neighbors   {asked} {two} --neighbors replace_one
+3 loss          calibrate r.parquet --set losses=l_* {L} --out new.json
+3 --label       {asked} --set truth=t_*
+"""
+"""Public choices, which are refused before the records are touched."""
+
+CASES = """
+3 --epsilon       {asked} {two} --set rho=0.1
+3 --by            {asked} --by ward,ward --groups 'north,south;north,south'
+3 --score         {asked} --set choose=lac,absent
+3 --label         calibrate r.parquet --probabilities p_* {L} --out new.json
+3 --target        calibrate r.parquet --prediction s {L} --out new.json
+3 --prediction    calibrate r.parquet --prediction s,s,s --target y {L} --out new.json
+3 --score         calibrate r.parquet --prediction low,high --score aps --target text {L} --out new.json
+3 --probabilities calibrate r.parquet {L} --out new.json
+3 column          calibrate r.parquet --prediction low,none --target y {L} --out new.json
+3 --probabilities predict r.parquet --calibration one.json --out s.parquet
+3 --probabilities evaluate r.parquet --calibration one.json
+3 ledger_key      {asked} --ledger b.db --dataset d --set ledger_key=short
+3 largest_size    {asked} {two} --set largest_size=99
+3 choice_share    {asked} {two} --set choice_share=0.7
+3 --groups        {asked} --by site --groups north,south
+3 column          {asked} --by p_cat --groups north,south
+3 column          {asked} --by ward,other --groups 'north,south;1,7'
+3 table           {asked} --by ward,site --groups 'north;1,7'
+3 table           calibrate gap.csv --score-column s {L} --out new.json
+3 column          calibrate gap.csv --score-column x {L} --out new.json
+3 --table         calibrate gap.csv --score-column s {L} --out new.json --table t
+3 table           calibrate gap.csv --score-column s {L} --out own.json --force
+4 --out           {asked} --out own.json
+4 --out           predict r.parquet --calibration one.json --probabilities p_* --out r.parquet
+3 --out           predict r.parquet --calibration one.json --probabilities p_* --out r.parquet --force
+3 --by            predict r.parquet --probabilities p_* --out s.parquet --calibration groups.json
+3 --by            predict r.parquet --probabilities p_* --out s.parquet --calibration one.json --by ward
+3 groups          predict r.parquet --probabilities p_* --out s.parquet --calibration groups.json --by place
+2 --calibration   predict r.parquet --probabilities p_* --out s.parquet
+2 --calibration   recalibrate r.parquet {C} --out new.json
+2 --calibration   watch r.parquet {C} --state w.json --look 1 --epsilon 1
+2 --calibration   evaluate r.parquet {C}
+3 --by            {eval} groups.json {C}
+3 table           {eval} numbers.json {C} --by ward
+3 column          {eval} numbers.json {C} --by warden
+3 --groups        {eval} letters.json {C} --by number
+3 column          {eval} one.json {C} --by s
+3 --by            {eval} own.json --score-column s --by place
+3 --by            {eval} classes.json --score-column s
+3 --classes       {eval} classes.json {C} --classes a,b,c
+3 --calibration   {eval} sides.json --score-column y
+3 --prediction    {eval} sides.json --prediction low --target y
+3 --label         {eval} labels.json {C}
+3 --alpha         {eval} own.json {C} --alpha 0.2
+3 --fail-below-promise {eval} weights.json {C} --fail-below-promise
+2 --examples      evaluate r.parquet {C} --calibration one.json --examples 3
+3 --by            {private} --by ward
+3 parts           {private} --set parts=klass
+3 width_bins      {private} --set width_bins=wide
+3 n               {private} --set n=5
+3 n               {private} --set neighbors=replace_one --set n=5
+3 column          {private} --set "people={{person = 'unknown', most = 1, order = 'place'}}"
+3 --examples      {private} --examples 3
+3 confidence      {eval} one.json {C} --set confidence=0.9
+3 --groups        {eval} one.json {C} --groups north,south --by ward
+3 --ledger        {eval} one.json {C} --ledger b.db --dataset d
+3 confidense      {private} --set confidense=0.9
+3 correct         {watch} 1 --set correct=0.5
+3 correct         {watch} 1 --set correct=fast
+3 delay           {watch} 1 --set delay=1
+3 --in-force      {watch} 1 --in-force now.json
+3 correct         {watch} 0.001 --set correct=auto
+3 --in-force      {watch} 1 --set correct=auto --in-force one.json
+3 correct         {watch} 1 --set correct=auto --batch 2
+2 --look          watch r.parquet --calibration own.json --state w.json --score-column s --epsilon 1
+3 --epsilon       watch r.parquet --calibration own.json --state w.json --score-column s --look 1
+2 --table         sql --dialect duckdb {C} {L}
+3 --dialect       {sql} --dialect duckdb,spark
+3 --dialect       {sql} --dialect oracle
+2 --probabilities sql --dialect duckdb --table t {L}
+3 --score         {sql} --score aps
+2 --alpha         {counts}
+2 --counts        calibrate {L} --out x.json
+2 --alpha         calibrate r.parquet --epsilon 1 --out x.json
+2 --alpha         {counts} --score-column s --epsilon 1
+3 ledger_key      {counts} {C} {L} --classes a,b --counts d.csv --ledger b.db --dataset d --set ledger_key=key
+3 --counts        {counts} --probabilities p_a,p_b --classes a,b --label y {L} --set candidates=unit:50
+3 --releases      budget plan --epsilon 3
+3 --rule          {budget} --rule zcdp --dp-delta 0
+2 --n             {budget} --n many
+3 --alpha         {budget} --alpha 0.1,0.2
+2 --epsilon       budget plan --looks 2
+3 --looks-per-person {budget} --looks-per-person 3
+3 path            report nothing.json --out r.html
+3 --out           report own.json --out no/r.html
+3 --out           report own.json --out x.pdf
+3 file            report own.json --evaluation empty.json --out r.html
+3 --answer        report own.json --answer empty.json --out r.html
+3 --title         report own.json --title '' --out r.html
+3 --out           card own.json --out card.txt
+3 --out           card own.json --out card
+3 path            show r.parquet
+3 --records       show own.json --records 0
+3 --answer        verify own.json --answer empty.json
+3 ledger          ledger list none.db
+3 ledger          ledger show none.db patients
+3 ledger          ledger export none.db
+3 --spent         ledger init new.db --spent 2.5
+3 --charge-role   ledger init new.db --charge-role jobs
+2 --alpha         {silo} {C} --alpha 0.2,0.1
+3 truth           {silo} --probabilities p_* --set truth=t_*
+3 people.most     {silo} {C} --set "people={{person = 'person', most = 2, order = 'id'}}"
+"""
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "says"),
-    [
-        (("--alpha", 1.5, "--epsilon", 1), REFUSED, "--alpha"),
-        (("--alpha", "nan", "--epsilon", 1), REFUSED, "--alpha"),
-        (("--epsilon", 1), USAGE, "--alpha"),
-        (("--alpha", 0.1), REFUSED, "--epsilon"),
-        (("--alpha", 0.1, "--epsilon", 1, "--set", "rho=1"), REFUSED, "--epsilon"),
-        (("--alpha", 0.1, "--epsilon", "nan"), REFUSED, "--epsilon"),
-        (("--alpha", 0.1, "--epsilon", "inf"), REFUSED, "--epsilon"),
-        (("--alpha", 0.1, "--epsilon", "one"), USAGE, "--epsilon"),
-        ((*LEVELS, "--neighbors", "both"), USAGE, "--neighbors"),
-        ((*LEVELS, "--set", "candidates=many"), REFUSED, "candidates"),
-        ((*LEVELS, "--set", "candidates=unit:x"), REFUSED, "candidates"),
-        ((*LEVELS, "--set", "candidates=unit:-1"), REFUSED, "candidates"),
-        ((*LEVELS, "--score", "raps"), REFUSED, "--score"),
-        ((*LEVELS, "--n", 100), REFUSED, "--n"),
-        ((*LEVELS, "--neighbors", "replace_one", "--n", 0), REFUSED, "--n"),
-        (("--alpha", "0.1,0.2", "--epsilon", 1, "--set", "class_weights={cat = 2}"), REFUSED, "class_weights"),
-        ((*LEVELS, "--set", "by_class=true", "--set", "partition=ward"), REFUSED, "--ledger"),
-        ((*LEVELS, "--set", "by_class=true", "--ledger", "b.db", "--dataset", "d"), REFUSED, "partition"),
-        ((*LEVELS, "--out", "missing/new.json"), REFUSED, "--out"),
-        ((*LEVELS, "--out", "."), REFUSED, "--out"),
-        ((*LEVELS, "--bogus"), USAGE, "--bogus"),
-    ],
-)
-def test_public_choices_are_refused_before_the_data_are_read(confide_run, records, monkeypatch, options, code, says):
-    monkeypatch.setattr("confide.tables.files._check_readable", lambda path: pytest.fail("the data were touched"))
-    ran = confide_run("calibrate", records, *COLUMNS, *OUT, *options)
-    assert ran.refused == (code, says)
+def lines(text):
+    rows = [line.split(maxsplit=2) for line in text.strip().splitlines()]
+    return pytest.mark.parametrize(("code", "subject", "line"), [pytest.param(*row, id=row[2][:70]) for row in rows])
 
 
-def test_columns_have_to_be_named(confide_run, records, released):
-    pair = ("--target", "id")
-    for options, code, named in (
-        ((), REFUSED, "--probabilities"),
-        (("--probabilities", "p_*"), REFUSED, "--label"),
-        (("--prediction", "id"), REFUSED, "--target"),
-        (("--prediction", "id,id,id", *pair), REFUSED, "--prediction"),
-        (("--prediction", "p_cat,id", "--score", "aps", "--target", "text"), REFUSED, "--score"),
-        (("--prediction", "p_cat,none", *pair), REFUSED, "column"),
-    ):
-        ran = confide_run("calibrate", records, *options, *LEVELS, *OUT)
-        assert ran.refused == (code, named)
-    ran = confide_run("predict", records, "--calibration", released, "--out", "s.parquet")
-    assert ran.refused == (REFUSED, "--probabilities")
-    ran = confide_run("evaluate", records, "--calibration", released)
-    assert ran.refused == (REFUSED, "--probabilities")
-    assert "id (integers), text (text), p_cat (numbers)" in ran.error
+def words(line):
+    return shlex.split(line.format(**SHORT))
+
+
+@lines(PUBLIC)
+def test_public_choices_are_refused_before_the_records_are_read(confide_run, there, monkeypatch, code, subject, line):
+    monkeypatch.setattr("confide.tables.files._check_readable", lambda path: pytest.fail("the records were touched"))
+    ran = confide_run(*words(line))
+    assert ran.refused == (int(code), subject), ran.err
+    assert "hunter2" not in ran.err
+
+
+@lines(CASES)
+def test_refusals(confide_run, there, code, subject, line):
+    ran = confide_run(*words(line))
+    assert ran.refused == (int(code), subject), ran.err
 
 
 def test_private_values_are_never_printed(confide_run, folder):
@@ -88,49 +299,30 @@ def test_private_values_are_never_printed(confide_run, folder):
     for rows in (1, 30_000):
         for last in (f"{PLANTED},a", f"0.5,a,{PLANTED}", f'0.5,"{PLANTED}'):
             path.write_text("s,name\n" + "0.5,a\n" * rows + last + "\n")
-            ran = confide_run("calibrate", path, "--score-column", "s", *LEVELS, *OUT)
+            ran = confide_run("calibrate", path, *words("--score-column s {L} --out new.json"))
             assert ran.code == REFUSED
             assert PLANTED not in ran.error
 
 
-def test_an_output_that_exists(confide_run, records, released):
-    before = released.read_bytes()
-    made = confide_run("calibrate", records, *COLUMNS, *LEVELS, "--out", released)
-    assert made.refused == (EXISTS, "--out")
-    arguments = ("predict", records, "--calibration", released, "--probabilities", "p_*", "--out", records)
-    assert confide_run(*arguments).code == EXISTS
-    assert confide_run(*arguments, "--force").refused == (REFUSED, "--out")
-    assert released.read_bytes() == before
-
-
-def test_a_failed_run_leaves_an_existing_output_alone(confide_run, folder, released):
-    before = released.read_bytes()
-    path = write(folder / "bad.parquet", {"s": [0.5, None]})
-    ran = confide_run("calibrate", path, "--score-column", "s", *LEVELS, "--out", released, "--force")
-    assert ran.code == REFUSED
-    assert released.read_bytes() == before
-
-
-def test_an_internal_error_names_only_its_type(confide_run, records, monkeypatch):
+def test_an_internal_error_names_only_its_type(confide_run, there, monkeypatch):
     def fail(*arguments: object, **named: object) -> None:
         raise RuntimeError(PLANTED)
 
     monkeypatch.setattr("confide.tables.TableRequest.release", fail)
-    arguments = ("calibrate", records, *COLUMNS, *LEVELS, *OUT)
-    ran = confide_run(*arguments)
+    ran = confide_run(*words("{asked}"))
     assert ran.code == 70
     assert "internal error (RuntimeError)" in ran.error
     assert "CONFIDE_TRACEBACK=1" in ran.error
     assert PLANTED not in ran.error
     monkeypatch.setenv("CONFIDE_TRACEBACK", "1")
     with pytest.raises(RuntimeError):
-        confide_run(*arguments)
+        confide_run(*words("{asked}"))
 
 
-def test_system_errors_show_only_the_systems_text(confide_run, records, monkeypatch):
+def test_system_errors_show_only_the_systems_text(confide_run, there, monkeypatch):
     def fail(*arguments: object, **named: object) -> None:
         raise OSError(PLANTED)
 
     monkeypatch.setattr("confide.cli.values.open_table", fail)
-    ran = confide_run("calibrate", records, *COLUMNS, *LEVELS, *OUT)
+    ran = confide_run(*words("{asked}"))
     assert PLANTED not in ran.error

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 from pyarrow import parquet
 
-from confide.cli.exit_codes import REFUSED, USAGE
+from confide.cli.exit_codes import REFUSED
 from tests.tables.counted import COLUMNS, NAMES, records
 
 REQUEST = (
@@ -55,34 +55,3 @@ def test_a_ledger_rejects_counts_of_other_records(confide_run, clinic):
     Path("counts.csv").write_text("\n".join(lines[:-1]) + "\n")
     assert confide_run(*run, "--out", "b.json").refused == (REFUSED, "--dataset")
     assert not Path("b.json").exists()
-
-
-BAD = {
-    "no table": (("sql", "--dialect", "duckdb", *REQUEST), USAGE, "--table"),
-    "two dialects": (("sql", "--dialect", "duckdb,spark", "--table", "t", *REQUEST), REFUSED, "--dialect"),
-    "unknown": (("sql", "--dialect", "oracle", "--table", "t", *REQUEST), REFUSED, "--dialect"),
-    "no columns": (
-        ("sql", "--dialect", "duckdb", "--table", "t", "--alpha", "0.1", "--epsilon", "1"), USAGE, "--probabilities"
-    ),
-    "aps": (("sql", "--dialect", "duckdb", "--table", "t", *REQUEST, "--score", "aps"), REFUSED, "--score"),
-    "counts alone": (("calibrate", "--counts", "c.csv", "--out", "x.json"), USAGE, "--alpha"),
-    "nothing": (("calibrate", "--alpha", "0.1", "--epsilon", "1", "--out", "x.json"), USAGE, "--counts"),
-    "no level": (("calibrate", "records.parquet", "--epsilon", "1", "--out", "x.json"), USAGE, "--alpha"),
-    "no level of counts": (
-        ("calibrate", "--counts", "c.csv", "--score-column", "s", "--epsilon", "1", "--out", "x.json"),
-        USAGE, "--alpha",
-    ),
-    "a key of two files": (
-        ("calibrate", "--counts", "c.csv", "--counts", "d.csv", *REQUEST, "--out", "x.json", "--ledger", "b.db",
-         "--dataset", "d", "--ledger-key", "key"),
-        REFUSED, "--ledger-key",
-    ),
-    "no file": (("calibrate", "--counts", "none.csv", *REQUEST, "--out", "x.json"), REFUSED, "--counts"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("refused", BAD)
-def test_options_that_exclude_each_other_raise_errors(confide_run, folder, refused):
-    arguments, *named = BAD[refused]
-    assert confide_run(*arguments).refused == tuple(named)
-    assert list(folder.iterdir()) == []

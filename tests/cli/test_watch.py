@@ -141,20 +141,6 @@ def test_corrected_thresholds_are_written_and_applied(look, confide_run, folder)
     assert "The thresholds in force" in text
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("--set", "correct=0.5"), ("--set", "correct=fast"), ("--set", "delay=1"), ("--in-force", "now.json"),
-        (*AUTO, "--epsilon", 0.001), (*AUTO, "--in-force", "cal.json"), (*AUTO, "--batch", 2),
-    ],
-)  # fmt: skip
-def test_corrections_that_cannot_work_are_refused_in_one_line(look, folder, options):
-    ran = look("1", 300, 200, *FIRST, *options)
-    assert ran.code == REFUSED
-    assert ran.err.count("\n") == 1
-    assert not Path("watch.json").exists()
-
-
 def test_watch_without_correction_cannot_begin_one(look):
     assert look("1", 460, 40, *FIRST).code == DONE
     ran = look("2", 460, 40, *AUTO)

@@ -10,7 +10,8 @@ import pytest
 
 import confide
 from confide import federated, tables
-from confide.cli.request import NAMES, read_arguments
+from confide.cli.names import NAMES
+from confide.cli.request import read_arguments
 from confide.core import Options, candidates_of
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError

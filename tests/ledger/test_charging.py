@@ -1,6 +1,7 @@
-"""`Ledger`: charges before releases, limits, identical requests, groups, bindings."""
+"""`Ledger`: charges before releases of every kind, limits, identical requests, groups, bindings, names."""
 
 import json
+import math
 import threading
 
 import numpy as np
@@ -8,8 +9,29 @@ import pytest
 
 import confide
 from confide.core.files import read_entry
-from confide.errors import BudgetError, ChargedAgainWarning, InputError, InputTypeError, OtherDataError
-from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest
+from confide.errors import (
+    BudgetError,
+    ChargedAgainWarning,
+    EarlierReleaseWarning,
+    InputError,
+    InputTypeError,
+    OtherDataError,
+    SimilarNameWarning,
+)  # fmt: skip
+from confide.ledger import (
+    Charge,
+    Cost,
+    Dataset,
+    Group,
+    Ledger,
+    compose,
+    fingerprint,
+    make_payment,
+    parse_location,
+    pay,
+    request_digest,
+)  # fmt: skip
+from confide.mechanisms import PrivacyStatement
 from tests.builders import slow
 from tests.draws import SECURE, drawing_with
 from tests.planted_values import assert_error_is_private, planted_scores
@@ -274,3 +296,156 @@ def test_threads_share_a_handle(ledger):
         thread.join()
     assert len(ledger.account("patients").entries) == 4
     assert len(refused) == 8
+
+
+# Kinds of releases
+
+PRIVACY = PrivacyStatement("add_remove", 0.5, 1, 0.5, 1.0, None)
+
+
+def released(ledger, counts, *, week=3, mechanism="look by discrete-laplace", charge_first=False, **options):
+    """A release about a week; `steps` records the steps in their order."""
+    steps = []
+
+    def look():
+        steps.append(("looked", ledger.account("patients").spent().epsilon if ledger.accounts() else 0.0))
+        return counts
+
+    def draw(seen):
+        steps.append(("drawn", ledger.account("patients").spent().epsilon))
+        return f"week {week}: {len(steps)}"
+
+    payment = make_payment(PRIVACY, mechanism, {"week": week}, ledger, "patients", **options)
+    return pay(payment, look, bytes, draw, charge_first=charge_first), steps
+
+
+def test_a_release_of_any_kind_is_charged_before_it_is_drawn_and_answered_again_for_nothing(place):
+    ledger = Ledger(place, limit=1.0)
+    text, steps = released(ledger, [4, 1])
+    assert (text, steps) == ("week 3: 2", [("looked", 0.0), ("drawn", 0.5)])
+    with pytest.warns(EarlierReleaseWarning):
+        assert released(ledger, [4, 1]) == ("week 3: 2", [("looked", 0.5)])
+    with refused(OtherDataError, "dataset"):
+        released(ledger, [4, 2])
+    assert ledger.account("patients").spent().epsilon == 0.5
+    assert released(ledger, [4, 1], week=4, charge_first=True)[1] == [("looked", 1.0), ("drawn", 1.0)]
+    with refused(BudgetError, "dataset"):
+        released(ledger, [4, 1], again=True)
+    with refused(InputError, "ledger"):
+        make_payment(PRIVACY, "look by discrete-laplace", {}, ledger, None)
+
+
+# Releases without privacy
+
+FEW = SCORES[:300]
+
+
+def bare(ledger, scores=FEW):
+    return confide.calibrate(scores, 0.1, mechanism="none", ledger=ledger, dataset="patients")
+
+
+def test_without_a_limit_the_total_is_infinite(ledger):
+    confide.calibrate(FEW, 0.1, 1.0, neighbors="replace_one", ledger=ledger, dataset="patients")
+    bare(ledger)
+    account = ledger.account("patients")
+    for loss in (account.spent(), account.spent(1e-6)):
+        assert loss.epsilon == math.inf
+        assert str(loss) == "NOT PRIVATE: 1 of 2 releases is without privacy, which no sum can hold"
+    assert account.remaining() is None
+    document = json.loads(json.dumps(account.as_json(), allow_nan=False))
+    assert document["spent"] == "+inf"
+    assert [entry["epsilon"] for entry in document["entries"]] == [account.entries[0].cost.epsilon, "+inf"]
+
+
+def test_a_limit_set_afterwards_has_nothing_left(ledger):
+    bare(ledger)
+    account = ledger.set_limit("patients", 1e12, neighbors="replace_one")
+    assert account.remaining() == 0.0
+    with refused(BudgetError, "dataset"):
+        confide.calibrate(FEW, 0.1, 1.0, neighbors="replace_one", ledger=ledger, dataset="patients")
+
+
+@pytest.mark.parametrize("limit", [1e12, (1e12, 1e-6)])
+def test_a_limit_refuses_it_before_the_data_are_touched(tmp_path, limit, monkeypatch):
+    ledger = Ledger(tmp_path / "limited.db", limit=limit)
+    monkeypatch.setattr(confide.ScoreHistogram, "from_scores", lambda *_: pytest.fail("the data were touched"))
+    with refused(BudgetError, "dataset"):
+        bare(ledger)
+    assert ledger.accounts() == {}
+    ledger.set_limit("patients", limit, neighbors="replace_one")
+    with refused(BudgetError, "dataset"):
+        bare(ledger)
+    assert ledger.account("patients").entries == ()
+
+
+# Names of data sets
+
+COMPOSED, DECOMPOSED, CAPITAL = "café", "cafe\u0301", "Café"
+
+
+def test_unicode_forms_and_case_are_one_name(place):
+    ledger = Ledger(place, limit=2.5)
+    for k, name in enumerate((COMPOSED, DECOMPOSED)):
+        ledger.charge(name, cost(1.0), f"{k}" * 64)
+    with refused(BudgetError, "dataset"):
+        ledger.charge(CAPITAL.upper(), cost(1.0), "2" * 64)
+    assert list(ledger.accounts()) == [COMPOSED]
+    assert ledger.account(CAPITAL).spent().epsilon == 2.0
+    assert ledger.relation(DECOMPOSED) == "add_remove"
+    assert ledger.set_limit(CAPITAL, 9.0).dataset == COMPOSED
+    assert list(ledger.accounts()) == [COMPOSED]
+
+
+@pytest.mark.slow
+def test_spellings_ask_the_same(ledger):
+    first = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset=COMPOSED)
+    with pytest.warns(confide.EarlierReleaseWarning):
+        assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset=CAPITAL) == first
+
+
+@pytest.mark.parametrize(
+    ("known", "new"),
+    [
+        ("patients 2024", "p\u0430tients 2024"),  # a Cyrillic letter
+        ("OPERA", "\u039fPERA"),  # a Greek one
+        ("patients 2024", "patients-2024"),
+        ("ward 10", "ward lO"),
+        ("caf\u00e9", "cafe"),
+        ("clinic", "\uff43linic"),  # a wide letter
+        ("patients", "patient"),  # a letter too few
+        ("north ward", "northh ward"),
+        ("patients 2024", "pateints 2024"),  # two letters exchanged
+        ("Patients-2024", "patjents 2024"),
+    ],
+)
+def test_similar_names_are_pointed_out_once(ledger, known, new):
+    ledger.charge(known, cost(1.0), "0" * 64)
+    with pytest.warns(SimilarNameWarning) as said:
+        ledger.charge(new, cost(1.0), "1" * 64)
+    assert said[0].filename == __file__
+    assert repr(known) in str(said[0].message)
+    ledger.charge(new, cost(1.0), "2" * 64)  # known by now
+    assert list(ledger.accounts()) == [known, new]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "argument"),
+    [
+        (lambda path: fingerprint(b"short", path), InputError, "key"),
+        (lambda path: fingerprint(bytes(range(32)), path / "none"), InputError, "path"),
+        (lambda path: fingerprint(bytes(range(32)), str(path)), InputTypeError, "data"),
+        (lambda _: Dataset("a", fingerprint="0" * 63), InputError, "fingerprint"),
+        (lambda _: Dataset("a", group=("region", "north", "x")), InputTypeError, "group"),
+        (lambda _: parse_location(5), InputTypeError, "path"),
+        (lambda _: compose([], dp_delta=1e-301), InputError, "dp_delta"),
+    ],
+)
+def test_invalid_arguments_raise_by_name_before_anything_is_written(call, error, argument, tmp_path):
+    with refused(error, argument):
+        call(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_place_that_was_read_is_kept(tmp_path):
+    found = parse_location(str(tmp_path / "budget.db"))
+    assert parse_location(found) == found == tmp_path / "budget.db"

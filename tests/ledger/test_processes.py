@@ -96,9 +96,9 @@ def run(code: str, *arguments: str) -> subprocess.Popen:
 
 @pytest.mark.slow
 def test_processes_never_overspend(place):
-    """Four processes request 80 releases of 0.1 under a limit of 3: exactly 30 are charged."""
+    """Eight processes request 160 releases of 0.1 under a limit of 3: exactly 30 are charged."""
     Ledger(place).set_limit("patients", 3.0)
-    workers = [run(SPEND, str(place), str(k)) for k in range(4)]
+    workers = [run(SPEND, str(place), str(k)) for k in range(8)]
     done = [int(worker.communicate(timeout=300)[0]) for worker in workers]
     account = Ledger(place).account("patients")
     assert sum(done) == len(account.entries) == 30

@@ -9,7 +9,7 @@ import pytest
 
 from confide.ledger import Cost, Dataset, Ledger, request_digest
 from confide.ledger.location import MissingRecordsError
-from tests.ledger.servers import JOBS
+from tests.ledger.servers import JOBS, ServerLedger, new_database
 from tests.refused import refused
 
 COST = Cost(1.0, "add_remove", "slopes")
@@ -82,3 +82,22 @@ def test_a_restored_server_is_found(on_server):
     assert Ledger(on_server.url(JOBS)).account("patients").spent().epsilon == 1.0  # the chain alone tells nothing
     with refused(MissingRecordsError, "ledger"):
         ledger.account("patients")
+
+
+@pytest.mark.slow
+def test_failover_to_a_restored_backup(new_server_ledger):
+    """A standby with missing commits charges again what was spent; a ledger that was open detects it."""
+    today = new_server_ledger()
+    Ledger(today.url()).set_limit("patients", 2.0)
+    charge = (Cost(1.0, "add_remove", "m"), request_digest({"a": 1}))
+    Ledger(today.url(JOBS)).charge("patients", *charge)
+    backup = ServerLedger(today.server, new_database(today.server, today.database))
+    opened = Ledger(today.url(JOBS))
+    opened.charge("patients", *charge)
+    object.__setattr__(opened, "path", Ledger(backup.url(JOBS)).path)  # the same name leads to the standby
+    assert Ledger(backup.url(JOBS)).account("patients").remaining() == 1.0
+    with refused(MissingRecordsError, "ledger"):
+        opened.accounts()
+    Ledger(backup.url(JOBS)).charge("patients", *charge)  # as many records as before the failover
+    with refused(MissingRecordsError, "ledger"):
+        opened.charge("patients", *charge)

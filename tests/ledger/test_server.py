@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import confide
+from confide.cli import main
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import Cost, Ledger, Server, make_server_ledger, request_digest
 from confide.ledger.database import transaction
 from confide.ledger.schema import TABLES
 from tests.builders import slow
+from tests.files import class_table, write
 from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
 from tests.refused import refused
 from tests.tables.postgres_server import PASSWORD
@@ -327,3 +329,53 @@ def test_a_server_keeps_who_charges_itself(on_server, tmp_path):
     ledger = Ledger(tmp_path / "budget.db", by="audit team")
     ledger.charge("patients", COST, DIGEST)
     assert ledger.account("patients").entries[0].by == "audit team"
+
+
+# The command line
+
+ASK = ("--probabilities", "p_*", "--label", "name", "--alpha", "0.1", "--epsilon", "1")
+
+
+@pytest.fixture
+def said(capfd, monkeypatch):
+    """Runs commands with the password in the environment; at the end all their output is searched for it."""
+    printed = []
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+
+    def run(*arguments: object) -> tuple[int, str]:
+        code = main([str(one).replace(f":{PASSWORD}@", "@") for one in arguments])
+        out, err = capfd.readouterr()
+        printed.append(out + err)
+        return code, printed[-1]
+
+    yield run
+    assert PASSWORD not in "".join(printed)
+
+
+@pytest.mark.slow
+def test_the_commands_of_a_ledger(on_server, said, tmp_path):
+    """Jobs charge up to the limit; the owner sets limits; auditors read; passwords are in no output and no file."""
+    owner, jobs, officers = on_server.url(), on_server.url(JOBS), on_server.url(OFFICERS)
+    records = write(tmp_path / "records.parquet", class_table())
+    paid = ("calibrate", records, *ASK, "--ledger", jobs, "--dataset", "patients", "--out")
+    assert said("ledger", "init", owner, "--charge-role", JOBS, "--read-role", OFFICERS)[0] == 0
+    assert said("ledger", "limit", owner, "patients", 1.5)[0] == 0
+    assert said(*paid, tmp_path / "one.json")[0] == 0
+    code, out = said(*paid, tmp_path / "two.json")
+    assert code == 0
+    assert "nothing was charged" in out
+    code, out = said(*paid, tmp_path / "three.json", "--set", "n_min=2")
+    assert code == 3
+    assert "0.5 left of its limit epsilon = 1.5" in out
+    code, out = said("ledger", "limit", jobs, "patients", 100)
+    assert code == 3
+    assert "limits are the owner's" in out
+    code, out = said("ledger", "show", officers, "patients")
+    assert JOBS in out
+    assert "limit 1.5, 0.5 left" in said("ledger", "list", officers)[1]
+    for command, out in (("export", "export.json"), ("show", "report.html")):
+        assert said("ledger", command, officers, "--out", tmp_path / out)[0] == 0
+    for address in (jobs.replace(PASSWORD, "wrong"), jobs.replace("5", "x"), jobs + "?x=1"):
+        assert said("ledger", "list", address)[0] == 3
+    for file in tmp_path.iterdir():
+        assert PASSWORD.encode() not in file.read_bytes()

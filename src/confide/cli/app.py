@@ -4,11 +4,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 
 import click
 
+from confide.cli.command import COMMANDS
 from confide.cli.exit_codes import IN_WORDS
-from confide.cli.help import Group, Imported
+from confide.cli.help import Declared, Group
 
 LOG = "CONFIDE_LOG"
 _LEVELS = ("info", "debug")
@@ -88,33 +91,33 @@ def _confide(context: click.Context, verbose: int) -> None:
 
 _VERBOSE = f"Before a command: log on stderr, nothing private; -vv logs more. Or set {LOG}=info."
 
-_COMMANDS = {
-    "plan": ("plan:plan", "Compute guarantee and cost of a calibration, without private data."),
-    "calibrate": ("calibrate:calibrate", "Calibrate privately on records with true labels."),
-    "request": ("request_file:request", "Write a file with all arguments of a request, to edit and to review."),
-    "recalibrate": ("recalibrate:recalibrate", "Renew a release on new records with true labels."),
-    "predict": ("predict:predict", "Predict sets of classes, or intervals, for new records."),
-    "evaluate": ("evaluate:evaluate", "Measure coverage and set size on records with true labels."),
-    "watch": ("watch:watch", "Monitor coverage privately, batch by batch; exit code 6 is an alarm."),
-    "show": ("show:show", "Print the promise and the privacy cost of a release."),
-    "verify": ("show:verify", "Check a release: its claims, its signature, and your conditions."),
-    "sign": ("show:sign_release", "Sign a release of one machine, for `confide verify --signer`."),
-    "report": ("pages:report", "Write an HTML page about a release: promise, privacy, cost, provenance."),
-    "card": ("pages:card", "Write a model card of a release, with metadata for the Hugging Face Hub."),
-    "sql": ("calibrate:sql", "Print the query that counts in a warehouse, where no Python runs."),
-    "demo": ("machine:demo", "Run an example on real data, with explanations."),
-    "budget": ("plan:budget", "Plan a year's releases within one total per person."),
-    "ledger": (
-        "ledger:ledger",
-        "Account for privacy budgets (list, show, limit, export), and begin ledgers (init).",
-    ),
-    "federated": ("federated:federated", "Calibrate across silos that never pool their data, by small signed files."),
+_GROUPS = {
+    "budget": "Plan a year's releases within one total per person.",
+    "ledger": "Account for privacy budgets (list, show, limit, export), and begin ledgers (init).",
+    "federated": "Calibrate across silos that never pool their data, by small signed files.\n\n"
+    "All parties: keygen, and public for another size. The coordinator: plan, then aggregate. Every silo: answer, and "
+    "optionally policy and own. `confide show` prints every file before you use it. Only the private keys and the "
+    "ledger are secret.",
 }
-"""The place of each command, and its first sentence."""
+"""The help of each group of commands."""
+
+
+def _below(group: str) -> dict[str, Declared]:
+    """The commands of a group, in the order of their declaration; importing a module declares its own."""
+    import_module(f"confide.cli.{'federated.' if group == 'federated' else ''}commands")
+    words = {path: path.rpartition(" ") for path in COMMANDS}
+    return {name: COMMANDS[path] for path, (above, _, name) in words.items() if above == group}
+
+
+def _group(name: str) -> Group:
+    return Group(name, _below(name), help=_GROUPS[name])
+
+
+_groups = {name: Declared(text.partition("\n")[0], partial(_group, name)) for name, text in _GROUPS.items()}
 
 app = Group(
     "confide",
-    commands=Imported(_COMMANDS),
+    commands=_below("") | _groups,
     params=[
         click.Option(
             ["--version"],

@@ -11,12 +11,15 @@ from typing import Any
 
 import click
 
-from confide.cli.charging import LedgerOptions
-from confide.cli.command import command, named_by
+from confide.cli.charging import Accounting
+from confide.cli.command import named_by
+from confide.cli.commands import Calibrate, Sql
+from confide.cli.names import CALIBRATE, COLUMN_NAMES
 from confide.cli.output import print_text
 from confide.cli.release import make_release, print_release
-from confide.cli.request import COLUMN_NAMES, NAMES, RequestOptions, take_columns, take_words
-from confide.cli.values import ALTERNATIVES, PrintedOutput, Source
+from confide.cli.request import read_request, take_columns, take_words
+from confide.cli.values import ALTERNATIVES, Source
+from confide.cli.written import PrintedOutput
 from confide.core import (
     CHOICE_ARGUMENTS,
     Request,
@@ -42,49 +45,25 @@ from confide.tables import (
 )
 
 
-@command("calibrate", names=NAMES)
-def calibrate(
-    *,
-    file: str = "",
-    table: str | None = None,
-    request: RequestOptions,
-    counts: tuple[Path, ...] = (),
-    noisy_counts: Path | None = None,
-    budget: LedgerOptions,
-    output: PrintedOutput,
-) -> None:
-    r"""Calibrate privately on records with true labels.
-
-    TABLE has one record per row. A private threshold is selected from their
-    scores: of class probabilities and labels, of predictions and targets, or
-    ready-made. The output file contains the threshold, its guarantee and its
-    privacy cost, and nothing else about the records. Every run spends epsilon
-    again, unless --ledger recognises the same request with the same data.
-    `confide request` writes a file with all arguments of a request, for
-    --request or, one by one, for --set.
-
-    Example:
-
-      confide calibrate records.parquet --probabilities 'p_*' --label label \
-        --alpha 0.1 --epsilon 1 --out cal.json
-    """
-    sources = {"TABLE": file, "--counts": counts, "--noisy-counts": noisy_counts}
+def calibrate(asked: Calibrate) -> None:
+    """Calibrate on a table, on counts or on noisy counts."""
+    sources = {"TABLE": asked.file, "--counts": asked.counts, "--noisy-counts": asked.noisy_counts}
     given = [name for name, source in sources.items() if source]
     if len(given) != 1:
         raise click.UsageError(f"name one of TABLE, --counts and --noisy-counts; got {' and '.join(given) or 'none'}")
-    stated = request.read()
-    if counts:
-        _from_counts(_Counts(str(counts[0]), files=counts), stated, budget, output)
-    elif noisy_counts is not None:
+    stated = read_request(asked, CALIBRATE)
+    budget, output = Accounting.of(asked.budget, stated), asked.output
+    if asked.counts:
+        _from_counts(_Counts(str(asked.counts[0]), files=asked.counts), stated, budget, output)
+    elif asked.noisy_counts is not None:
         budget.refuse("--noisy-counts: their maker has chosen the records and spent the privacy loss")
-        _from_published(noisy_counts, stated, output)
-    elif "choose" in stated:
-        _from_choice(Source(file, table, stated.pop("decimal", ".")), stated, budget, output)
+        _from_published(asked.noisy_counts, stated, output)
     else:
-        _from_table(Source(file, table, stated.pop("decimal", ".")), stated, budget, output)
+        source = Source(asked.file, asked.table, stated.pop("decimal", "."))
+        (_from_choice if "choose" in stated else _from_table)(source, stated, budget, output)
 
 
-def _from_table(source: Source, stated: dict[str, Any], budget: LedgerOptions, output: PrintedOutput) -> None:
+def _from_table(source: Source, stated: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
     """Release thresholds of the scores of a table."""
     what, words, partition = take_columns(stated), take_words(stated, *source.files), stated.pop("partition", None)
     request = TableRequest.of(source.what(what), **stated, **words)
@@ -103,7 +82,7 @@ class _Counts(Source):
         yield CountsFiles(self.files), no_progress
 
 
-def _from_counts(counts: _Counts, stated: dict[str, Any], budget: LedgerOptions, output: PrintedOutput) -> None:
+def _from_counts(counts: _Counts, stated: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
     """Release thresholds from the counts of a warehouse."""
     request, partition = _counted(stated)
     if budget.ledger_key is not None and len(counts.files) > 1:
@@ -129,13 +108,13 @@ def _from_published(file: Path, stated: dict[str, Any], output: PrintedOutput) -
     words, alpha = take_words(stated), stated.pop("alpha")
     check_unknown_arguments("calibrate_counts", stated, ())
     output.check(FileKind.RELEASE, file)
-    with LedgerOptions().charging() as receipt, output.new(FileKind.RELEASE) as part:
+    with Accounting().charging() as receipt, output.new(FileKind.RELEASE) as part:
         released = calibrate_counts(read_published_counts(file, **facts, **laws), alpha, **words)
         part.write_text(released.to_json(), encoding="utf-8")
     print_release(released, None, receipt, {}, output)
 
 
-def _from_choice(source: Source, stated: dict[str, Any], budget: LedgerOptions, output: PrintedOutput) -> None:
+def _from_choice(source: Source, stated: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
     """Choose a score or model on a share of the records, and release its threshold from the others."""
     named = _columns_of_choice(stated.pop("choose"), stated)
     check_unknown_arguments("choose_score", stated, CHOICE_ARGUMENTS | {"skip_incomplete"})
@@ -179,21 +158,7 @@ def _columns_of_choice(texts: Sequence[str], stated: dict[str, Any]) -> Mapping[
     return named
 
 
-@command("sql", names=NAMES)
-def sql(*, dialect: str, table: str, request: RequestOptions) -> None:
-    r"""Print the query that counts in a warehouse, where no Python runs.
-
-    Nothing is read, connected to or charged. The query computes a score per
-    record (lac, absolute_residual, cqr and its sides, or a column of scores)
-    and counts it over the candidates that follow from the request. Run it,
-    keep its answer where the records are kept, for it is as private, and
-    hand it to `confide calibrate --counts` with the same request. Class names
-    stand for the * of --probabilities: the request has to list all classes.
-
-    Example:
-
-      confide sql --dialect snowflake --table clinic.records \
-        --request request.toml > count.sql
-    """
-    counted, _ = _counted(request.read())
-    print_text(counted.query(dialect, table).rstrip("\n"))
+def sql(asked: Sql) -> None:
+    """Print the query."""
+    counted, _ = _counted(read_request(asked))
+    print_text(counted.query(asked.dialect, asked.table).rstrip("\n"))

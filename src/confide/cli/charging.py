@@ -4,14 +4,18 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from confide.cli.command import named_by
+from confide.cli.commands import LedgerOptions
 from confide.cli.help import DEFAULT_LEDGER
+from confide.cli.names import ACCOUNTING
 from confide.cli.output import CapturedWarnings, capture_warnings, print_note
-from confide.core import Payer, check_together
+from confide.cli.values import place_of
+from confide.core import Payer, check_payer, check_together
 from confide.errors import InputError
 from confide.ledger import (
     Account,
@@ -19,11 +23,13 @@ from confide.ledger import (
     Dataset,
     Group,
     Ledger,
+    check_name,
     compose,
     decimal_form,
     file_of,
     fingerprint,
 )
+from confide.support import FileLocation
 
 _MOST_KEY = 2**16
 
@@ -89,23 +95,30 @@ class Receipt:
 
 
 @dataclass(frozen=True)
-class LedgerOptions:
-    """The options of the ledger and the data set."""
+class Accounting:
+    """What is charged: the ledger and the data set, and how."""
 
     ledger: str | None = None
     dataset: str | None = None
     again: bool = False
     group: str | None = None
-    one_cell: bool = False
+    one_cell: bool | None = None
     charged_by: str | None = None
-    ledger_key: Path | None = None
+    ledger_key: FileLocation | None = None
 
-    def __post_init__(self) -> None:
-        if self.ledger is None and self.dataset is not None:
-            object.__setattr__(self, "ledger", os.environ.get(DEFAULT_LEDGER))
+    @classmethod
+    def of(cls, options: LedgerOptions, stated: dict[str, Any]) -> "Accounting":
+        """From the options, and the arguments that have none, which are taken out of those that are stated."""
+        further = {name: stated.pop(name) for name in ACCOUNTING if name in stated}
+        if "ledger_key" in further:
+            further["ledger_key"] = place_of("ledger_key", further["ledger_key"])
+        if "charged_by" in further:
+            check_name("charged_by", further["charged_by"])
+        ledger = os.environ.get(DEFAULT_LEDGER) if options.dataset is not None else None
+        return cls(**vars(options) | {"ledger": options.ledger or ledger}, **further)
 
     @property
-    def files(self) -> tuple[Path | None, ...]:
+    def files(self) -> tuple[FileLocation | None, ...]:
         """The files that accounting reads or writes."""
         return file_of(self.ledger), self.ledger_key
 
@@ -135,9 +148,8 @@ class LedgerOptions:
 
     def payer(self, file: str, partition: str | None, *, divided: bool) -> Payer:
         """Who pays for a release; what is stated is checked before a ledger, which may be a new file, is opened."""
-        stated = Payer(self.ledger, self.dataset, partition)  # type: ignore[arg-type]
-        stated.check(divided=divided)
-        return replace(stated, **self.account(file))
+        check_payer(self.ledger, self.dataset, partition, divided=divided)
+        return Payer(partition=partition, **self.account(file))
 
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set as arguments for `calibrate_table`; empty without them."""
@@ -145,10 +157,11 @@ class LedgerOptions:
         if self.ledger is None or self.dataset is None:
             self.refuse("no ledger, which alone charges")
             return {}
+        named_by("key", "ledger_key")
         if self.ledger_key is not None and not Path(file).is_file():
             raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for everything else")
         mark = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
-        dataset = Dataset(self.dataset, _group(self.group), mark, self.one_cell or None)
+        dataset = Dataset(self.dataset, _group(self.group), mark, self.one_cell)
         return {"ledger": Ledger(self.ledger, by=self.charged_by), "dataset": dataset, "again": self.again}
 
 
@@ -161,9 +174,10 @@ def _group(text: str | None) -> Group | None:
     return Group(partition, cell)
 
 
-def _read_key(path: Path) -> bytes:
+def _read_key(path: FileLocation) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(_MOST_KEY)
+            key: bytes = file.read(_MOST_KEY)
+            return key
     except OSError as error:
         raise InputError("ledger_key", f"{str(path)!r} cannot be read: {error.strerror}") from None

@@ -1,52 +1,66 @@
-"""Commands as functions of options: each parameter is an option or an argument, or a dataclass with several.
+"""Commands as dataclasses: each field is an option or an argument, or a dataclass with several.
 
-A parameter, or a field of its dataclass, has the name of the argument of the Python API, and a row of
-`confide.cli.options`. An option without a default is required.
+A field has the name of the argument of the Python API, and a row of `confide.cli.options`. An option without a default
+is required. Options are shown in the order of their rows.
 """
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, fields, is_dataclass
-from inspect import Parameter, cleandoc, signature
-from typing import Any, TypeAlias, cast, get_args, get_origin, get_type_hints
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from inspect import cleandoc
+from pkgutil import resolve_name
+from typing import Any, TypeVar, cast, dataclass_transform, get_origin, get_type_hints
 
 import click
 
-from confide.cli.help import Argument, Command
-from confide.cli.options import LOCAL, PLACE, row_of
+from confide.cli.help import Argument, Command, Declared
+from confide.cli.options import LOCAL, OPTIONS, PLACE, row_of
 from confide.errors import ConfideError
 
+COMMANDS: dict[str, Declared] = {}
+"""The commands by their words after `confide`."""
 
-def command(path: str, names: Collection[str] = ()) -> Callable[[Callable[..., int | None]], Command]:
-    """Turn a function into a command.
+_Options = TypeVar("_Options")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[type[_Options]], type[_Options]]:
+    """Turn a class into a dataclass of options, and register its command.
 
     Parameters
     ----------
     path
         The words after `confide`, such as `ledger show`.
+    place
+        The function of these options, as `module:name` in this package; it is imported when the command runs.
     names
-        The arguments of the Python API that the command takes by `--set`.
+        The arguments of the Python API that the command takes by options or by `--set`.
     """
 
-    def build(function: Callable[..., int | None]) -> Command:
-        hints = get_type_hints(function)
-        parameters = {
-            one.name: (hints[one.name], MISSING if one.default is Parameter.empty else one.default)
-            for one in signature(function).parameters.values()
-        }
-        options = {name: _parameter(path, name, kind, default) for name, kind, default in _leaves(parameters)}
-
-        def run(**given: object) -> int | None:
-            with _named_as_typed(options.values()):
-                return function(**_values(parameters, given))
-
-        text = cleandoc(function.__doc__ or "")
-        made = Command(path.rpartition(" ")[2], params=list(options.values()), callback=run, help=text)
-        made.names = names
-        return made
+    def build(plain: type[_Options]) -> type[_Options]:
+        options = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(plain)
+        text = cleandoc(plain.__doc__ or "")
+        COMMANDS[path] = Declared(text.partition("\n")[0], lambda: _build(path, options, text, place, names))
+        return options
 
     return build
+
+
+def _build(path: str, options: type, text: str, place: str, names: Collection[str]) -> Command:
+    """The command of these options."""
+    places = {name: place for place, name in enumerate(OPTIONS)}
+    parameters = [_parameter(path, *leaf) for leaf in _leaves(options)]
+    parameters.sort(key=lambda one: -1 if isinstance(one, click.Argument) else places[str(one.name)])
+
+    def run(**given: object) -> int | None:
+        with _named_as_typed(parameters):
+            code: int | None = resolve_name(f"confide.cli.{place}")(_value(options, given))
+            return code
+
+    command = Command(path.rpartition(" ")[2], params=parameters, callback=run, help=text)
+    command.names = names
+    return command
 
 
 _STATED = "confide.stated"
@@ -54,9 +68,8 @@ _WORDS = ("table", "column")
 """Arguments whose errors are about an option only if they say what it must be; others are about what was read."""
 
 _ALSO = {
-    "output": ("out", "public", "out_folder"), "overwrite": ("force",), "release": ("previous",),
-    "previous": ("release",), "calibration": ("release", "previous"), "groups": ("group_names",),
-    "names": ("groups", "group_names"), "key": ("ledger_key",),
+    "output": ("out", "public"), "overwrite": ("force",), "previous": ("release",),
+    "calibration": ("release",), "groups": ("group_names",), "names": ("groups", "group_names"),
 }  # fmt: skip
 """Other names of arguments in the API, and the parameters that set them; the first that a command has."""
 
@@ -90,35 +103,36 @@ def _named_as_typed(parameters: Collection[click.Parameter]) -> Iterator[None]:
         meta = _names()
         name = meta.get(error.argument, error.argument)
         is_option = name not in _WORDS or error.requirement.startswith("must")
-        if is_option and name not in meta.get(_STATED, ()):
-            error.argument = options.get(name, name)
+        if is_option:
+            error.argument = name if name in meta.get(_STATED, ()) else options.get(name, name)
         error.remedy = re.sub(r"\b(\w+)=True\b", lambda flag: options.get(flag[1], flag[0]), error.remedy)
         raise
 
 
-_Fields: TypeAlias = Mapping[str, tuple[Any, Any]]
-"""Types and defaults by name, of the parameters of a function or the fields of a dataclass."""
-
-
-def _fields_of(group: type) -> _Fields:
+def _typed_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
+    """Name, type and default of each field of a dataclass."""
     types = get_type_hints(group)
-    return {one.name: (types[one.name], one.default) for one in fields(group)}
+    for field in fields(group):
+        yield field.name, types[field.name], field.default
 
 
-def _leaves(named: _Fields) -> Iterator[tuple[str, Any, Any]]:
-    """The options among these, and in dataclasses: name, type and default."""
-    for name, (kind, default) in named.items():
+def _leaves(group: type) -> Iterator[tuple[str, Any, Any]]:
+    """The options among the fields of a dataclass, and of the dataclasses in it."""
+    for name, kind, default in _typed_fields(group):
         if is_dataclass(kind):
-            yield from _leaves(_fields_of(cast(type, kind)))
+            yield from _leaves(cast(type, kind))
         else:
             yield name, kind, default
 
 
-def _values(named: _Fields, given: Mapping[str, object]) -> dict[str, Any]:
-    """The given options, as values of these types."""
-    groups = {name: cast(type, kind) for name, (kind, _) in named.items() if is_dataclass(kind)}
-    single = {name: given[name] for name in named if name in given}
-    return single | {name: kind(**_values(_fields_of(kind), given)) for name, kind in groups.items()}
+def _value(group: type, given: Mapping[str, object]) -> Any:
+    """The given options, as a value of this dataclass."""
+    return group(
+        **{
+            name: _value(cast(type, kind), given) if is_dataclass(kind) else given[name]
+            for name, kind, _ in _typed_fields(group)
+        }
+    )
 
 
 def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter:
@@ -132,7 +146,6 @@ def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter
         argument = Argument([name], type=taken, nargs=-1 if several else 1, **more)
         argument.help = row.help
         return argument
-    flag = bool in (kind, *get_args(kind))
-    more |= {"is_flag": True} if flag else {"type": taken, "multiple": several}
+    more |= {"is_flag": True} if kind is bool else {"type": taken, "multiple": several}
     names = row.names or (f"--{name.replace('_', '-')}",)
     return click.Option([*names, name], help=row.help, show_default=True, **more)

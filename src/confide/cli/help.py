@@ -1,14 +1,10 @@
-"""Commands and groups with their help, and commands that are imported when they run.
-
-`confide --help` imports this module and click, and neither NumPy nor a command.
-"""
+"""Commands and groups with their help."""
 
 from collections import UserDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import cleandoc
-from pkgutil import resolve_name
 from textwrap import indent
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -48,8 +44,28 @@ class Command(click.Command):
                 formatter.write_text(", ".join(others))
 
 
+class Declared(NamedTuple):
+    """A command or a group with its first sentence; it is built when it is used."""
+
+    summary: str
+    build: Callable[[], click.Command]
+
+
+class Declarations(UserDict[str, Any]):
+    """Commands by name, each built when it is used."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        declared: Declared = super().__getitem__(name)
+        return declared.build()
+
+
 class Group(click.Group):
     """A group of commands."""
+
+    def __init__(self, name: str, commands: Mapping[str, Declared], **options: Any) -> None:
+        super().__init__(name, **options)
+        self.declared = commands
+        self.commands = Declarations(commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Show help if no command is given."""
@@ -59,7 +75,7 @@ class Group(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Import and run the command; turn an interruption into `click.Abort` before click prints an empty line."""
+        """Run the command; turn an interruption into `click.Abort` before click prints an empty line."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -76,31 +92,13 @@ class Group(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its first sentence; then the options."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, self.summary(name)) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, one.summary) for name, one in self.declared.items()])
         _write_parameters(self.get_params(ctx), ctx, formatter)
-
-    def summary(self, name: str) -> str:
-        """The first sentence about a command; of a command that is not yet imported, from `Imported`."""
-        if isinstance(self.commands, Imported):
-            return self.commands.summaries[name]
-        return self.commands[name].get_short_help_str(limit=200)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the epilog verbatim."""
         if self.epilog:
             formatter.write(f"\n{self.epilog}\n")
-
-
-class Imported(UserDict[str, Any]):
-    """Commands by name, each imported from `module:name` in this package when it is used; and their first sentences."""
-
-    def __init__(self, commands: Mapping[str, tuple[str, str]]) -> None:
-        super().__init__({name: place for name, (place, _) in commands.items()})
-        self.summaries = {name: sentence for name, (_, sentence) in commands.items()}
-
-    def __getitem__(self, name: str) -> click.Command:
-        found: click.Command = resolve_name(f"confide.cli.{super().__getitem__(name)}")
-        return found
 
 
 def _write_text(text: str | None, formatter: click.HelpFormatter) -> None:

@@ -7,19 +7,18 @@ row for each field; `BY_COMMAND` has the rows that differ in one command or in a
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 import click
 
-from confide.core import RULES
+from confide.cli.names import COMPARABLE, DIALECTS, METHODS, NEIGHBORS, RULES
 from confide.errors import InputError
-from confide.mechanisms import NEIGHBORS
-from confide.support import ObjectPath, as_place, has_password
 
 
 def check_address(value: object, param: click.Parameter | None) -> None:
     """Reject an address with a password: other users of the machine and the shell's history would show it."""
+    from confide.support import has_password
+
     if isinstance(value, str) and has_password(value):
         option = "address" if param is None else param.metavar if isinstance(param, click.Argument) else param.opts[0]
         remedy = "Use the driver's environment variables (PGPASSWORD, a service file) instead"
@@ -31,6 +30,8 @@ class PlaceType(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the file of this name, or the object of this address."""
+        from confide.support import ObjectPath, as_place
+
         check_address(value, param)
         return value if isinstance(value, ObjectPath | Path) else as_place(value)
 
@@ -51,25 +52,13 @@ PLACE, LOCAL, ADDRESS = PlaceType(), click.Path(path_type=Path), AddressType()
 
 @dataclass(frozen=True)
 class Row:
-    """An option: metavar, help and type; `names` if it is not named like its field.
-
-    `listed` is the place of a list that the help contains, such as `confide.federated:METHODS`. It is imported when the
-    command is: most commands do without its package.
-    """
+    """An option: metavar, help and type; `names` if it is not named like its field."""
 
     metavar: str | None
     help: str
-    kind: "click.ParamType[Any] | type | None" = str
+    kind: "click.ParamType[Any] | type" = str
     names: tuple[str, ...] = ()
     argument: bool = False
-    listed: str = ""
-
-    def resolved(self) -> "Row":
-        """The same with its list in the help, and as the type if there is no other one."""
-        if not self.listed:
-            return self
-        names = tuple(resolve_name(self.listed))
-        return replace(self, help=self.help.format(", ".join(names)), kind=self.kind or click.Choice(names), listed="")
 
 
 def _argument(metavar: str, text: str, kind: "click.ParamType[Any] | type" = str) -> Row:
@@ -77,7 +66,6 @@ def _argument(metavar: str, text: str, kind: "click.ParamType[Any] | type" = str
 
 
 _AT_LEAST_0, _AT_LEAST_1, _LOSS = click.IntRange(0), click.IntRange(1), click.FloatRange(0)
-_METHODS = "confide.federated:METHODS"
 _OUT = Row("FILE", "Output file.", PLACE)
 
 OPTIONS: Mapping[str, Row] = {
@@ -86,6 +74,8 @@ OPTIONS: Mapping[str, Row] = {
                       "s3://BUCKET/NAME; with --table duckdb://FILE or postgresql://USER@HOST/DB.",
                       ADDRESS),
     "table": Row("NAME", "The table of the database."),
+    "release": Row("RELEASE", "A release of `confide calibrate`, `recalibrate` or `federated aggregate`.", PLACE,
+                    ("--calibration",)),
     "pilot": Row("TABLE", "PUBLIC records with true labels, such as those of the model's development, to estimate how "
                  "large sets and intervals will be; name their columns. Never private records: the output shows them.",
                  ADDRESS),
@@ -102,14 +92,12 @@ OPTIONS: Mapping[str, Row] = {
     "by": Row("COLUMN[,COLUMN]", "Column of each record's group. Several columns: groups that overlap."),
     "groups": Row("A,B,C", "With --by: a threshold for each of these; a public list, not taken from the records. With "
                   "several columns, a list for each: 'f,m;north,south'."),
+    "group_names": Row("A,B,C", "With --epsilon and --by: all groups, a public list, not taken from the records.",
+                       names=("--groups",)),
     "keep": Row("COLUMN,...", "Input columns to keep; repeatable (default: all except the probabilities)."),
     "counts": Row("FILE", "Instead of TABLE: counts by the query of `confide sql`, with the same request.", PLACE),
     "noisy_counts": Row("FILE", "Instead of TABLE: noisy counts that another engine made, with their law as "
                         "--set noise=LAW.", PLACE),
-    "settings": Row("NAME=VALUE", "Any other argument of the Python function, by the names below; repeat it.",
-                    names=("--set",)),
-    "request_file": Row("FILE", "A TOML file with arguments of the request, written by `confide request`.", PLACE,
-                        names=("--request",)),
     # The request
     "alpha": Row("LEVEL[,LEVEL]", "Miscoverage level, the share of true labels that sets may miss: 0.1 means 90 % "
                  "coverage; several, such as 0.2,0.1, give nested thresholds."),
@@ -117,15 +105,18 @@ OPTIONS: Mapping[str, Row] = {
     "neighbors": Row("RELATION", "add_remove: the presence of a record and the number of records are secret. "
                      "replace_one: the contents of a record are secret, the number public.", click.Choice(NEIGHBORS)),
     "n": Row("N", "The public number of records under replace_one; databases need it with --ledger.", int),
+    "settings": Row("NAME=VALUE", "Any other argument of the Python function, by the names below; repeat it.",
+                    names=("--set",)),
+    "request_file": Row("FILE", "A TOML file with arguments of the request, written by `confide request`.", PLACE,
+                        names=("--request",)),
     # A release
-    "release": Row("RELEASE", "A release of `confide calibrate`, `recalibrate` or `federated aggregate`.", PLACE,
-                   ("--calibration",)),
-    "previous": Row("RELEASE", "The release to renew.", PLACE, ("--calibration",)),
     "path": _argument("RELEASE", "A release of `confide calibrate`, `recalibrate` or `federated aggregate`.", PLACE),
     "records": Row("K", "Also state the privacy loss if K records change at once.", int),
     "evaluation": Row("FILE", "Output of `confide evaluate --out FILE` for this release; private if it had --epsilon.",
                       PLACE),
     "answers": Row("FILE", "Of a federation: a silo's answer; repeat it.", PLACE, ("--answer",)),
+    "signer": Row("FILE", "Public file of the signer, or the coordinator, whose signature is required.", PLACE,
+                  ("--signer", "--coordinator")),
     "title": Row("TEXT", "Heading of the page."),
     "task": Row("NAME", "The model's task by its name on the Hub, such as image-classification."),
     "epsilon_at_most": Row("NUMBER", "The largest privacy loss of one person, under every adjacency that is stated; "
@@ -149,7 +140,7 @@ OPTIONS: Mapping[str, Row] = {
                     "replaces it.", PLACE),
     # Plans
     "needed": Row(None, "Also state how many records common scores need."),
-    "dialect": Row("NAME", "{}.", listed="confide.tables:DIALECTS"),
+    "dialect": Row("NAME", f"{', '.join(DIALECTS)}."),
     "releases": Row("COUNT", "Number of calibrations.", int),
     "evaluations": Row("COUNT", "Number of private evaluations.", int),
     "looks": Row("COUNT", "Number of looks (batches of a monitor).", int),
@@ -166,10 +157,11 @@ OPTIONS: Mapping[str, Row] = {
     "keys": Row("FILE", "Private keys, written by keygen.", PLACE),
     "public": Row("FILE", "Output file for the public file.", PLACE),
     "size": Row("N", "Number of calibration records, if it may be public.", _AT_LEAST_1),
-    "method": Row("NAME", "Method of calibration: {} (default: as --compare recommends).", None, listed=_METHODS),
+    "method": Row("NAME", f"Method of calibration: {', '.join(METHODS)} (default: as --compare recommends).",
+                  click.Choice(METHODS)),
     "compare": Row(None, "Print the results of the methods for these silos, with a recommendation."),
-    "also": Row("NAME", "With --compare: also this published method ({}); repeat it.", None,
-                listed="confide.federated:COMPARABLE"),
+    "also": Row("NAME", f"With --compare: also this published method ({', '.join(COMPARABLE)}); repeat it.",
+                click.Choice(COMPARABLE)),
     "of": Row("NAME", "With several thresholds: the level, group or class of one, or cqr_low or cqr_high."),
     "dropouts": Row("SILOS", "Number of silos that may be missing.", _AT_LEAST_0),
     "liars": Row("SILOS", "Number of Byzantine silos, which may send anything.", _AT_LEAST_0),
@@ -178,14 +170,15 @@ OPTIONS: Mapping[str, Row] = {
     "n_typical": Row("N", "Public guess of secret numbers of records; for efficiency only.", int),
     "closes": Row("TIME", "UTC time after which answers are late, such as 2030-01-31T12:00:00Z."),
     "plan": Row("FILE", "The signed plan.", PLACE),
+    "answer": _argument("ANSWER", "The silo's answer, as sent.", PLACE),
     "policy": Row("FILE", "A policy file, instead of --coordinator, --budget, --peer, --allow.", PLACE),
     "coordinator": Row("FILE", "The coordinator's public file, whose fingerprint you have compared.", PLACE),
     "budget": Row("NUMBER", "Privacy budget of all releases about these records together.", _LOSS),
     "per_plan": Row("NUMBER", "Privacy budget of one answer (default: the whole budget).", _LOSS),
     "peers": Row("PATH", "For sums: public file of another silo, whose fingerprint you have compared, or a folder; "
                  "repeat it.", PLACE, ("--peer", "--peers")),
-    "methods": Row("NAME", "Allow this method in addition to private-qq and secure-sum, of {}; repeat it.", None,
-                   ("--allow",), listed=_METHODS),
+    "methods": Row("NAME", f"Allow this method in addition to private-qq and secure-sum, of {', '.join(METHODS)}; "
+                   "repeat it.", click.Choice(METHODS), ("--allow",)),
     "least_colluding": Row("SILOS", "For sums: reject plans with a smaller collusion threshold (default: 1).",
                            _AT_LEAST_0),
     "drop_refused": Row(None, "Leave unusable answers out with a warning, instead of an error."),
@@ -195,9 +188,6 @@ OPTIONS: Mapping[str, Row] = {
     "dataset": Row("NAME", "The name of these people's data in the ledger."),
     "again": Row(None, "The same people with new records or a new model: charge a new release."),
     "group": Row("PARTITION=CELL", "Cell of a public partition, as in region=north."),
-    "one_cell": Row(None, "With people: each person is in one cell only."),
-    "charged_by": Row("NAME", "Who charges, for a file; a server stores roles."),
-    "ledger_key": Row("FILE", "16 secret random bytes or more: binds the name to this input file.", PLACE),
     "charge_role": Row("NAME", "A role of the server that may charge but not delete; repeat it. A new role is created "
                        "without login."),
     "read_role": Row("NAME", "A role that may read everything except the ledger's key; repeat it."),
@@ -227,6 +217,7 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | str]] = {
     },
     "sql": {"table": "The table, its parts between points."},
     "recalibrate": {
+        "release": "The release to renew.",
         "epsilon": "Another privacy budget than that of the earlier release.",
         "request_file": "The file of the earlier request, again: what the release states must be equal.",
     },
@@ -239,8 +230,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | str]] = {
         "alpha": _ONE_LEVEL,
         "by": "Column of each record's group, or any column by which coverage is measured.",
         "epsilon": "Evaluate privately with this budget: noisy counts, which may be published.",
-        "group_names": Row("A,B,C", "With --epsilon and --by: all groups, a public list, not taken from the records.",
-                           names=("--groups",)),
         "out": "Also write the results as JSON, for `confide report --evaluation FILE`.",
     },
     "watch": {
@@ -254,8 +243,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | str]] = {
     "verify": {
         "path": _argument("RELEASE", "A release of `confide calibrate`, `recalibrate` or `federated aggregate`, a "
                           "private evaluation, or a monitor.", PLACE),
-        "signer": Row("FILE", "Public file of the signer, or the coordinator, whose signature is required.", PLACE,
-                      ("--signer", "--coordinator")),
         "answers": "A silo's answer, which must be counted; repeat it.",
         "neighbors": "With --epsilon-at-most: only this adjacency (default: all that are stated).",
     },
@@ -311,7 +298,6 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | str]] = {
         "answers": _argument("ANSWER...", "The silos' answers.", PLACE),
         "keys": "The coordinator's private keys, to sign for `confide verify`.",
     },
-    "federated own": {"answer": _argument("ANSWER", "The silo's answer, as sent.", PLACE)},
 }  # fmt: skip
 """Differences in a command or in all commands of a group, by field: the help, or the whole row."""
 
@@ -321,5 +307,5 @@ def row_of(command: str, field: str) -> Row:
     for owner in (command, command.partition(" ")[0]):
         row = BY_COMMAND.get(owner, {}).get(field)
         if row is not None:
-            return (replace(OPTIONS[field], help=row) if isinstance(row, str) else row).resolved()
-    return OPTIONS[field].resolved()
+            return replace(OPTIONS[field], help=row) if isinstance(row, str) else row
+    return OPTIONS[field]

@@ -133,11 +133,11 @@ def check_output(
         raise InputError("output", f"{str(path)!r} cannot be written: its folder does not exist")
 
 
-def left_out_text(found: Mapping[str, Any]) -> str | None:
+def left_out_text(counts: Mapping[str, Any]) -> str | None:
     """The number of records left out, if it is public."""
-    if "left_out" not in found:
+    if "left_out" not in counts:
         return None
-    count = found["left_out"]
+    count = counts["left_out"]
     return f"left out: {count:,} record{'' if count == 1 else 's'} with missing values"
 
 

@@ -1,28 +1,27 @@
 """`confide plan` and `budget plan`: guarantees and costs of a calibration, or a year, computed without data."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import click
 
 from confide.arrays import GroupColumns
-from confide.cli.command import command
-from confide.cli.help import Group
+from confide.cli.commands import Budget, Plan
 from confide.cli.output import left_out_text, print_result, progress_bar
-from confide.cli.request import NAMES, RequestOptions, split, take_columns
-from confide.cli.values import Findings, Source
+from confide.cli.request import read_request, split, take_columns
+from confide.cli.values import Source
 from confide.core import (
     IN_WORDS,
     BudgetPlan,
     Pilot,
-    Plan,
     PlannedReleases,
     Request,
     best_of,
     by_rules,
     needed_by_scores,
 )
+from confide.core import Plan as CalibrationPlan
 from confide.core import make_plan as plan_of_terms
 from confide.core import plan as make_plan
 from confide.errors import InputError
@@ -31,28 +30,11 @@ from confide.support import FileKind, Section, Table, aligned, to_text
 from confide.tables import ClassColumns, ColumnSpec, read_pilot
 
 
-@command("plan", names=NAMES)
-def plan(
-    *,
-    request: RequestOptions,
-    pilot: str | None = None,
-    table: str | None = None,
-    needed: bool = False,
-    output: Findings,
-) -> None:
-    """Compute guarantee and cost of a calibration, without private data.
-
-    The request is that of `confide calibrate`; its columns matter for the
-    score, and for --pilot, a PUBLIC sample: with it the plan states how large
-    sets and intervals will be. With --needed it states how many records common
-    scores need. With --out it is also written as a page.
-
-    Example:
-
-      confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
-    """
-    stated = request.read()
-    what, source = take_columns(stated), None if pilot is None else Source(pilot, table, stated.pop("decimal", "."))
+def plan(asked: Plan) -> None:
+    """Plan a calibration, and print the plan."""
+    stated, output = read_request(asked), asked.output
+    what = take_columns(stated)
+    source = None if asked.pilot is None else Source(asked.pilot, asked.table, stated.pop("decimal", "."))
     arguments = {"score": stated.pop("score", "lac") if what is None else what.kind.name, **stated}
     for name in ("about", "fingerprint", "partition", "decimal"):  # a plan does not depend on them
         arguments.pop(name, None)
@@ -61,26 +43,26 @@ def plan(
         arguments["records_per_person"] = people.bound(arguments.get("records_per_person"))
     division: dict[str, Any] = {name: arguments.pop(name) for name in ("by", "groups", "by_class") if name in arguments}
     output.check(FileKind.PAGE, *(() if source is None else source.files))
-    made = _plan(arguments, division, what)  # checks public choices before anything is opened
+    planned = _plan(arguments, division, what)  # checks public choices before anything is opened
     left_out: dict[str, int] = {}
     if source is not None:
         sample, left_out = read_sample(source, what, skip=skip)
-        made = replace(made, pilot=Pilot.of(sample, arguments["score"]))
+        planned = replace(planned, pilot=Pilot.of(sample, arguments["score"]))
     if output.out is not None:
         from confide.reports import report
 
-        output.write(report(made).html)
+        output.write(report(planned).html)
     of_score = ("score", "candidates", "unit", "n")
     shared = {name: value for name, value in arguments.items() if name not in of_score}
-    numbers = needed_by_scores(**shared) if needed else {}
-    document = {**_document(made), "records_needed_by_scores": numbers or None, **left_out}
+    numbers = needed_by_scores(**shared) if asked.needed else {}
+    document = {**_document(planned), "records_needed_by_scores": numbers or None, **left_out}
     table_of_needed = _needed(numbers) if numbers else None
-    each = f"for each group or class, with {made.n} records in it:" if division else None
-    texts = (each, made, table_of_needed, left_out_text(left_out), output.saved())
+    each = f"for each group or class, with {planned.n} records in it:" if division else None
+    texts = (each, planned, table_of_needed, left_out_text(left_out), output.saved())
     print_result(lambda: document, *texts, as_json=output.as_json)
 
 
-def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], what: ColumnSpec | None) -> Plan:
+def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], what: ColumnSpec | None) -> CalibrationPlan:
     """The plan of a request, or of each of its groups or classes, which are planned alike."""
     if not division:
         return make_plan(**arguments)
@@ -107,7 +89,7 @@ def _needed(numbers: Mapping[str, tuple[int, int | None]]) -> str:
     )
 
 
-def _document(made: Plan) -> dict[str, object]:
+def _document(made: CalibrationPlan) -> dict[str, object]:
     def fields(of: object, *names: str) -> dict[str, object]:
         return {name: getattr(of, name) for name in names}
 
@@ -134,40 +116,12 @@ def _document(made: Plan) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True)
-class Year:
-    """The arguments of `budget_plan`."""
-
-    epsilon: float
-    dp_delta: float = 1e-6
-    releases: int = 0
-    evaluations: int = 0
-    looks: int = 0
-    share: str = "0.5"
-    releases_per_person: int | None = None
-    evaluations_per_person: int | None = None
-    looks_per_person: int | None = None
-    records_per_person: int = 1
-    neighbors: str = "add_remove"
-
-
-@command("budget plan")
-def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str = "0.1", as_json: bool = False) -> None:
-    r"""Divide one total per person among a year's releases, from public numbers.
-
-    Compares the rules of composition: the epsilon of each release, the
-    expected coverage of its threshold, and the number of records from which
-    noise adds less than sampling to a look. Give the epsilons to the commands
-    of these releases.
-
-    Example:
-
-      confide budget plan --releases 12 --looks 52 --looks-per-person 1 \
-        --epsilon 3 --n 500,1000,5000
-    """
-    sizes = [_whole(one) for one in split(n)]
+def budget_plan(asked: Budget) -> None:
+    """Compare the rules of composition for a year."""
+    sizes = [_whole(one) for one in split(asked.n)]
     with progress_bar("composing", lambda: None):
-        plans = by_rules(**vars(year))
+        plans = by_rules(**vars(asked.year))
+        rule, alpha = asked.rule, asked.alpha
         if rule not in ("best", *plans):
             why = "with --dp-delta 0 only epsilons add up; give a delta above 0, or --rule basic"
             raise InputError("rule", f"{rule} is not available: {why}")
@@ -178,10 +132,7 @@ def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str =
         rows = [_row(entry, worth, sizes) for entry, worth in zip(one.entries, rules[name], strict=True)]
         texts.append(f"{IN_WORDS[name]}{', chosen' if one is chosen else ''}:\n{aligned(rows)}")
     document = {"plan": asdict(chosen), "statement": chosen.statement, "n": sizes, "rules": rules}
-    print_result(lambda: document, *texts, as_json=as_json)
-
-
-budget = Group("budget", commands=[budget_plan], help="Plan a year's releases within one total per person.")
+    print_result(lambda: document, *texts, as_json=asked.as_json)
 
 
 def _whole(text: str) -> int:

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from confide.cli.command import command
+from confide.cli.commands import Predict
+from confide.cli.names import PREDICT
 from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warning
-from confide.cli.request import PredictedColumns, read_arguments, split, take_columns
+from confide.cli.request import arguments_of, split, take_columns
 from confide.cli.values import Source, read_release
 from confide.core import Release
 from confide.errors import CoverageWarning
@@ -15,71 +16,32 @@ from confide.support import FileKind, as_place, short_number
 from confide.tables import file_format, is_folder, predict_table, refuse_existing_folder
 from confide.watching import CorrectedRelease
 
-NAMES = frozenset(
-    [
-        "probabilities",
-        "classes",
-        "prediction",
-        "logits",
-        "alpha",
-        "by",
-        "keep",
-        "decimal",
-        "skip_incomplete",
-        "fingerprint",
-    ]
-)
 
-
-@command("predict", names=NAMES)
-def predict(
-    *,
-    file: str,
-    table: str | None = None,
-    release: Path,
-    columns: PredictedColumns,
-    alpha: str | None = None,
-    by: str | None = None,
-    keep: tuple[str, ...] = (),
-    settings: tuple[str, ...] = (),
-    out: str,
-    force: bool = False,
-    as_json: bool = False,
-) -> None:
-    r"""Predict sets of classes, or intervals, for new records.
-
-    The output is a file or a folder. It has the columns of TABLE (without the
-    probabilities) and, for classes, prediction_set (a list of class names; in
-    CSV a JSON array) and set_size; for numbers, lower and upper; for several
-    levels such columns for each. Predicting costs no privacy.
-
-    Example:
-
-      confide predict new.parquet --calibration cal.json \
-        --probabilities 'p_*' --out sets.parquet
-    """
-    kept = tuple(name for text in keep for name in split(text))
-    stated = read_arguments("predict_table", NAMES, {**vars(columns), "alpha": alpha, "by": by, "keep": kept}, settings)
+def predict(asked: Predict) -> None:
+    """Predict for a table, and print a summary."""
+    stated, release, out = arguments_of("predict_table", PREDICT, asked), asked.release, asked.out
+    if "keep" in stated:
+        stated["keep"] = tuple(name for text in stated["keep"] for name in split(text))
     released = read_release(release, stated)
-    what, source = take_columns(stated, released), Source(file, table, stated.pop("decimal", "."))
-    _check_output(source, out, release, force=force)
+    what, source = take_columns(stated, released), Source(asked.file, asked.table, stated.pop("decimal", "."))
+    _check_output(source, out, release, force=asked.force)
     what = source.what(what, "--probabilities or --prediction")
     with capture_warnings(CoverageWarning) as caught, source.open("predicting") as (opened, progress):
-        found = predict_table(opened, what, released, out, overwrite=force, progress=progress, **stated)
-        found |= {"left_out": opened.left_out()} if stated.get("skip_incomplete") else {}
-    notes = [*caught.notes, *_too_many_empty(released, found)]
+        summary = predict_table(opened, what, released, out, overwrite=asked.force, progress=progress, **stated)
+        summary |= {"left_out": opened.left_out()} if stated.get("skip_incomplete") else {}
+    notes = [*caught.notes, *_too_many_empty(released, summary)]
     for note in notes:
         print_warning(note)
-    size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
-    empty, rows = int(found.get("empty_sets", 0)), int(found["rows"])
+    size = f", {summary['mean_set_size']:.2f} classes each on average" if "mean_set_size" in summary else ""
+    empty, rows = int(summary.get("empty_sets", 0)), int(summary["rows"])
     print_result(
-        lambda: {"out": out, **_promised(released), **found, "warnings": notes},
-        f"{short_number(found['rows'])} {'intervals' if columns.probabilities is None else 'sets'}{size}",
+        lambda: {"out": out, **_promised(released), **summary, "warnings": notes},
+        f"{short_number(summary['rows'])} {'intervals' if asked.probabilities is None else 'sets'}{size}",
         f"empty sets: {empty:,} of {rows:,} ({100 * empty / rows:.2g} %)" if empty else None,
-        left_out_text(found),
+        left_out_text(summary),
         *(f"promise{f' for {name}' if name else ''}: {text}" for name, text in released.promises.items()),
         f"saved: {out}",
-        as_json=as_json,
+        as_json=asked.as_json,
     )
 
 
@@ -92,9 +54,9 @@ def _check_output(source: Source, out: str, release: Path, *, force: bool) -> No
         check_output(out, FileKind.PREDICTIONS, *source.files, release, force=force)
 
 
-def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:
+def _too_many_empty(released: Release, summary: Mapping[str, float]) -> list[str]:
     """A warning if there are too many empty sets for the promise: a sign of a shift that needs no true labels."""
-    empty, rows = int(found.get("empty_sets", 0)), int(found["rows"])
+    empty, rows = int(summary.get("empty_sets", 0)), int(summary["rows"])
     if not empty or released.loss or count_shortfall(released, rows - empty, rows) is None:
         return []
     return [

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from confide.cli.charging import LedgerOptions, Receipt
+from confide.cli.charging import Accounting, Receipt
 from confide.cli.output import left_out_text, print_result
-from confide.cli.values import PrintedOutput, Source
+from confide.cli.values import Source
+from confide.cli.written import PrintedOutput
 from confide.core import Plan, Request, plan_of, records_needed, remarks
 from confide.mechanisms import Slopes
 from confide.support import FileKind
@@ -16,7 +17,7 @@ from confide.tables import CountsFiles, TableRequest
 
 
 def make_release(
-    request: TableRequest, source: Source, budget: LedgerOptions, partition: str | None, output: PrintedOutput
+    request: TableRequest, source: Source, budget: Accounting, partition: str | None, output: PrintedOutput
 ) -> None:
     """Make, write and print a release; the ledger's limit is checked before the table is opened, if it can be."""
     public = request.request.public_n

@@ -6,15 +6,16 @@ What two of them state is refused: a file that was reviewed is never overridden.
 import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import date, time
-from pathlib import Path
 from typing import Any
 
 import click
 
 from confide.candidates import AnyCandidates, Candidates
 from confide.cli.command import named_by, stated_elsewhere
+from confide.cli.commands import Predicted, Recalibrate, RequestOptions
+from confide.cli.names import COLUMN_NAMES, NAMES, PEOPLE
 from confide.cli.values import place_of, read_fingerprint
 from confide.core import ClassShift, Release
 from confide.errors import ConfideError, InputError, InputTypeError
@@ -22,8 +23,6 @@ from confide.support import FileLocation, check_unknown_arguments, read_text
 from confide.tables import ClassColumns, ColumnSpec, ContributionBound, LossColumns, ScoreColumn, TargetColumns
 
 # The arguments of a request
-
-PEOPLE = "people"
 
 _KINDS = {
     "column": ScoreColumn,
@@ -33,24 +32,6 @@ _KINDS = {
     "probabilities": ClassColumns,
 }
 """The columns of a score, by the first of these arguments that is stated."""
-
-COLUMN_NAMES = (
-    "probabilities", "label", "classes", "score", "label_positions", "logits", "prediction", "target", "column",
-    "losses", "loss", "bound", "truth",
-)  # fmt: skip
-"""The arguments that name the columns of a score, and the score."""
-
-READING = ("decimal", "skip_incomplete")
-REQUEST_NAMES = (
-    "alpha", "epsilon", "rho", "neighbors", "n", "n_min", "delta", "records_per_person", "mechanism", "candidates",
-    "unit", "by", "groups", "by_class", "partition", "shares", "share_low", "class_weights", "weights", "weight_bound",
-    "skip_incomplete", "about", "fingerprint",
-)  # fmt: skip
-CHOICE_NAMES = ("choose", "choice_share", "largest_size")
-NOISE_NAMES = ("noise", "n_noisy", "n_noise")
-
-NAMES = frozenset([*COLUMN_NAMES, *READING, *REQUEST_NAMES, *CHOICE_NAMES, *NOISE_NAMES, PEOPLE])
-"""The names that a request may state."""
 
 _NAMES = ("classes", "groups", "group_names", "order", "choose", "parts", "width_bins")
 _LISTS = ("alpha", "by", "probabilities", "prediction", "truth", "losses")
@@ -83,14 +64,14 @@ def read_arguments(
     >>> read_arguments("calibrate", NAMES, {"alpha": "0.1", "n": None}, ["delta=0.05", "groups=a,b"])
     {'delta': 0.05, 'groups': ('a', 'b'), 'alpha': '0.1'}
     """
-    found: dict[str, Any] = {} if file is None else _read_file(file)
+    stated: dict[str, Any] = {} if file is None else _read_file(file)
     for pair in pairs:
-        _add(found, _parse(pair), "--set")
+        _add(stated, _parse(pair), "--set")
     given = {name: value for name, value in typed.items() if value not in (None, ())}
-    stated_elsewhere(set(found) - set(given))
-    _add(found, given, "an option")
-    check_unknown_arguments(function, found, known, _ELSEWHERE)
-    checked = {name: _listed(name, value) for name, value in found.items()}
+    stated_elsewhere(set(stated) - set(given))
+    _add(stated, given, "an option")
+    check_unknown_arguments(function, stated, known, _ELSEWHERE)
+    checked = {name: _listed(name, value) for name, value in stated.items()}
     if PEOPLE in checked:
         checked[PEOPLE] = _people(checked[PEOPLE])
     if isinstance(checked.get("candidates"), str):
@@ -100,10 +81,10 @@ def read_arguments(
 
 def _read_file(file: FileLocation) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = _plain(tomllib.loads(read_text(file)))
+        document: dict[str, Any] = _plain(tomllib.loads(read_text(file)))
     except tomllib.TOMLDecodeError as error:
         raise InputError("request", f"{str(file)!r} must be TOML: {error}") from None
-    return found
+    return document
 
 
 def _parse(pair: str) -> dict[str, Any]:
@@ -111,10 +92,10 @@ def _parse(pair: str) -> dict[str, Any]:
     name, equals, text = (part.strip() for part in pair.partition("="))
     if not equals or re.fullmatch(r"[A-Za-z_]\w*(\.[\w-]+)*", name) is None:
         raise InputError("set", "must be NAME=VALUE, such as delta=0.05", got=repr(pair))
-    found: Any = _value(text)
+    nested: Any = _value(text)
     for key in reversed(name.split(".")):
-        found = {key: found}
-    parsed: dict[str, Any] = found
+        nested = {key: nested}
+    parsed: dict[str, Any] = nested
     return parsed
 
 
@@ -134,15 +115,15 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, date | time) else value
 
 
-def _add(found: dict[str, Any], more: Mapping[str, Any], source: str) -> None:
+def _add(stated: dict[str, Any], further: Mapping[str, Any], source: str) -> None:
     """Add arguments to those that were found; tables with different names are joined."""
-    for name, value in more.items():
-        if isinstance(value, Mapping) and isinstance(found.get(name), dict):
-            _add(found[name], value, source)
-        elif name in found:
+    for name, value in further.items():
+        if isinstance(value, Mapping) and isinstance(stated.get(name), dict):
+            _add(stated[name], value, source)
+        elif name in stated:
             raise InputError(name, f"must be stated once; {source} states it again")
         else:
-            found[name] = dict(value) if isinstance(value, Mapping) else value
+            stated[name] = dict(value) if isinstance(value, Mapping) else value
 
 
 def _listed(name: str, value: Any) -> Any:
@@ -205,52 +186,27 @@ def parse_candidates(text: str) -> AnyCandidates:
         raise InputError("candidates", f"must have one of the forms {forms}", got=repr(text)) from None
 
 
-# Options
+# Requests
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictedColumns:
-    """The options that name the outputs of a model."""
-
-    probabilities: str | None = None
-    classes: str | None = None
-    prediction: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoredColumns(PredictedColumns):
-    """The options that name the columns of a score."""
-
-    label: str | None = None
-    target: str | None = None
-    column: str | None = None
-    score: str | None = None
+def arguments_of(
+    function: str, known: Collection[str], asked: Predicted, file: FileLocation | None = None, **further: Any
+) -> dict[str, Any]:
+    """The arguments that the options of a command state; `further` are those that an option of another name states."""
+    typed = {name: value for name, value in vars(asked).items() if name in known and value is not False}
+    return read_arguments(function, known, typed | further, asked.settings, file)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RequestOptions(ScoredColumns):
-    """The everyday options of a request, its file, and its other arguments as NAME=VALUE."""
-
-    alpha: str | None = None
-    epsilon: float | None = None
-    neighbors: str | None = None
-    n: int | None = None
-    by: str | None = None
-    groups: str | None = None
-    request_file: Path | None = None
-    settings: tuple[str, ...] = ()
-
-    def read(self, known: Collection[str] = NAMES, **more: Any) -> dict[str, Any]:
-        """The arguments that are stated, under the names of the API; `more` are further options."""
-        typed = {name: value for name, value in vars(self).items() if name not in ("request_file", "settings")}
-        found = read_arguments("calibrate", known, typed | more, self.settings, self.request_file)
-        if "alpha" not in found:
-            raise click.UsageError("Missing option '--alpha'.")
-        if isinstance(text := found.get("groups"), str):
-            found["groups"] = _groups(text, found.get("by"))
-        if isinstance(shares := found.get("class_weights"), Mapping) and set(shares) == {"source", "target"}:
-            found["class_weights"] = ClassShift.of_shares(shares["source"], shares["target"])
-        return found
+def read_request(asked: RequestOptions | Recalibrate, known: Collection[str] = NAMES, **further: Any) -> dict[str, Any]:
+    """The request that options, a file and NAME=VALUE state, under the names of the API."""
+    stated = arguments_of("calibrate", known, asked, asked.request_file, **further)
+    if "alpha" not in stated:
+        raise click.UsageError("Missing option '--alpha'.")
+    if isinstance(text := stated.get("groups"), str):
+        stated["groups"] = _groups(text, stated.get("by"))
+    if isinstance(shares := stated.get("class_weights"), Mapping) and set(shares) == {"source", "target"}:
+        stated["class_weights"] = ClassShift.of_shares(shares["source"], shares["target"])
+    return stated
 
 
 def _groups(text: str, by: Any) -> dict[str, tuple[str, ...]]:
@@ -287,13 +243,13 @@ def take_columns(stated: dict[str, Any], release: Release | None = None) -> Colu
             why = f"for a release that bounds the loss {release.loss!r}: state truth or losses"
         raise InputError(others[0], f"must be left out {why}")
     named_by("what", first)
-    made: ColumnSpec = kind(**named)
-    return made
+    columns: ColumnSpec = kind(**named)
+    return columns
 
 
 def take_words(stated: dict[str, Any], *records: FileLocation) -> dict[str, Any]:
     """Take the public metadata out of the arguments; a fingerprint's file is none of `records`."""
-    found: dict[str, Any] = {name: stated.pop(name) for name in ("about", "fingerprint") if name in stated}
-    if "fingerprint" in found:
-        found["fingerprint"] = read_fingerprint(place_of("fingerprint", found["fingerprint"]), records)
-    return found
+    words: dict[str, Any] = {name: stated.pop(name) for name in ("about", "fingerprint") if name in stated}
+    if "fingerprint" in words:
+        words["fingerprint"] = read_fingerprint(place_of("fingerprint", words["fingerprint"]), records)
+    return words

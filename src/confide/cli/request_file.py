@@ -6,9 +6,9 @@ from dataclasses import MISSING, dataclass
 from inspect import Parameter, cleandoc, signature
 from typing import Any
 
-from confide.cli.command import command
-from confide.cli.request import CHOICE_NAMES, COLUMN_NAMES, NOISE_NAMES, PEOPLE, REQUEST_NAMES, split
-from confide.cli.values import Output
+from confide.cli.commands import WriteRequest
+from confide.cli.names import CHOICE_NAMES, COLUMN_NAMES, NOISE_NAMES, PEOPLE, REQUEST_NAMES
+from confide.cli.request import split
 from confide.core import Choices, Options, calibrate, choose_score
 from confide.support import FileKind
 from confide.tables import (
@@ -71,13 +71,13 @@ def described(title: str) -> Iterator[Described]:
 
 def _sentences(doc: str) -> dict[str, str]:
     """The first sentence about each parameter of a docstring."""
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     text = re.split(r"^(?:Returns|Raises|Warns|Examples|Notes)\n-+$", cleandoc(doc), flags=re.MULTILINE)[0]
     parameters = text.partition("Parameters\n----------\n")[2] + "\n"
     for names, body in re.findall(r"^(\S.*)\n((?:(?: {4}.*)?\n)+)", parameters, re.MULTILINE):
         words = " ".join(body.split())
-        found |= dict.fromkeys(split(names), re.split(r"(?<=[^.]\.)\s+", words)[0])
-    return found
+        sentences |= dict.fromkeys(split(names), re.split(r"(?<=[^.]\.)\s+", words)[0])
+    return sentences
 
 
 def written_request() -> str:
@@ -109,16 +109,7 @@ def _toml(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-@command("request")
-def request(*, output: Output) -> None:
-    """Write a file with all arguments of a request, to edit and to review.
-
-    It is TOML for --request of `confide calibrate`, `recalibrate`, `plan`,
-    `sql` and `federated plan`: every argument is a comment with its sentence
-    and its default. An argument that the file states cannot be changed by an
-    option or by --set.
-
-    Example: confide request --out request.toml
-    """
-    output.check(FileKind.REQUEST)
-    output.save(written_request())
+def request(asked: WriteRequest) -> None:
+    """Write the file."""
+    asked.output.check(FileKind.REQUEST)
+    asked.output.save(written_request())

@@ -2,15 +2,14 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from confide.cli.command import command
+from confide.cli.commands import Show, Sign, Verify
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated.coordinator import policy_rows, read_policy, read_silo, silo_rows
 from confide.cli.output import print_result, print_warning
-from confide.cli.values import Output
 from confide.core import (
     Document,
     PublishedCounts,
@@ -58,22 +57,9 @@ from confide.support import (
 from confide.watching import CorrectedRelease, Watch
 
 
-@command("show")
-def show(*, path: Path, records: int = 1, as_json: bool = False) -> None:
-    """Print the promise and the privacy cost of a release.
-
-    FILE is a release of `confide calibrate` or `confide federated aggregate`.
-    Every claim is recomputed from the mechanisms that the file states. FILE may
-    also be an output of `confide evaluate --out`, a monitor, or a plan of
-    `confide sql`. It may also be a public file, a plan, a policy or an answer
-    of a silo: signatures are checked, and the fingerprints are printed for
-    comparison.
-
-    Example:
-
-      confide show cal.json --records 3
-    """
-    k = positive_integer("records", records)
+def show(asked: Show) -> None:
+    """Print what a file states."""
+    k, path = positive_integer("records", asked.records), asked.path
     kind = kind_of(path)
     if kind in SHOWN_ELSEWHERE:
         raise InputError("path", f"{str(path)!r} is {kind}", remedy=SHOWN_ELSEWHERE[kind])
@@ -86,9 +72,9 @@ def show(*, path: Path, records: int = 1, as_json: bool = False) -> None:
             raise InputError("records", f"must be 1 for {kind}", remedy="It is for releases")
     else:
         shown = _document(load(path), k)
-    for note in () if as_json else shown.warnings:
+    for note in () if asked.as_json else shown.warnings:
         print_warning(note)
-    print_result(lambda: shown.document, to_text(shown.section), as_json=as_json)
+    print_result(lambda: shown.document, to_text(shown.section), as_json=asked.as_json)
 
 
 class FileDescription(NamedTuple):
@@ -110,21 +96,21 @@ def _with(value: object, *parts: Section) -> Section:
     return replace(section, parts=(*section.parts, *(part for part in new if part.facts or part.parts)))
 
 
-def _document(found: Document, k: int) -> FileDescription:
+def _document(document: Document, k: int) -> FileDescription:
     """A release with its privacy loss for k records, an evaluation, or a monitor."""
-    notes = list(remarks(found)) if isinstance(found, Release) else []
-    if isinstance(found, CorrectedRelease):
-        return FileDescription(describe(found), {"corrected": json.loads(found.to_json())}, notes)
-    if isinstance(found, Watch):
-        versions = dict.fromkeys(versions_text(look.versions) for look in found.looks)
-        alarm = None if found.alarm is None else found.alarm.look.name
-        section = _with(found, _rows(*(("made with", one) for one in versions)))
-        return FileDescription(section, {"watch": json.loads(found.to_json()), "alarm": alarm}, notes)
-    if isinstance(found, Evaluation):
-        return _evaluation(found, k)
-    values: dict[str, Any] = {"records": k, "losses": losses(found.privacy, k), "warnings": notes}
-    loss = Section("Privacy loss", facts=loss_facts(found.privacy, k))
-    released = as_release(found)
+    notes = list(remarks(document)) if isinstance(document, Release) else []
+    if isinstance(document, CorrectedRelease):
+        return FileDescription(describe(document), {"corrected": json.loads(document.to_json())}, notes)
+    if isinstance(document, Watch):
+        versions = dict.fromkeys(versions_text(look.versions) for look in document.looks)
+        alarm = None if document.alarm is None else document.alarm.look.name
+        section = _with(document, _rows(*(("made with", one) for one in versions)))
+        return FileDescription(section, {"watch": json.loads(document.to_json()), "alarm": alarm}, notes)
+    if isinstance(document, Evaluation):
+        return _evaluation(document, k)
+    values: dict[str, Any] = {"records": k, "losses": losses(document.privacy, k), "warnings": notes}
+    loss = Section("Privacy loss", facts=loss_facts(document.privacy, k))
+    released = as_release(document)
     about = Section("Model and data", facts=tuple((name, text) for name, text in about_facts(released) if text))
     section = _with(released, about, loss, making_section(released))
     values["records_needed"] = records_needed(released)
@@ -136,17 +122,19 @@ def _published(path: Path) -> FileDescription:
     return FileDescription(describe(counts), {"published_counts": json.loads(counts.to_json())})
 
 
-def _evaluation(found: Evaluation, k: int) -> FileDescription:
+def _evaluation(evaluation: Evaluation, k: int) -> FileDescription:
     """An evaluation; if it is private, with its privacy loss for k records."""
-    of, values = ("of the release with SHA-256", found.calibration), {"evaluation": found.fields()}
-    if not found.private:
+    of, values = ("of the release with SHA-256", evaluation.calibration), {"evaluation": evaluation.fields()}
+    if not evaluation.private:
         if k != 1:
             raise InputError("records", "must be 1 for an evaluation without noise", remedy="It is for releases")
-        return FileDescription(_with(found, _rows(of)), values)
-    n = "secret" if found.query.n is None else str(found.query.n)
-    rows = _rows(("evaluation records", n), of, ("made with", versions_text(found.versions)))
-    loss = Section("Privacy loss", facts=loss_facts(found.privacy, k))
-    return FileDescription(_with(found, rows, loss), {**values, "records": k, "losses": losses(found.privacy, k)})
+        return FileDescription(_with(evaluation, _rows(of)), values)
+    n = "secret" if evaluation.query.n is None else str(evaluation.query.n)
+    rows = _rows(("evaluation records", n), of, ("made with", versions_text(evaluation.versions)))
+    loss = Section("Privacy loss", facts=loss_facts(evaluation.privacy, k))
+    return FileDescription(
+        _with(evaluation, rows, loss), {**values, "records": k, "losses": losses(evaluation.privacy, k)}
+    )
 
 
 def _file(what: str, facts: Sequence[tuple[str, str]], **document: Any) -> FileDescription:
@@ -224,60 +212,28 @@ _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
 # Verification
 
 
-@command("verify")
-def verify(
-    *,
-    path: Path,
-    required: Conditions,
-    signer: Path | None = None,
-    answers: tuple[Path, ...] = (),
-    as_json: bool = False,
-) -> int:
-    r"""Check a release: its claims, its signature, and your conditions.
-
-    Every claim is recomputed from the file; a file that claims more than
-    follows gives exit code 3. For a federation the output states who signed
-    the release and which answers its threshold was computed from. No file
-    shows that a threshold was drawn with noise: this rests on those who ran
-    the calibration. Exit code 5, and a line for each reason, if the release is
-    not private, does not meet a condition, is not signed by --signer, or
-    does not count an --answer.
-
-    Example:
-
-      confide verify released.json --epsilon-at-most 1.2 \
-        --coverage-at-least 0.9 && publish released.json
-    """
-    released, key = read_as(path, read_signed)
-    public = None if signer is None else read_silo(signer)
-    conditions = required.check(released, key)
+def verify(asked: Verify) -> int:
+    """Check a release."""
+    released, key = read_as(asked.path, read_signed)
+    public = None if asked.signer is None else read_silo(asked.signer)
+    stated = {field.name: getattr(asked, field.name) for field in fields(Conditions)}
+    conditions = Conditions(**stated).check(released, key)
     head = f"claims: recomputed, and they hold\n{released}"
     if isinstance(released, FederatedRelease):
-        signed, what = verify_federated(released, public, [read_text(answer) for answer in answers]), "thresholds"
+        signed, what = verify_federated(released, public, [read_text(answer) for answer in asked.answers]), "thresholds"
     else:
-        if answers:
-            raise InputError("answers", f"must be left out: {str(path)!r} is not a federated calibration")
+        if asked.answers:
+            raise InputError("answers", f"must be left out: {str(asked.path)!r} is not a federated calibration")
         what = "noisy counts" if isinstance(released, Watch | Evaluation | CorrectedRelease) else "thresholds"
         signed = signed_by(key, public, what)
-    found = [head, *signed.statements, _noise_statement(what), *conditions.statements]
-    return _report(found, [*conditions.failures, *signed.failures], as_json=as_json)
+    statements = [head, *signed.statements, _noise_statement(what), *conditions.statements]
+    return _report(statements, [*conditions.failures, *signed.failures], as_json=asked.as_json)
 
 
-@command("sign")
-def sign_release(*, path: Path, keys: Path, output: Output) -> None:
-    """Sign a release of one machine, for `confide verify --signer`.
-
-    RELEASE is a release of `confide calibrate` or `recalibrate`. Every claim is
-    recomputed first. All commands that read a release read the signed file as
-    well. `confide federated keygen` creates keys and their public file. (A
-    federation's release is signed by `confide federated aggregate --keys`.)
-
-    Example:
-
-      confide sign released.json --keys office.key --out signed.json
-    """
-    output.check(FileKind.SIGNED, path, keys)
-    output.save(sign(load_release(path), SiloKeys.load(keys)), "signed")
+def sign_release(asked: Sign) -> None:
+    """Sign a release of one machine."""
+    asked.output.check(FileKind.SIGNED, asked.path, asked.keys)
+    asked.output.save(sign(load_release(asked.path), SiloKeys.load(asked.keys)), "signed")
 
 
 def _noise_statement(what: str) -> str:
@@ -285,10 +241,10 @@ def _noise_statement(what: str) -> str:
     return f"not shown: that the {what} were drawn with noise; this rests on those who ran the calibration"
 
 
-def _report(found: Sequence[str], wrong: Sequence[str], *, as_json: bool) -> int:
+def _report(statements: Sequence[str], failures: Sequence[str], *, as_json: bool) -> int:
     """Print findings and errors, and return the exit code."""
-    lines = [line for text in found for line in text.splitlines()]
-    print_result(lambda: {"holds": not wrong, "found": lines, "wrong": wrong}, *found, as_json=as_json)
-    for line in wrong:
+    lines = [line for text in statements for line in text.splitlines()]
+    print_result(lambda: {"holds": not failures, "found": lines, "wrong": failures}, *statements, as_json=as_json)
+    for line in failures:
         print_warning(line)
-    return CLAIM_FAILED if wrong else DONE
+    return CLAIM_FAILED if failures else DONE

@@ -1,15 +1,15 @@
-"""Tables, releases and output files as they are typed."""
+"""Tables and releases as they are typed."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from confide.cli.output import check_output, print_text, print_warning, progress_bar
+from confide.cli.output import print_warning, progress_bar
 from confide.core import FROM_LOGITS, ModelFingerprint, Release, load_release, reminder_due, uncompared
 from confide.errors import InputError, InputTypeError
-from confide.support import FileKind, FileLocation, as_place, new_file, same_place, write_text
+from confide.support import FileLocation, as_place, same_place
 from confide.tables import ColumnSpec, Progress, files_of, format_of, open_table, read_numbers
 
 ALTERNATIVES = "--probabilities with --label, --prediction with --target, or --score-column"
@@ -93,63 +93,3 @@ def place_of(argument: str, stated: Any) -> FileLocation:
     if not isinstance(stated, str):
         raise InputTypeError(argument, "must be the name of a file", got=type(stated).__name__)
     return as_place(stated)
-
-
-class _Written:
-    """An output file."""
-
-    out: Path | None
-    force: bool
-
-    def check(self, kind: FileKind, *inputs: str | FileLocation | None) -> None:
-        """Check before any work that the file can be written, and replaces no input."""
-        check_output(self.out, kind, *inputs, force=self.force)
-
-    def new(self, kind: FileKind) -> AbstractContextManager[Path]:
-        """A path to write to; the output file appears when the block ends without an error."""
-        assert self.out is not None
-        return new_file(self.out, overwrite=self.force, kind=kind)
-
-    def write(self, text: str) -> None:
-        """Write the file as a whole or not at all, if there is one."""
-        if self.out is not None:
-            write_text(self.out, text, overwrite=self.force)
-
-    def saved(self) -> str | None:
-        """A line with the path of the file, if there is one."""
-        return None if self.out is None else f"saved: {self.out}"
-
-
-@dataclass(frozen=True)
-class Output(_Written):
-    """A required output file."""
-
-    out: Path
-    force: bool = False
-
-    def save(self, text: str, what: str = "saved") -> None:
-        """Write the file, and print its path."""
-        self.write(text)
-        print_text(f"{what}: {self.out}")
-
-
-@dataclass(frozen=True)
-class PrintedOutput(Output):
-    """A required output file, and the choice of printing JSON."""
-
-    as_json: bool = False
-
-
-@dataclass(frozen=True)
-class OptionalOutput(_Written):
-    """An optional output file."""
-
-    out: Path | None = None
-    force: bool = False
-
-
-@dataclass(frozen=True)
-class Findings(OptionalOutput):
-    """An optional output file, and the choice of printing JSON."""
-
-    as_json: bool = False

@@ -1,76 +1,45 @@
 """`confide watch`: monitor the coverage of a release privately, batch by batch."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import click
 
-from confide.cli.charging import LedgerOptions
-from confide.cli.command import command
+from confide.cli.charging import Accounting
+from confide.cli.command import named_by
+from confide.cli.commands import Watch
 from confide.cli.exit_codes import ALARM, DONE
+from confide.cli.names import LOOK_NAMES, WATCH
 from confide.cli.output import check_output, print_result, print_text, print_warning
-from confide.cli.request import COLUMN_NAMES, READING, ScoredColumns, read_arguments, take_columns
-from confide.cli.values import Findings, Source, place_of, read_release
+from confide.cli.request import arguments_of, take_columns
+from confide.cli.values import Source, place_of, read_release
 from confide.core import remarks
 from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
 from confide.support import FileKind, check_not_input, read_as
-from confide.watching import CorrectedRelease, FirstLook, Watch, load_or_start, local_state, records_for
+from confide.watching import CorrectedRelease, load_or_start, local_state, records_for
+from confide.watching import Watch as Monitor
 from confide.watching import watch as take_look
 
-NAMES = frozenset([*COLUMN_NAMES, *READING, *FirstLook.__annotations__, "alpha", "by", "fingerprint"])
 
-
-@command("watch", names=NAMES)
-def watch(
-    *,
-    file: str,
-    table: str | None = None,
-    release: Path,
-    state: Path,
-    look: str | None = None,
-    columns: ScoredColumns,
-    alpha: str | None = None,
-    by: str | None = None,
-    epsilon: float | None = None,
-    batch: int | None = None,
-    unlabelled: bool = False,
-    in_force: Path | None = None,
-    settings: tuple[str, ...] = (),
-    budget: LedgerOptions,
-    output: Findings,
-) -> int:
-    r"""Monitor coverage privately, batch by batch; exit code 6 is an alarm.
-
-    TABLE is a new batch of records with true labels, of a day or a week. One
-    batch is one look. Two noisy counts of it are stored. With those of all
-    earlier looks they test whether coverage is still at least the promised
-    one, minus a tolerance (--set tolerance). The probability of a false alarm
-    is at most 0.05 (--set error) over all looks together. A person in k
-    batches spends epsilon k times. The first look needs --epsilon and fixes
-    it. Small batches are collected in a folder and counted together, as one
-    look.
-
-    Example:
-
-      confide watch monday.parquet --calibration cal.json \
-        --state watch.json --look 2026-03-02 --epsilon 1 --batch 500 \
-        --probabilities 'p_*' --label label
-    """
-    typed = {"alpha": alpha, "by": by, "epsilon": epsilon, "batch": batch, "unlabelled": unlabelled or None}
-    stated = read_arguments("watch", NAMES, {**vars(columns), **typed}, settings)
-    name, source, state = _look_name(look, budget), Source(file, table, stated.pop("decimal", ".")), local_state(state)
+def watch(asked: Watch) -> int:
+    """Take a look at a batch, and print what it shows."""
+    stated, release, output = arguments_of("watch", WATCH, asked), asked.release, asked.output
+    budget, in_force = Accounting.of(asked.budget, stated), asked.in_force
+    name, source = _look_name(asked.look, budget), Source(asked.file, asked.table, stated.pop("decimal", "."))
+    state = local_state(asked.state)
     monitored = read_release(release, stated).at(None)
     what = take_columns(stated, monitored)
-    choices = {name: stated.pop(name) for name in FirstLook.__annotations__ if name in stated}
+    choices = {name: stated.pop(name) for name in LOOK_NAMES if name in stated}
     reference = place_of("reference", choices["reference"]) if "reference" in choices else None
     if reference is not None:
         choices["reference"] = read_as(reference, Evaluation.from_json)
     output.check(FileKind.PAGE, *source.files, release, state)
     check_not_input(state, [*source.files, release, reference])
+    named_by("output", "in_force")
     check_output(in_force, FileKind.CORRECTED, *source.files, release, state, force=True)
+    named_by("output", "out")
     before = load_or_start(state, monitored, what, **choices)  # checks choices before anything is opened
     if in_force is not None and before.settings.correction is None:
         must, remedy = "must be left out without a correction of thresholds", "Begin with --set correct=auto"
@@ -84,11 +53,11 @@ def watch(
         print_warning(note)
     what = source.what(what)
     with budget.charging(ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning) as receipt:
-        options = {**stated, **choices, **budget.account(file)}
+        options = {**stated, **choices, **budget.account(asked.file)}
         with source.open("looking") as (opened, progress):
             after = take_look(opened, what, monitored, state=state, look=name, progress=progress, **options)
-    heard = receipt.heard
-    heard.warn()
+    captured = receipt.heard
+    captured.warn()
     corrected = None if after.settings.correction is None else CorrectedRelease(monitored, after)
     if in_force is not None and corrected is not None:
         corrected.save(in_force, overwrite=True)
@@ -99,16 +68,16 @@ def watch(
 
     def document() -> dict[str, Any]:
         moved = {"corrected": None if corrected is None else corrected.fields}
-        warned = {"earlier": bool(heard.earlier), "warnings": [*notes, *heard.notes]}
+        warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
         return {**_document(after, name), **moved, **warned, **receipt.fields()}
 
     next_one = [] if corrected is None else [f"in force now: {str(corrected).splitlines()[1]}"]
-    texts = *heard.earlier, *_look_texts(after, name, budget), *next_one, receipt.text(), output.saved()
+    texts = *captured.earlier, *_look_texts(after, name, budget), *next_one, receipt.text(), output.saved()
     print_result(document, *texts, as_json=output.as_json)
     return DONE if after.alarm is None else ALARM
 
 
-def _look_name(look: str | None, budget: LedgerOptions) -> str:
+def _look_name(look: str | None, budget: Accounting) -> str:
     """The name of the look; by default the cell of its group."""
     if look is not None:
         return look
@@ -117,35 +86,35 @@ def _look_name(look: str | None, budget: LedgerOptions) -> str:
     return budget.group.partition("=")[2]
 
 
-def _print_start(before: Watch) -> None:
+def _print_start(before: Monitor) -> None:
     """Print the settings before the first look."""
-    made = before.settings
+    settings = before.settings
     print_text(f"a new monitor; its first look fixes these settings\n{before}")
     if before.monitors_sizes:
         print_text("a larger reference detects smaller drifts")
         return
-    level = min(made.promised.values())
-    if made.tolerance:
-        least = records_for(made.tolerance, level)
+    level = min(settings.promised.values())
+    if settings.tolerance:
+        least = records_for(settings.tolerance, level)
         print_text(
             f"the tolerance suits a release from {least:,} records or more: with fewer, chance can raise the alarm"
         )
 
 
-def _look_texts(after: Watch, name: str, budget: LedgerOptions) -> list[str]:
+def _look_texts(after: Monitor, name: str, budget: Accounting) -> list[str]:
     """The counts of a look, the state of the monitor, and a note about the ledger."""
-    made = after.settings
+    settings = after.settings
     point = next(one for one in after.points if one.look.name == name)
     counts = point.look.counts
     if after.monitors_sizes:
-        sizes = ", ".join(f"{n:,} of size {of}" for n, of in zip(counts, made.bin_names, strict=True))
+        sizes = ", ".join(f"{n:,} of size {of}" for n, of in zip(counts, settings.bin_names, strict=True))
         text = f"look {name!r}, with noise: {sizes}"
     else:
         covered, missed = sum(counts[::2]), sum(counts[1::2])
         text = f"look {name!r}, with noise: {covered:,} covered, {missed:,} missed"
-        if made.records_per_person == 1:  # the interval needs independent records
+        if settings.records_per_person == 1:  # the interval needs independent records
             low, high = coverage_interval(
-                [covered], [missed], made.noise_epsilon, guess=max(made.least), noises=len(made.promised)
+                [covered], [missed], settings.noise_epsilon, guess=max(settings.least), noises=len(settings.promised)
             )
             text += f"; its coverage {low[0]:.3f} to {high[0]:.3f} (95 % interval, for this look alone)"
     if budget.ledger is None or budget.group is not None:
@@ -158,8 +127,8 @@ def _look_texts(after: Watch, name: str, budget: LedgerOptions) -> list[str]:
     ]
 
 
-def _document(after: Watch, name: str) -> dict[str, Any]:
-    made, last, alarm = after.settings, after.points[-1], after.alarm
+def _document(after: Monitor, name: str) -> dict[str, Any]:
+    settings, last, alarm = after.settings, after.points[-1], after.alarm
     taken = next(one for one in after.looks if one.name == name)
     return {
         "look": taken.name,
@@ -175,15 +144,17 @@ def _document(after: Watch, name: str) -> dict[str, Any]:
         "coverage": None if last.low is None else {"low": last.low, "high": last.high},
         "looks": len(after.looks),
         "settings": {
-            "epsilon": made.epsilon,
-            "neighbors": made.neighbors,
-            "records_per_person": made.records_per_person,
-            "batch": made.batch,
-            "planned_looks": made.looks,
-            "tolerance": made.tolerance,
-            "error": made.error,
-            "least_coverage": {part or "all": least for part, least in zip(made.promised, made.least, strict=True)},
-            "bins": list(made.bins),
+            "epsilon": settings.epsilon,
+            "neighbors": settings.neighbors,
+            "records_per_person": settings.records_per_person,
+            "batch": settings.batch,
+            "planned_looks": settings.looks,
+            "tolerance": settings.tolerance,
+            "error": settings.error,
+            "least_coverage": {
+                part or "all": least for part, least in zip(settings.promised, settings.least, strict=True)
+            },
+            "bins": list(settings.bins),
         },
     }
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from confide.core import documents
-from confide.core.account import Payer, entry_checksums
+from confide.core.account import Payer, check_payer, entry_checksums
 from confide.core.calibrate import (
     Options,
     calibrate,

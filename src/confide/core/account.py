@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from confide.core.keys import Key
 from confide.core.request import Request
 from confide.core.threshold import Threshold
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
 from confide.mechanisms import PrivacyStatement
-from confide.support import check_types, library_versions
+from confide.support import library_versions
 
 if TYPE_CHECKING:
     from confide.core.release import Release
@@ -151,20 +151,9 @@ class Payer:
 
     def check(self, *, divided: bool) -> None:
         """Check that what pays for groups, or for other releases, is stated together."""
-        check_types(self, partition=str)
-        given = {"partition": self.partition, "ledger": self.ledger, "dataset": self.dataset}
-        if not divided and self.partition is not None:
-            raise InputError("partition", "must be left out: the release has no groups")
-        if all(value is None for value in given.values()):
-            if self.again:
-                raise InputError(
-                    "again", "must be left out without a ledger: no request is stored, and every call is new"
-                )
-        elif divided and (missing := [name for name, value in given.items() if value is None]):
-            raise InputError(
-                missing[0],
-                "ledger, dataset and partition must be given together: the budget and the division of records",
-            )
+        if self.again and self.ledger is None and self.dataset is None and self.partition is None:
+            raise InputError("again", "must be left out without a ledger: no request is stored, and every call is new")
+        check_payer(self.ledger, self.dataset, self.partition, divided=divided)
 
     def account(self, request: Request, bills: Mapping[Key, Bill]) -> Account:
         """The account for these draws: groups are cells of one partition of the data set.
@@ -214,6 +203,20 @@ class Payer:
                 key: (f"{self.partition}: {column}", value) for key, (column, value) in request.overlap.cells.items()
             }
         return {key: replace(whole, group=Group(*cell)) for key, cell in named.items()}
+
+
+def check_payer(ledger: object, dataset: object, partition: object, *, divided: bool) -> None:
+    """Check that what pays for groups, or for other releases, is stated together; a ledger may be its address."""
+    if partition is not None and not isinstance(partition, str):
+        raise InputTypeError("partition", "must be str", got=type(partition).__name__)
+    given = {"partition": partition, "ledger": ledger, "dataset": dataset}
+    if not divided and partition is not None:
+        raise InputError("partition", "must be left out: the release has no groups")
+    missing = [name for name, value in given.items() if value is None]
+    if divided and 0 < len(missing) < len(given):
+        raise InputError(
+            missing[0], "ledger, dataset and partition must be given together: the budget and the division of records"
+        )
 
 
 NO_PAYER = Payer()

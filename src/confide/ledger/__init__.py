@@ -17,7 +17,7 @@ payment.py      pays for a release: returns the earlier one, or charges before a
 
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, check_delta, compose, epsilon_of_zcdp
-from confide.ledger.cost import KINDS, Bound, Cost, Group, Loss, decimal, decimal_above, decimal_form
+from confide.ledger.cost import KINDS, Bound, Cost, Group, Loss, check_name, decimal, decimal_above, decimal_form
 from confide.ledger.decisions import MOST_RELEASE, Charge, as_dataset
 from confide.ledger.identity import Dataset, fingerprint, is_hexadecimal, name_key, request_digest, similar
 from confide.ledger.ledger import Ledger

@@ -6,21 +6,21 @@ Also functions that read the files of a federation.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import click
 
-from confide.cli.command import command
+from confide.cli.federated.commands import Aggregate, Plan
+from confide.cli.names import FEDERATED_PLAN, PLAN_NAMES
 from confide.cli.output import capture_warnings, print_text, print_warning
 from confide.cli.plan import read_sample
-from confide.cli.request import NAMES, RequestOptions, take_columns
-from confide.cli.values import OptionalOutput, Output, Source
+from confide.cli.request import read_request, take_columns
+from confide.cli.values import Source
 from confide.core import By
 from confide.errors import CoverageWarning, InputError
 from confide.federated import (
     Alternative,
     FederatedPlan,
-    PlanChoices,
     Policy,
     Refusal,
     Silo,
@@ -141,8 +141,6 @@ def policy_rows(policy: Policy) -> list[tuple[str, str]]:
     ]
 
 
-_CHOICES = frozenset(get_type_hints(PlanChoices)) - {"by", "names"} | {"method"}
-PLAN_NAMES = NAMES | _CHOICES
 _OF_SILOS = ("by", "partition", "fingerprint", "skip_incomplete", "decimal")
 """Arguments of a request about each silo's own table, of which a plan states nothing."""
 
@@ -191,137 +189,100 @@ class Planned:
         )
 
 
-@command("federated plan", names=PLAN_NAMES)
-def plan(
-    *,
-    silos: tuple[Path, ...],
-    keys: Path,
-    request: RequestOptions,
-    method: str | None = None,
-    dropouts: int | None = None,
-    liars: int | None = None,
-    missing: bool = False,
-    colluding: int | None = None,
-    n_typical: int | None = None,
-    closes: str | None = None,
-    compare: bool = False,
-    also: tuple[str, ...] = (),
-    pilot: str | None = None,
-    table: str | None = None,
-    output: OptionalOutput,
-) -> None:
-    r"""Plan a federated calibration before any data are read.
-
-    The request is that of `confide calibrate`, and so is its --request file.
-    States the guaranteed coverage for every number of answers. Without
-    --method it selects the method that suits the silos' sizes, as --compare
-    recommends. --classes lists the classes that every silo must have. Each
-    silo answers several levels, such as --alpha 0.2,0.1, or --groups,
-    --set by_class=true or --score cqr_sides with one file, for one charge.
-
-    Example:
-
-      confide federated plan --silo north.json --silo south.json \
-        --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
-    """
-    further = {"method": method, "dropouts": dropouts, "liars": liars, "colluding": colluding, "n_typical": n_typical}
-    stated = request.read(PLAN_NAMES, **further, closes=closes, missing="arbitrary" if missing else None)
-    source = None if pilot is None else Source(pilot, table, stated.get("decimal", "."))
-    output.check(FileKind.PLAN, *public_files(silos), keys, *(() if source is None else source.files))
+def plan(asked: Plan) -> None:
+    """Make and sign a plan, or compare the methods."""
+    stated = read_request(asked, FEDERATED_PLAN, missing="arbitrary" if asked.missing else None)
+    source = None if asked.pilot is None else Source(asked.pilot, asked.table, stated.get("decimal", "."))
+    output, compare = asked.output, asked.compare
+    inputs = () if source is None else source.files
+    output.check(FileKind.PLAN, *public_files(asked.silos), asked.keys, *inputs)
     if output.out is None and not compare:
         raise click.UsageError("--out is missing; it is optional only with --compare")
-    if not compare and (pilot is not None or also):
+    if not compare and (source is not None or asked.also):
         raise click.UsageError("--pilot and --also need --compare")
     what, skip, neighbors = take_columns(stated), stated.get("skip_incomplete", False), stated.pop("neighbors", None)
     planned = Planned.of(stated, what)
-    check_unknown_arguments("federated plan", planned.options, _CHOICES)
-    coordinator = SiloKeys.load(keys)
-    invited, own = silos_of_plan(silos, coordinator.public_keys())
-    made: FederatedPlan | None
+    check_unknown_arguments("federated plan", planned.options, PLAN_NAMES)
+    coordinator = SiloKeys.load(asked.keys)
+    invited, excluded = silos_of_plan(asked.silos, coordinator.public_keys())
+    chosen: FederatedPlan | None
     with capture_warnings() as caught:
         if compare:
             sample = None if source is None else read_sample(source, what, skip=skip)[0]
-            found = planned.compared(invited, sample, also)
-            made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
+            alternatives = planned.compared(invited, sample, asked.also)
+            chosen = next((one.plan for one in alternatives if one.recommended and one.plan is not None), None)
         else:
-            found, made = (), planned.plan(invited)
+            alternatives, chosen = (), planned.plan(invited)
     caught.warn()
     if compare:
-        for line in comparison_lines(found, invited):
+        for line in comparison_lines(alternatives, invited):
             print_text(line)
         if output.out is None:
             return
-    if made is None:
-        raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.reason) for one in found))
-    if neighbors not in (None, made.privacy().neighbors):
-        must = f"must be {made.privacy().neighbors} or left out: it follows from the sizes of silos and the method"
+    if chosen is None:
+        raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.reason) for one in alternatives))
+    if neighbors not in (None, chosen.privacy().neighbors):
+        must = f"must be {chosen.privacy().neighbors} or left out: it follows from the sizes of silos and the method"
         raise InputError("neighbors", must, got=neighbors)
-    output.write(made.sign(coordinator))
-    for note in made.remarks:
+    output.write(chosen.sign(coordinator))
+    for note in chosen.remarks:
         print_warning(note)
     print_text(f"plan: {output.out}")
-    for path in own:
+    for path in excluded:
         print_text(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
-    if method is None:
-        print_text(f"method: {made.method}, which suits these silos (--compare shows why)")
-    print_text(f"privacy: {made.privacy()}")
-    print_text(f"candidate thresholds: {made.candidates.description}")
-    for line in plan_lines(made):
+    if asked.method is None:
+        print_text(f"method: {chosen.method}, which suits these silos (--compare shows why)")
+    print_text(f"privacy: {chosen.privacy()}")
+    print_text(f"candidate thresholds: {chosen.candidates.description}")
+    for line in plan_lines(chosen):
         print_text(line)
-    print_text(f"promised {made.assumed}:")
-    for line in made.promise_lines:
+    print_text(f"promised {chosen.assumed}:")
+    for line in chosen.promise_lines:
         print_text(f"  {line}")
 
 
-def comparison_lines(found: Sequence[Alternative], silos: Sequence[Silo]) -> list[str]:
+def comparison_lines(alternatives: Sequence[Alternative], silos: Sequence[Silo]) -> list[str]:
     """A line for every alternative, with the recommended one marked, and a legend."""
     lines = ["expected coverage for uniform and for bell-shaped scores over the candidates; not a promise:"]
-    for one in found:
+    for one in alternatives:
         lines.append(f"{'->' if one.recommended else '  '} {_named(one)}: {_expected(one)}")
     if any(silo.size is None for silo in silos):
         lines.append(
             "sizes are secret, which only private-qq allows; with public sizes (confide federated public --size) "
             "you can use secure-sum, whose promise holds for non-IID silos"
         )
-    best = next((one for one in found if one.recommended), None)
+    best = next((one for one in alternatives if one.recommended), None)
     if best is not None and best.plan is not None and best.left_out:
         names = {silo.name for silo in best.plan.silos}
         lines.append(f"left out: {', '.join(silo.name for silo in silos if silo.name not in names)}")
     return lines
 
 
-def _named(one: Alternative) -> str:
-    if not one.left_out:
-        return f"{one.method}, all {one.silos} silos"
-    return f"{one.method}, the {one.silos} largest silos, without {one.left_out:.0%} of the records"
+def _named(alternative: Alternative) -> str:
+    if not alternative.left_out:
+        return f"{alternative.method}, all {alternative.silos} silos"
+    largest = f"the {alternative.silos} largest silos, without {alternative.left_out:.0%} of the records"
+    return f"{alternative.method}, {largest}"
 
 
-def _expected(one: Alternative) -> str:
-    if one.plan is None:
-        return f"none: {one.reason}"
-    parts = [f"{one.expected:.4f}, {one.expected_gaussian:.4f}"]
-    if one.infinite >= 0.0005:
-        parts.append(f"+inf in {one.infinite:.1%}")
-    parts.append(one.plan.assumed)
-    if one.on_pilot is not None:
-        parts += [f"{name} {words}" for name, words in one.on_pilot.in_words]
+def _expected(alternative: Alternative) -> str:
+    if alternative.plan is None:
+        return f"none: {alternative.reason}"
+    parts = [f"{alternative.expected:.4f}, {alternative.expected_gaussian:.4f}"]
+    if alternative.infinite >= 0.0005:
+        parts.append(f"+inf in {alternative.infinite:.1%}")
+    parts.append(alternative.plan.assumed)
+    if alternative.on_pilot is not None:
+        parts += [f"{name} {words}" for name, words in alternative.on_pilot.in_words]
     return "; ".join(parts)
 
 
-@command("federated aggregate")
-def aggregate(
-    *, answers: tuple[Path, ...], plan: Path, output: Output, keys: Path | None = None, drop_refused: bool = False
-) -> None:
-    r"""Compute the calibration from the answers; use it with `confide predict`.
-
-    Example:
-
-      confide federated aggregate north-answer.json south-answer.json \
-        --plan plan.json --keys coordinator.key --out released.json
-    """
-    output.check(FileKind.RELEASE, *answers, plan, keys)
-    text, messages = read_text(plan), read_messages(answers, FileKind.ANSWER, drop_refused=drop_refused)
-    signing = None if keys is None else SiloKeys.load(keys)
+def aggregate(asked: Aggregate) -> None:
+    """Compute the calibration, and print the range of the replies."""
+    output, drop_refused = asked.output, asked.drop_refused
+    output.check(FileKind.RELEASE, *asked.answers, asked.plan, asked.keys)
+    text, messages = read_text(asked.plan), read_messages(asked.answers, FileKind.ANSWER, drop_refused=drop_refused)
+    signing = None if asked.keys is None else SiloKeys.load(asked.keys)
     with capture_warnings(CoverageWarning) as caught:
         released = aggregate_answers(text, messages, keys=signing, drop_refused=drop_refused)
     output.save(released.to_json(), f"{released}\nsaved")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from confide.cli.command import command
+from confide.cli.federated.commands import Agreed, Answer, Keygen, Own, Public, WritePolicy
 from confide.cli.federated.coordinator import (
     plan_lines,
     policy_rows,
@@ -19,14 +19,14 @@ from confide.cli.federated.coordinator import (
     read_silo,
     silo_rows,
 )
+from confide.cli.names import ANSWER, PEOPLE
 from confide.cli.output import capture_warnings, check_output, print_text
-from confide.cli.request import COLUMN_NAMES, PEOPLE, READING, ScoredColumns, read_arguments, take_columns
-from confide.cli.values import Output, Source
+from confide.cli.request import arguments_of, take_columns
+from confide.cli.values import Source
 from confide.core import class_list, load_release, names_among
 from confide.errors import InputError, OtherDataWarning
 from confide.federated import (
     DEFAULT_METHODS,
-    RECORDS,
     FederatedPlan,
     FederatedRelease,
     Policy,
@@ -54,21 +54,9 @@ from confide.tables import (
 # Keys
 
 
-@command("federated keygen")
-def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledger: str | None = None) -> None:
-    r"""Create the keys of a silo, and the public file to send to the others.
-
-    Compare the fingerprints by another channel, for example by phone: all
-    trust in the files rests on the right public files. `confide show FILE`
-    prints the same digits of a file that you received. With --ledger, which
-    every silo of a secure sum should use, a copy of the keys cannot answer a
-    plan a second time.
-
-    Example:
-
-      confide federated keygen north --keys north.key \
-        --public north.json --size 300 --ledger north.db
-    """
+def keygen(asked: Keygen) -> None:
+    """Write keys and a public file."""
+    keys, public = asked.keys, asked.public
     if keys.exists():
         raise OutputExistsError(
             "keys",
@@ -78,32 +66,22 @@ def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledg
     check_output(public, FileKind.SILO, keys, force=False)
     if not keys.parent.is_dir():
         raise InputError("keys", f"{str(keys)!r} cannot be written: its folder does not exist")
-    made = replace(SiloKeys.generate(name), ledger=_identity_of(ledger))
-    made.save(keys)
-    silo = made.public(size)
+    generated = replace(SiloKeys.generate(asked.name), ledger=_identity_of(asked.ledger))
+    generated.save(keys)
+    silo = generated.public(asked.size)
     write_text(public, silo.to_json(), overwrite=False)
     print_text(f"keys: {keys} (private)\npublic: {public}\n{aligned(silo_rows(silo))}")
 
 
-@command("federated public")
-def public(*, keys: Path, size: int | None = None, ledger: str | None = None, output: Output) -> None:
-    r"""Issue a new public file, with the same keys and another size or ledger.
-
-    The fingerprint stays the same, and needs no new comparison: the size is
-    signed by the key that the fingerprint covers. A ledger named before stays
-    named; --ledger is also written into the key file.
-
-    Example:
-
-      confide federated public --keys north.key --size 301 \
-        --ledger north.db --out north.json --force
-    """
-    output.check(FileKind.SILO, keys, None if ledger is None else file_of(ledger))
-    own, named = SiloKeys.load(keys), _identity_of(ledger)
-    if named not in (None, own.ledger):
-        own = own.name_ledger(keys, named)
-    silo = own.public(size)
-    output.save(silo.to_json(), "public")
+def public(asked: Public) -> None:
+    """Write a public file, and name the ledger in the keys."""
+    keys, ledger = asked.keys, asked.ledger
+    asked.output.check(FileKind.SILO, keys, None if ledger is None else file_of(ledger))
+    private_keys, named = SiloKeys.load(keys), _identity_of(ledger)
+    if named not in (None, private_keys.ledger):
+        private_keys = private_keys.name_ledger(keys, named)
+    silo = private_keys.public(asked.size)
+    asked.output.save(silo.to_json(), "public")
     print_text(aligned(silo_rows(silo)))
 
 
@@ -115,103 +93,48 @@ def _identity_of(ledger: str | None) -> str | None:
 # The policy of a silo
 
 
-@dataclass(frozen=True, kw_only=True)
-class PolicyOptions:
-    """The options of a policy, except coordinator and budget."""
-
-    peers: tuple[Path, ...] = ()
-    methods: tuple[str, ...] = ()
-    least_colluding: int | None = None
-
-    def policy(self, coordinator: Path, budget: float, per_plan: float | None = None) -> Policy:
-        """The policy; `allow` adds to the default methods."""
-        return Policy(
-            coordinator=read_silo(coordinator).identity,
-            budget=budget,
-            per_plan=budget if per_plan is None else per_plan,
-            methods=tuple(dict.fromkeys((*DEFAULT_METHODS, *self.methods))),
-            peers={silo.name: silo.identity for silo in read_named(self.peers)},
-            least_colluding=1 if self.least_colluding is None else self.least_colluding,
-        )
+def _policy_of(agreed: Agreed, coordinator: Path, budget: float, per_plan: float | None = None) -> Policy:
+    """The policy of these options; `methods` adds to the default ones."""
+    return Policy(
+        coordinator=read_silo(coordinator).identity,
+        budget=budget,
+        per_plan=budget if per_plan is None else per_plan,
+        methods=tuple(dict.fromkeys((*DEFAULT_METHODS, *agreed.methods))),
+        peers={silo.name: silo.identity for silo in read_named(agreed.peers)},
+        least_colluding=1 if agreed.least_colluding is None else agreed.least_colluding,
+    )
 
 
-@dataclass(frozen=True, kw_only=True)
-class PolicySource:
-    """The options of a silo that answers: a policy file, or its contents."""
-
-    policy: Path | None = None
-    coordinator: Path | None = None
-    budget: float | None = None
-    agreed: PolicyOptions
-
-    @property
-    def files(self) -> list[Path]:
-        """The input files."""
-        named = [one for one in (self.policy, self.coordinator) if one is not None]
-        return [*named, *public_files(self.agreed.peers)]
-
-    def read(self) -> Policy:
-        """The policy."""
-        if self.policy is not None:
-            stated = {"coordinator": self.coordinator, "budget": self.budget, **vars(self.agreed)}
-            if other := [name for name, value in stated.items() if value not in (None, ())]:
-                raise InputError(other[0], "must be left out with --policy: the policy contains it")
-            return read_policy(self.policy)
-        if self.coordinator is None or self.budget is None:
-            raise click.UsageError("--coordinator and --budget are needed, or --policy that contains both")
-        return self.agreed.policy(self.coordinator, self.budget)
+def _policy_for(asked: Answer) -> Policy:
+    """The policy of a silo that answers: a file, or its contents as options."""
+    if asked.policy is not None:
+        stated = {"coordinator": asked.coordinator, "budget": asked.budget, **vars(asked.agreed)}
+        if other := [name for name, value in stated.items() if value not in (None, ())]:
+            raise InputError(other[0], "must be left out with --policy: the policy contains it")
+        return read_policy(asked.policy)
+    if asked.coordinator is None or asked.budget is None:
+        raise click.UsageError("--coordinator and --budget are needed, or --policy that contains both")
+    return _policy_of(asked.agreed, asked.coordinator, asked.budget)
 
 
-@command("federated policy")
-def policy(
-    *, coordinator: Path, budget: float, per_plan: float | None = None, agreed: PolicyOptions, output: Output
-) -> None:
-    r"""Write the policy of this silo: coordinator, budget, methods, other silos.
-
-    The policy contains the identities of the coordinator and of the other
-    silos. Compare the printed fingerprints by another channel first. Use the
-    file with `answer --policy`, and in Python with Policy.load.
-
-    Example:
-
-      confide federated policy --coordinator coordinator.json --peers public/ \
-        --budget 4 --per-plan 2 --least-colluding 2 --out policy.json
-    """
-    output.check(FileKind.POLICY, coordinator, *public_files(agreed.peers))
-    made = agreed.policy(coordinator, budget, per_plan)
-    output.save(made.to_json(), "policy")
-    print_text(aligned(policy_rows(made)))
+def policy(asked: WritePolicy) -> None:
+    """Write a policy."""
+    asked.output.check(FileKind.POLICY, asked.coordinator, *public_files(asked.agreed.peers))
+    written = _policy_of(asked.agreed, asked.coordinator, asked.budget, asked.per_plan)
+    asked.output.save(written.to_json(), "policy")
+    print_text(aligned(policy_rows(written)))
 
 
 # Statements about the records of a silo
 
 
-@dataclass(frozen=True)
-class SiloRecords:
-    """The ledger of a silo's records."""
-
-    ledger: str
-    dataset: str = RECORDS
-
-    @property
-    def file(self) -> Path | None:
-        """The ledger, if it is a file."""
-        return file_of(self.ledger)
-
-    def open(self) -> SiloLedger:
-        """Open the ledger for these records."""
-        return SiloLedger(self.ledger, self.dataset)
-
-    def spent(self, budget: float) -> str:
-        """The budget spent on these records so far, and the budget allowed, in words."""
-        spent = self.open().spent
-        if math.isinf(spent):
-            return f"spent so far: +inf, because a release was not private; the budget was {budget:g}"
-        weak = weak_privacy_text(spent)
-        return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
-
-
-ANSWER_NAMES = frozenset([*COLUMN_NAMES, *READING, PEOPLE, "by"])
+def _spent(records: SiloLedger, budget: float) -> str:
+    """The budget spent on these records so far, and the budget allowed, in words."""
+    spent = records.spent
+    if math.isinf(spent):
+        return f"spent so far: +inf, because a release was not private; the budget was {budget:g}"
+    weak = weak_privacy_text(spent)
+    return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
 
 
 @dataclass(frozen=True)
@@ -285,83 +208,46 @@ def _has_sides(what: ColumnSpec) -> bool:
     return isinstance(what, TargetColumns) and len(what.kinds) > 1
 
 
-@command("federated answer", names=ANSWER_NAMES)
-def answer(
-    *,
-    file: str,
-    table: str | None = None,
-    columns: ScoredColumns,
-    by: str | None = None,
-    settings: tuple[str, ...] = (),
-    plan: Path,
-    keys: Path,
-    rules: PolicySource,
-    records: SiloRecords,
-    output: Output,
-) -> None:
-    r"""Answer a plan from this silo's records: one small signed file.
-
-    The privacy loss is charged in this silo's own budget ledger before the
-    records are used. A plan beyond the ledger's limit or the budget raises an
-    error. If you repeat the command, it writes the same answer again, at no
-    cost. Before, `confide show plan.json` prints the plan's request and the
-    fingerprints.
-
-    Example:
-
-      confide federated answer records.csv --score-column s --plan plan.json \
-        --keys north.key --coordinator coordinator.json \
-        --ledger north.db --budget 4 --out north-answer.json
-    """
-    stated = read_arguments("federated answer", ANSWER_NAMES, {**vars(columns), "by": by}, settings)
-    own_table, policy = SiloTable.of(file, table, stated), rules.read()
-    output.check(FileKind.ANSWER, *own_table.source.files, plan, keys, records.file, *rules.files)
-    text = read_text(plan)
-    read = read_plan(text)
-    own_table.check_plan(read)
-    counts = own_table.counted(read)
-    own_keys = SiloKeys.load(keys)
-    earlier = records.open().answered(read)
+def answer(asked: Answer) -> None:
+    """Answer a plan, and print what it costs."""
+    stated = arguments_of("federated answer", ANSWER, asked)
+    records_table, policy = SiloTable.of(asked.file, asked.table, stated), _policy_for(asked)
+    rules = [one for one in (asked.policy, asked.coordinator) if one is not None]
+    inputs = (asked.plan, asked.keys, file_of(asked.ledger), *rules, *public_files(asked.agreed.peers))
+    asked.output.check(FileKind.ANSWER, *records_table.source.files, *inputs)
+    text = read_text(asked.plan)
+    signed_plan = read_plan(text)
+    records_table.check_plan(signed_plan)
+    counts = records_table.counted(signed_plan)
+    private_keys, records = SiloKeys.load(asked.keys), SiloLedger(asked.ledger, asked.dataset)
+    earlier = records.answered(signed_plan)
     with capture_warnings(OtherDataWarning) as caught:
-        message = answer_plan(text, counts, own_keys, policy, records.open(), now=datetime.now(UTC))
+        message = answer_plan(text, counts, private_keys, policy, records, now=datetime.now(UTC))
     caught.warn()
     if earlier is not None:
         print_text(f"earlier answer of {earlier} returned; nothing was charged")
-    output.save(message, "answer")
-    own = read.silos[read.position(own_keys.name)]
-    if not read.channel.single_replies and own.ledger is None:
+    asked.output.save(message, "answer")
+    silo = signed_plan.silos[signed_plan.position(private_keys.name)]
+    if not signed_plan.channel.single_replies and silo.ledger is None:
         print_text(
             "this silo's public file names no ledger: a copy of these keys with another ledger could answer this plan "
             "again, and the two answers together would reveal records; confide federated public --ledger adds it"
         )
-    if rows := identity_rows(read, silos=not read.channel.single_replies):
+    if rows := identity_rows(signed_plan, silos=not signed_plan.channel.single_replies):
         print_text(aligned(rows))
-    for line in plan_lines(read):
+    for line in plan_lines(signed_plan):
         print_text(line)
-    print_text(records.spent(policy.budget))
+    print_text(_spent(records, policy.budget))
 
 
 # Commands without a privacy cost
 
 
-@command("federated own")
-def own(*, answer: Path, release: Path, of: str | None = None, output: Output) -> None:
-    r"""Compute a silo's own calibration from the common round, at no cost.
-
-    Its threshold is the larger of the common threshold and the silo's answer.
-    It covers new records of this silo as stated, whatever the other silos are
-    like. No records are read and nothing is charged, because both files were
-    released already. It is not possible for sums, which reveal nothing about
-    one silo; see `calibrate`. With several thresholds, --of selects one.
-
-    Example:
-
-      confide federated own north-answer.json \
-        --calibration released.json --out north-own.json
-    """
-    output.check(FileKind.RELEASE, answer, release)
-    released = load_release(release)
+def own(asked: Own) -> None:
+    """Write a silo's own calibration."""
+    asked.output.check(FileKind.RELEASE, asked.answer, asked.release)
+    released = load_release(asked.release)
     if not isinstance(released, FederatedRelease):
-        raise InputError("release", f"{str(release)!r} must be a release of `federated aggregate`")
-    made = own_share(released, read_text(answer), of)
-    output.save(made.to_json(), f"{made}\nsaved")
+        raise InputError("release", f"{str(asked.release)!r} must be a release of `federated aggregate`")
+    share = own_share(released, read_text(asked.answer), asked.of)
+    asked.output.save(share.to_json(), f"{share}\nsaved")

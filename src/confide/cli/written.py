@@ -1,0 +1,77 @@
+"""Output files as options. What checks and writes them is imported when a command runs."""
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from confide.support import FileKind, FileLocation
+
+
+class _Written:
+    """An output file."""
+
+    out: Path | None
+    force: bool
+
+    def check(self, kind: "FileKind", *inputs: "str | FileLocation | None") -> None:
+        """Check before any work that the file can be written, and replaces no input."""
+        from confide.cli.output import check_output
+
+        check_output(self.out, kind, *inputs, force=self.force)
+
+    def new(self, kind: "FileKind") -> AbstractContextManager[Path]:
+        """A path to write to; the output file appears when the block ends without an error."""
+        from confide.support import new_file
+
+        assert self.out is not None
+        return new_file(self.out, overwrite=self.force, kind=kind)
+
+    def write(self, text: str) -> None:
+        """Write the file as a whole or not at all, if there is one."""
+        from confide.support import write_text
+
+        if self.out is not None:
+            write_text(self.out, text, overwrite=self.force)
+
+    def saved(self) -> str | None:
+        """A line with the path of the file, if there is one."""
+        return None if self.out is None else f"saved: {self.out}"
+
+
+@dataclass(frozen=True)
+class Output(_Written):
+    """A required output file."""
+
+    out: Path
+    force: bool = False
+
+    def save(self, text: str, what: str = "saved") -> None:
+        """Write the file, and print its path."""
+        from confide.cli.output import print_text
+
+        self.write(text)
+        print_text(f"{what}: {self.out}")
+
+
+@dataclass(frozen=True)
+class PrintedOutput(Output):
+    """A required output file, and the choice of printing JSON."""
+
+    as_json: bool = False
+
+
+@dataclass(frozen=True)
+class OptionalOutput(_Written):
+    """An optional output file."""
+
+    out: Path | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class Findings(OptionalOutput):
+    """An optional output file, and the choice of printing JSON."""
+
+    as_json: bool = False
