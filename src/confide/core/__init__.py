@@ -81,7 +81,6 @@ from confide.core.words import (
     ABOUT,
     FROM_LOGITS,
     UNNAMED,
-    WORDS,
     check_about,
     class_list,
     names_among,

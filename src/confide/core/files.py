@@ -18,7 +18,7 @@ import msgspec
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
 from confide.core.design import Design, promised, published_mechanism
-from confide.core.documents import common_form, mirrored, register
+from confide.core.documents import Kind, common_form, register
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.keys import By, Key
 from confide.core.population import ClassShift, RecordWeights, read_population
@@ -42,7 +42,7 @@ from confide.mechanisms import (
     privacy_statement,
     read_mechanism,
 )
-from confide.support import MOST_CANDIDATES, MOST_RECORDS, UNUSABLE, refused_content, shapes
+from confide.support import MOST_CANDIDATES, MOST_RECORDS, UNUSABLE, json_number, refused_content
 
 _NEAR = 1e-9
 """The last digits of a coverage may differ on another machine."""
@@ -127,7 +127,7 @@ def _content(release: Release) -> dict[str, Any]:
     request = release.request
     assert isinstance(request, Request)
     drawn = _all_drawn(request, release.parts)
-    loss: Any = shapes.json_number(release.privacy.epsilon)
+    loss: Any = json_number(release.privacy.epsilon)
     file = _File(stated_request(request), drawn, loss, dict(release.versions), release.first.n)
     content: dict[str, Any] = msgspec.to_builtins(file)
     return content
@@ -345,4 +345,4 @@ def _aims(terms: Terms, n: int | None, mechanism: Slopes, coverage: float) -> bo
     return mechanism.rate == terms.rate
 
 
-register(Release, mirrored(common_form("confide/release", "release"), _content, _read_content))
+register(Release, Kind(common_form("confide/release", "release"), _content, _read_content))

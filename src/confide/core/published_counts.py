@@ -6,28 +6,25 @@ coverage guarantee rests on the stated law of the noise.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import column_names
 from confide.candidates import BUILDERS, Candidates
 from confide.core.documents import Document, Kind, common_form, register
-from confide.core.words import WORDS
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import NOISE, Noise, StatedPrivacy
-from confide.scores import SCORE, score_kind
+from confide.mechanisms import Noise, StatedPrivacy
+from confide.scores import score_kind
 from confide.support import (
     MOST_RECORDS,
     Classes,
-    Fields,
     Section,
     positive_integer,
     privacy_loss,
     public_classes,
-    shapes,
 )
 
 _RARE, _VERY_RARE = 1e-4, 1e-9
@@ -243,31 +240,37 @@ def in_order(given: Any) -> Any:
 _AS_DRAWN = "Counts must be as they were drawn: no clipping, rounding, suppression or consistency step"
 
 
-_SHAPE: shapes.Shape = {
-    "counts": shapes.Field("a list of integers", (list,), entry=shapes.INTEGER, write=lambda counts: counts.tolist()),
-    "recipe": shapes.Field("an object", (dict,), write=dict, attribute="candidates.recipe"),
-    "edges": shapes.optional(shapes.listed(shapes.number())),
-    "noise": NOISE,
-    "n": shapes.nullable(shapes.integer()),
-    "score": shapes.nullable(SCORE),
-    "classes": WORDS["classes"],
-    "epsilon": shapes.optional(shapes.number()),
-    "n_noisy": shapes.optional(shapes.integer(least=-MOST_RECORDS)),
-    "n_noise": shapes.optional(NOISE),
-}
+class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The content of a file, without kind, schema and checksum."""
+
+    counts: list[int]
+    recipe: dict[str, Any]
+    noise: Noise
+    n: int | None
+    score: str | None
+    edges: list[float] | None = None
+    classes: list[str | int] | int | None = None
+    epsilon: float | None = None
+    n_noisy: int | None = None
+    n_noise: Noise | None = None
 
 
-def _read(fields: Fields) -> PublishedCounts:
-    values = shapes.read_shape(fields, _SHAPE)
-    edges, recipe = values.pop("edges"), values.pop("recipe")
-    candidates = Candidates.from_recipe(recipe) if edges is None else Candidates(np.array(edges), recipe)
-    own = [{"kind": kind, "size": candidates.size} for kind in ("of", "from_reference")]
-    if edges is not None and recipe not in own:
+def _content(published: PublishedCounts) -> dict[str, Any]:
+    values = {name: getattr(published, name) for name in _File.__struct_fields__ if name not in ("counts", "recipe")}
+    file = _File(counts=published.counts.tolist(), recipe=dict(published.candidates.recipe), **values)
+    content: dict[str, Any] = msgspec.to_builtins(file)
+    return content
+
+
+def _read(content: dict[str, Any]) -> PublishedCounts:
+    file = msgspec.convert(content, _File, strict=True)
+    values = {name: getattr(file, name) for name in _File.__struct_fields__ if name not in ("recipe", "edges")}
+    if file.edges is None:
+        return PublishedCounts(candidates=Candidates.from_recipe(file.recipe), **values)
+    candidates = Candidates(np.array(file.edges), file.recipe)
+    if file.recipe not in [{"kind": kind, "size": candidates.size} for kind in ("of", "from_reference")]:
         raise InputError("recipe", "must be that of the candidates")
     return PublishedCounts(candidates=candidates, **values)
 
 
-register(
-    PublishedCounts,
-    Kind(common_form("confide/published-counts", "counts"), partial(shapes.write_shape, shape=_SHAPE), _read),
-)
+register(PublishedCounts, Kind(common_form("confide/published-counts", "counts"), _content, _read))

@@ -5,10 +5,9 @@ No threshold and no claim depends on them, and they are not part of the request 
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.support import Classes, canonical_name, class_count, is_numbering, order_of, public_classes, shapes
+from confide.support import Classes, canonical_name, class_count, is_numbering, order_of
 
 ABOUT = {
     "model": "model",
@@ -66,34 +65,6 @@ UNNAMED = (
     "calibration.threshold",
 )
 """The reason why a release without a name for its score makes no sets and no intervals."""
-
-
-def _classes(stated: list[Any] | int) -> Classes:
-    kept = public_classes("classes", stated)
-    if isinstance(stated, list) and (kept != tuple(stated) or any(isinstance(name, bool) for name in stated)):
-        raise ValueError
-    return kept
-
-
-def _about(stated: dict[str, str]) -> Mapping[str, str]:
-    if not stated:
-        raise ValueError
-    return check_about(stated)
-
-
-CLASSES = shapes.Field(
-    "names of classes as a release contains them, or their number",
-    (list, int),
-    _classes,
-    lambda classes: classes if isinstance(classes, int) else [*classes],
-    optional=True,
-)
-
-WORDS: shapes.Shape = {
-    "classes": CLASSES,
-    "about": shapes.Field("public metadata, or be left out", (dict,), _about, dict, optional=True),
-}
-"""Classes and metadata in files, exactly as they were written; absent if they were not given."""
 
 
 def class_list(classes: Classes, most: int = 10) -> str:

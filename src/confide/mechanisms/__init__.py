@@ -66,4 +66,4 @@ from confide.mechanisms.privacy import (
 from confide.mechanisms.published_counts import PublishedHistogram, StatedPrivacy, published_histogram_for
 from confide.mechanisms.score_choice import Chosen, ScoreChoice
 from confide.mechanisms.slopes import UNIT, Slopes, free_fade, slopes_for
-from confide.mechanisms.stated_noise import NOISE, Noise
+from confide.mechanisms.stated_noise import Noise

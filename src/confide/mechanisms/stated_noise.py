@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import log_concave_residual_life, residual_life
-from confide.support import decimal_text, one_of, positive_integer, positive_number, shapes
+from confide.support import decimal_text, one_of, positive_integer, positive_number
 
 NoiseKind: TypeAlias = Literal["discrete_laplace", "discrete_gaussian", "table"]
 _PARAMETERS: dict[str, str] = {"discrete_laplace": "scale", "discrete_gaussian": "sigma", "table": "probabilities"}
@@ -188,18 +188,3 @@ def _check_table(p: NDArray[np.float64]) -> None:
             "must be those of 0, 1, 2, ... of a symmetric law that does not increase, with a mass of 1 within 1e-12",
             remedy="Other noise, such as floating-point Laplace noise, has no certificate",
         )
-
-
-def _read_parameter(value: float | list[float]) -> float | tuple[float, ...]:
-    return tuple(map(float, value)) if isinstance(value, list) else float(value)
-
-
-NOISE = shapes.record(
-    Noise,
-    {
-        "kind": shapes.choice(*_PARAMETERS),
-        "parameter": shapes.Field("a number, or a list of probabilities", (float, int, list), _read_parameter),
-        "copies": shapes.integer(_MOST_COPIES),
-    },
-)
-"""A law of noise in a file."""
