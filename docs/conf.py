@@ -81,7 +81,28 @@ def name_array_types(app: Sphinx, what: str, name: str, item: Any, options: Any,
     return signature and plain(signature), result and plain(result)
 
 
+LLMS = """# confide
+
+> Prediction sets with a finite-sample coverage guarantee and a differential-privacy guarantee, for any model, on one machine, in a
+> database, or across silos. Python: `import confide`; command line: `confide`.
+
+Calibrate with `confide.calibrate(scores, alpha, epsilon)`, predict with `confide.predict_set(probabilities, release)`. Every release
+states its guarantee and its privacy loss, and `confide verify` computes both again.
+
+## Pages
+
+"""
+
+
+def list_pages(app: Sphinx, failed: Exception | None) -> None:
+    """Write `llms.txt`, which lists all pages for language models."""
+    if failed is None and app.builder.format == "html":
+        pages = (f"- [{app.env.titles[name].astext()}]({name}.html)\n" for name in sorted(app.env.titles))
+        (Path(app.outdir) / "llms.txt").write_text(LLMS + "".join(pages), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Connect to the build."""
     app.config.mathjax_path = "mathjax/tex-svg.js"  # of sphinx-mathjax-offline: its fonts are part of the file
     app.connect("autodoc-process-signature", name_array_types)
+    app.connect("build-finished", list_pages)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from confide.errors import ConfideError
-from confide.support.shapes import checksum
+from confide.support import checksum
 
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 10**6, 2**48, 2**63, 10**30, 0.0, -0.0, 0.5, 1e-300, 1e300, 5e-324, -1.5,

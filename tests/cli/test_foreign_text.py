@@ -8,8 +8,7 @@ import pytest
 import confide
 from confide.cli.output import print_json, print_text, print_warning
 from confide.cli.run import main
-from confide.support import aligned, escape_line, escape_text
-from confide.support.shapes import checksum
+from confide.support import aligned, checksum, escape_line, escape_text
 from tests.federated.helpers import Federation
 from tests.refused import refused
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import confide
 from confide import FormatError, Release
-from confide.support import shapes
+from confide.support import checksum
 from tests.builders import slow
 from tests.calibrations import KINDS, OPTIONS, of_kind, released
 from tests.files import signed
@@ -197,7 +197,7 @@ def read_or_refused(content) -> bool:
     assert MARK not in message
     if message:
         return False
-    assert shapes.checksum(json.loads(release.to_json())) == shapes.checksum(json.loads(text))
+    assert checksum(json.loads(release.to_json())) == checksum(json.loads(text))
     return True
 
 

@@ -13,7 +13,7 @@ import confide
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.evaluation import CoverageTable, Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets
 from confide.evaluation.parts import PartCounts, marked
-from confide.support.shapes import checksum
+from confide.support import checksum
 from confide.tables import TargetColumns, evaluate_table
 from tests.calibrations import calibration_at, calibrations_at
 from tests.refused import Refused, refused

@@ -14,8 +14,7 @@ from confide.errors import FormatError, InputError
 from confide.evaluation import Evaluation, Part, size_parts
 from confide.evaluation.evaluation import mean_of_shares
 from confide.evaluation.query import arrangement, width_parts
-from confide.support import describe
-from confide.support.shapes import checksum
+from confide.support import checksum, describe
 from tests.draws import recording, without_noise
 from tests.exact_tests import LEVEL
 from tests.refused import refused

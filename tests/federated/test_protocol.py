@@ -16,7 +16,7 @@ from confide.federated import Refusal
 from confide.federated.messages import sign
 from confide.scores import LIBRARY, score_kind
 from confide.selection import zcdp_of_range
-from confide.support.shapes import checksum
+from confide.support import checksum
 from tests.builders import slow
 from tests.exact import histograms, law, mechanism_law, replaced, worst_log_ratio
 from tests.federated.helpers import Federation, content_of

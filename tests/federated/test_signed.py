@@ -14,8 +14,7 @@ from confide.cli.run import main
 from confide.core import Document, Release
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.messages import sign
-from confide.support import FileKind, kind_of, kind_stated
-from confide.support.shapes import checksum
+from confide.support import FileKind, checksum, kind_of, kind_stated
 from tests.federated.test_conditions import FILES
 from tests.kept import path_of
 from tests.refused import refused

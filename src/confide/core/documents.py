@@ -1,6 +1,6 @@
 """Documents: values that are written to files, the form of each kind, and one reader for all kinds.
 
-A kind whose files do not have the form of `confide.support.shapes.Form` provides a reader of whole texts.
+A kind whose files do not have the form of `confide.support.Form` provides a reader of whole texts.
 """
 
 import hashlib
@@ -15,15 +15,14 @@ from confide.mechanisms import PrivacyStatement
 from confide.support import (
     UNUSABLE,
     Described,
-    Fields,
     Form,
+    checksum,
     foreign_file,
     kind_stated,
     needs_extra,
     parse_document,
     read_as,
     refused_content,
-    shapes,
     write_text,
 )
 from confide.support import FileKind as FileKind
@@ -51,44 +50,39 @@ def common_form(kind: str, name: str, *, integer_bits: int = _NAME_BITS) -> Form
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of release whose files have a form.
+    """A kind of release whose files have a form, and are accepted only if they are written as their content is.
 
-    `fields` converts a release to JSON values, and `read` converts them to a release. `read` raises an error for values
-    that cannot be used and for claims that do not follow.
+    All that `read` forgets to check is found by writing the value again.
+
+    Parameters
+    ----------
+    form
+        The form of its files.
+    content
+        Convert a value to JSON values.
+    read
+        Convert these to a value, which checks itself.
+    what
+        The name of the kind in errors, if it is not that of the form.
     """
 
     form: Form
-    fields: Callable[[Any], dict[str, Any]]
-    read: Callable[[Fields], Any]
+    content: Callable[[Any], dict[str, Any]]
+    read: Callable[[dict[str, Any]], Any]
+    what: str = ""
 
     def write(self, release: Any) -> str:
         """One JSON object, two spaces of indentation, with its checksum at the end."""
-        return self.form.write(self.fields(release))
+        return self.form.write(self.content(release))
 
     def read_text(self, text: str) -> Any:
         """Read the output of `write`; raises `FormatError` for everything else."""
-        return self.form.read(text, self.read)
-
-
-def mirrored(
-    form: Form, content: Callable[[Any], dict[str, Any]], read: Callable[[dict[str, Any]], Any], what: str | None = None
-) -> Kind:
-    """A kind whose files have the fields of the value, and are accepted only if they are written as their content is.
-
-    `content` converts a value to JSON values, and `read` converts these to a value, which checks itself. All that a
-    reader forgets to check is found by writing the value again. `what` is the name of the kind in errors.
-    """
-
-    def checked(fields: Fields) -> Any:
-        stated = fields.content.copy()
-        fields.content.clear()
-        with refused_content(form.name, what or form.name):
-            value = read(stated)
-        if shapes.checksum(stated) != shapes.checksum(content(value)):
-            raise FormatError(form.name, "must be written as its content is: it was altered", remedy=UNUSABLE)
+        stated = self.form.read(text)
+        with refused_content(self.form.name, self.what or self.form.name):
+            value = self.read(stated.copy())
+        if checksum(stated) != checksum(self.content(value)):
+            raise FormatError(self.form.name, "must be written as its content is: it was altered", remedy=UNUSABLE)
         return value
-
-    return Kind(form, content, checked)
 
 
 def register(made: type, kind: Kind) -> None:

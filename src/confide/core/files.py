@@ -19,7 +19,7 @@ import numpy as np
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
 from confide.core.design import Design, promised, published_mechanism
-from confide.core.documents import common_form, mirrored, register
+from confide.core.documents import Kind, common_form, register
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.keys import Key
 from confide.core.population import ClassShift, RecordWeights, read_population
@@ -43,7 +43,7 @@ from confide.mechanisms import (
     privacy_statement,
     read_mechanism,
 )
-from confide.support import MOST_CANDIDATES, MOST_RECORDS, UNUSABLE, refused_content, shapes
+from confide.support import MOST_CANDIDATES, MOST_RECORDS, UNUSABLE, json_number, refused_content
 
 _NEAR = 1e-9
 """The last digits of a coverage may differ on another machine."""
@@ -119,7 +119,7 @@ def _content(release: Release) -> dict[str, Any]:
     request = release.request
     assert isinstance(request, Request)
     drawn = _all_drawn(request, release.parts)
-    loss: Any = shapes.json_number(release.privacy.epsilon)
+    loss: Any = json_number(release.privacy.epsilon)
     file = _File(stated_request(request), drawn, loss, dict(release.versions), release.first.n)
     content: dict[str, Any] = msgspec.to_builtins(file)
     return content
@@ -373,5 +373,5 @@ def _read_published(content: dict[str, Any]) -> PublishedCounts:
 
 
 _PUBLISHED = common_form("confide/published-counts", "counts")
-register(PublishedCounts, mirrored(_PUBLISHED, _published_content, _read_published))
-register(Release, mirrored(common_form("confide/release", "release"), _content, _read_content))
+register(PublishedCounts, Kind(_PUBLISHED, _published_content, _read_published))
+register(Release, Kind(common_form("confide/release", "release"), _content, _read_content))

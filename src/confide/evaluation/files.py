@@ -7,10 +7,9 @@ from typing import Any, Literal
 import msgspec
 
 from confide.core import documents
-from confide.errors import FormatError
 from confide.evaluation.evaluation import KIND, Evaluation, Example, without_none
 from confide.evaluation.query import CountQuery
-from confide.support import UNUSABLE, VERSIONS, Fields, refused_content, shapes
+from confide.support import check_version_texts
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -39,19 +38,13 @@ def _content(evaluation: Evaluation) -> dict[str, Any]:
     return fields
 
 
-def _read_content(fields: Fields) -> Evaluation:
-    """The evaluation of a file; raises `FormatError` if it was altered, or if its counts contradict each other."""
-    content = fields.content.copy()
-    fields.content.clear()
-    with refused_content("evaluation", "evaluation"):
-        file = msgspec.convert(content, _File, strict=True)
-        VERSIONS.of(file.versions, "evaluation.versions")
-        sums = tuple(tuple(map(float, row)) for row in file.sums)
-        query = replace(file.query, partitions=tuple(map(replace, file.query.partitions)))  # with all defaults
-        found = Evaluation(query, file.counts, file.confidence, sums, file.examples, file.versions)
-    if shapes.checksum(content) != shapes.checksum(_content(found)):
-        raise FormatError("evaluation", "must be written as its content is: it was altered", remedy=UNUSABLE)
-    return found
+def _read_content(content: dict[str, Any]) -> Evaluation:
+    """The evaluation of a file; raises an error if its counts contradict each other."""
+    file = msgspec.convert(content, _File, strict=True)
+    check_version_texts("evaluation.versions", file.versions)
+    sums = tuple(tuple(map(float, row)) for row in file.sums)
+    query = replace(file.query, partitions=tuple(map(replace, file.query.partitions)))  # with all defaults
+    return Evaluation(query, file.counts, file.confidence, sums, file.examples, file.versions)
 
 
 documents.register(Evaluation, documents.Kind(documents.common_form(KIND, "evaluation"), _content, _read_content))

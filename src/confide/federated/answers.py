@@ -11,7 +11,7 @@ from confide.federated.keys import check_name
 from confide.federated.messages import Form, Message, read_content, read_message, read_time
 from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.refusals import Refusal
-from confide.support import VERSIONS
+from confide.support import check_version_texts
 
 
 class Sending(Form):
@@ -43,7 +43,7 @@ def message_head(text: str) -> Message[Sending]:
 
 def check_versions(kind: str, versions: Mapping[str, str]) -> None:
     """Check that the versions in a message are texts that a page may show; raises `malformed`."""
-    read_content(kind, lambda: VERSIONS.of(dict(versions), "versions"))
+    read_content(kind, lambda: check_version_texts("versions", versions))
 
 
 class Answer(NamedTuple):

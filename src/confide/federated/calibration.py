@@ -23,7 +23,8 @@ from confide.federated.protocols import NoisyCounts
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.terms import Counts
 from confide.mechanisms import Neighbors, PrivacyStatement
-from confide.support import Classes, Facts, Section, class_count, decimal_text, escape_line, shapes
+from confide.support import Classes, Facts, Section, class_count, decimal_text, escape_line
+from confide.support import Form as DocumentForm
 
 KIND = "release"
 MOST_CHARACTERS = 50_000_000
@@ -230,7 +231,7 @@ class FederatedRelease(Release):
         """
         try:
             if '"payloadType"' not in text[:100]:
-                content = _UNSIGNED.open(text).content
+                content = _UNSIGNED.read(text)
                 stated = read_content(KIND, lambda: msgspec.convert(content, _Stated))
                 if encode(stated) != encode(content):
                     raise Refusal("malformed", "the release is not written as its content is; do not use it")
@@ -265,7 +266,7 @@ class _Stated(Form):
     sent: dict[str, str]
 
 
-_UNSIGNED = shapes.Form(PREFIX + KIND, KIND, most_characters=MOST_CHARACTERS, integer_bits=64, indent=1)
+_UNSIGNED = DocumentForm(PREFIX + KIND, KIND, most_characters=MOST_CHARACTERS, integer_bits=64, indent=1)
 
 
 def _sender(sender: str | int) -> str:

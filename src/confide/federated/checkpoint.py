@@ -6,11 +6,13 @@ It does not show that later charges are missing. A later charge that was stored 
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
 
 from confide.errors import FormatError
 from confide.ledger import Ledger, is_hexadecimal
-from confide.support import SCHEMA, Fields, FileKind, check_schema, new_file, parse_document, read_as, shapes, to_disk
+from confide.support import SCHEMA, FileKind, check_schema, new_file, parse_document, read_as, refused_content, to_disk
 
 KIND = "confide/federated.checkpoint"
 _MOST_CHARACTERS = 10_000
@@ -20,6 +22,13 @@ class Checkpoint(NamedTuple):
     """The last charge of a ledger at some time: its number from 1 (0 if there is none), and its seal."""
 
     number: int
+    seal: str
+
+
+class _Content(msgspec.Struct, forbid_unknown_fields=True):
+    kind: Literal["confide/federated.checkpoint"]
+    schema: Literal[1]
+    number: Annotated[int, msgspec.Meta(ge=0)]
     seal: str
 
 
@@ -54,19 +63,12 @@ def store_checkpoint(ledger: Ledger, path: Path) -> Checkpoint:
     return now
 
 
-_SHAPE: shapes.Shape = {
-    "kind": shapes.choice(KIND),
-    "schema": shapes.integer(SCHEMA),
-    "number": shapes.integer(2**63 - 1, 0),
-    "seal": shapes.TEXT,
-}
-
-
 def _read(text: str) -> Checkpoint:
     content = parse_document(text, "checkpoint", _MOST_CHARACTERS, hint="Restore the file with the keys")
     check_schema(content, KIND, "checkpoint")
-    values = shapes.read_shape(Fields("checkpoint", content), _SHAPE)
-    number, seal = values["number"], values["seal"]
+    with refused_content("checkpoint", "checkpoint"):
+        stated = msgspec.convert(content, _Content, strict=True)
+    number, seal = stated.number, stated.seal
     if not (is_hexadecimal(seal, least=64) if number else seal == ""):
         raise FormatError("checkpoint.seal", "must be 64 hexadecimal digits, or empty before the first charge")
     return Checkpoint(number, seal)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from confide.core import Release, class_list, register_kind
@@ -24,7 +25,7 @@ from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw
 from confide.guarantee import Guarantee
-from confide.support import Facts, Fields, Form, Section, exact_level, shapes
+from confide.support import Facts, Form, Section, exact_level, refused_content
 
 SHARE_KIND = "confide/federated.own-share"
 
@@ -99,7 +100,10 @@ class OwnShare(Release):
             If the text is not such a document, was altered, or its parts do not belong together.
         """
         try:
-            return _SHARE.read(text, _read_share)
+            content = _SHARE.read(text)
+            with refused_content("share", "share"):
+                share = msgspec.convert(content, _Share, strict=True)
+            return own_share(FederatedRelease.from_json(share.calibration), share.answer, share.of)
         except Refusal as refusal:
             raise FormatError("share", "must contain an answer to its calibration", remedy=str(refusal)) from None
 
@@ -221,10 +225,12 @@ def _certified(law: ReplyLaw, delta: float | None) -> float:
     return low
 
 
-def _read_share(fields: Fields) -> OwnShare:
-    released = FederatedRelease.from_json(fields.read("calibration", shapes.TEXT))
-    answer = fields.read("answer", shapes.TEXT)
-    return own_share(released, answer, fields.read("of", shapes.TEXT) if "of" in fields else None)
+class _Share(msgspec.Struct, forbid_unknown_fields=True):
+    """The content of a file, without kind, schema and checksum."""
+
+    calibration: str
+    answer: str
+    of: str | None = None
 
 
 _SHARE = Form(SHARE_KIND, "share", most_characters=3 * MOST_CHARACTERS, integer_bits=64, indent=1)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from confide.errors import InputError
-from confide.support import SCHEMA, shapes
+from confide.support import SCHEMA, checksum, json_number
 
 _COLUMNS = {
     "dataset": "key TEXT NOT NULL UNIQUE, name TEXT NOT NULL, neighbors TEXT NOT NULL, fingerprint TEXT, "
@@ -82,7 +82,7 @@ def seal(before: Mapping[str, Any] | None, values: Iterable[Any], salt: str | No
     """
     own = salt or secrets.token_hex(8)
     earlier = [None if before is None else before[name] for name in ("seal", "made", "by")]
-    return own + shapes.checksum([own, *earlier, *map(shapes.json_number, values)])[:48]
+    return own + checksum([own, *earlier, *map(json_number, values)])[:48]
 
 
 _REFUSE = """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS

@@ -15,7 +15,6 @@ from confide.scores.classification import (
 )
 from confide.scores.kinds import (
     HOTTEST,
-    SCORE,
     NamedScores,
     ScoreKind,
     kind_of_task,

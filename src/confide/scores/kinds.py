@@ -22,7 +22,7 @@ from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind, pl
 from confide.errors import InputError, InputTypeError
 from confide.scores.ranked import RankRule
 from confide.scores.score import DETERMINISTIC, LARGEST, SCORES, LibraryScore, Score, registered_score
-from confide.support import MOST_CANDIDATES, Classes, class_count, positive_integer, public_classes, shapes
+from confide.support import MOST_CANDIDATES, Classes, class_count, positive_integer, public_classes
 
 Task = Literal["classification", "regression", "any"]
 
@@ -421,15 +421,6 @@ def score_name(family: str, *, deterministic: bool = False, **given: float | Non
 def _shortest(value: float) -> str:
     number = float(value)
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
-
-
-def _checked_name(name: str) -> str:
-    score_kind(name)
-    return name
-
-
-SCORE = shapes.Field("the name of a score", (str,), _checked_name)
-"""A score's name in files."""
 
 
 # Scores that carry their name and classes, so that a release made from them records both.

@@ -2,7 +2,7 @@
 
 checks.py         scalar arguments, each validated; exact levels; floats rounded in a given direction
 names.py          the rule for names of classes and groups
-shapes.py         strict JSON: a text is converted to an object, and each field is read and written by one table
+forms.py          strict JSON documents: a kind, a schema, fields and a checksum
 files.py          kinds of files, permission to overwrite them, atomic writing, locks
 object_stores.py  S3, Google Cloud Storage and Azure with the interface of files
 addresses.py      addresses of servers
@@ -14,7 +14,6 @@ section.py        descriptions of values, and their renderings
 axes.py           common parts of all plots
 """
 
-from confide.support import shapes
 from confide.support.addresses import has_password, names_server, shown_address
 from confide.support.axes import BAD, FILL, INK, PROMISE, axes_of, labelled, legend, named_ticks, promise_line
 from confide.support.checks import (
@@ -71,8 +70,19 @@ from confide.support.files import (
     to_disk,
     write_text,
 )
+from confide.support.forms import (
+    UNUSABLE,
+    Form,
+    check_checksum,
+    check_schema,
+    checksum,
+    json_number,
+    parse_document,
+    parse_object,
+    refused_content,
+)
 from confide.support.installed import (
-    VERSIONS,
+    check_version_texts,
     library_versions,
     needs_extra,
     versions_text,
@@ -106,15 +116,5 @@ from confide.support.section import (
     to_html,
     to_markdown,
     to_text,
-)
-from confide.support.shapes import (
-    UNUSABLE,
-    Fields,
-    Form,
-    check_checksum,
-    check_schema,
-    parse_document,
-    parse_object,
-    refused_content,
 )
 from confide.support.shown import aligned, decimal_text, escape_json, escape_line, escape_text, short_number

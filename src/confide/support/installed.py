@@ -7,8 +7,7 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
 
-from confide.errors import MissingExtraError
-from confide.support.shapes import Field
+from confide.errors import FormatError, MissingExtraError
 
 
 @contextmanager
@@ -62,17 +61,19 @@ def library_versions() -> Mapping[str, str]:
     return MappingProxyType({name: version(name) for name in LIBRARIES})
 
 
-def _texts(versions: dict[str, Any]) -> dict[str, str]:
+def check_version_texts(name: str, versions: Mapping[str, Any]) -> None:
+    """Reject versions in a file that are not a few short strings without control characters; `name` is their place.
+
+    Raises
+    ------
+    FormatError
+        If there are too many, or one is empty, not printable, too long or not a text.
+    """
     texts = [*versions.keys(), *versions.values()]
     if len(versions) > _MOST or not all(
         isinstance(text, str) and 0 < len(text) <= _LONGEST and text.isprintable() for text in texts
     ):
-        raise ValueError
-    return dict(versions)
-
-
-VERSIONS = Field(f"at most {_MOST} texts of 1 to {_LONGEST} printable characters each", (dict,), _texts, dict)
-"""Versions in a file: a few short strings without control characters."""
+        raise FormatError(name, f"must be at most {_MOST} texts of 1 to {_LONGEST} printable characters each")
 
 
 def versions_text(versions: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from confide.core import Release, documents
 from confide.errors import FormatError
 from confide.mechanisms import decoded
-from confide.support import SCHEMA, UNUSABLE, check_schema, parse_object, refused_content, shapes
+from confide.support import SCHEMA, UNUSABLE, check_schema, json_number, parse_object, refused_content
 from confide.watching.corrected import CorrectedRelease
 from confide.watching.watch_state import Look, Watch
 
@@ -31,7 +31,7 @@ def _plain(value: Any) -> Any:
         return [_plain(entry) for entry in value]
     if isinstance(value, Mapping):
         return dict(value)
-    return str(value) if isinstance(value, Fraction) else shapes.json_number(value)
+    return str(value) if isinstance(value, Fraction) else json_number(value)
 
 
 def _watch_content(watch: Watch) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _watch(content: Mapping[str, Any]) -> Watch:
 
 
 def _corrected_content(corrected: CorrectedRelease) -> dict[str, Any]:
-    thresholds = [shapes.json_number(part.threshold) for part in corrected.parts.values()]
+    thresholds = [json_number(part.threshold) for part in corrected.parts.values()]
     inner = {name: json.loads(getattr(corrected, name).to_json()) for name in ("release", "watch")}
     return {"statement": _STATEMENT, "thresholds": thresholds, **inner}
 
@@ -88,7 +88,5 @@ def stored_look(text: str, name: str) -> Look:
 
 _WATCH = documents.common_form("confide/watch", "watch", integer_bits=63)
 _CORRECTED = documents.common_form("confide/corrected", "corrected")
-documents.register(Watch, documents.mirrored(_WATCH, _watch_content, _watch))
-documents.register(
-    CorrectedRelease, documents.mirrored(_CORRECTED, _corrected_content, _corrected, "corrected release")
-)
+documents.register(Watch, documents.Kind(_WATCH, _watch_content, _watch))
+documents.register(CorrectedRelease, documents.Kind(_CORRECTED, _corrected_content, _corrected, "corrected release"))

@@ -22,10 +22,10 @@ from confide.evaluation import Evaluation
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
 from confide.support import (
-    VERSIONS,
     Level,
     Section,
     check_unknown_arguments,
+    check_version_texts,
     decimal_text,
     library_versions,
     require,
@@ -88,7 +88,8 @@ class Look:
         must = f"must be 1 to {_MOST_NAME} printable characters without spaces at its ends"
         require("look", 0 < len(self.name) <= _MOST_NAME and printable, must)
         require("made", _is_time(self.made), "must be an ISO 8601 time with a time zone")
-        object.__setattr__(self, "versions", MappingProxyType(VERSIONS.of(dict(self.versions), "versions")))
+        check_version_texts("versions", self.versions)
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
 
 
 @dataclass(frozen=True)
