@@ -168,8 +168,6 @@ OPTIONS: Mapping[str, Row] = {
     "size": Row("N", "Number of calibration records, if it may be public.", _AT_LEAST_1),
     "method": Row("NAME", "Method of calibration: {} (default: as --compare recommends).", None, listed=_METHODS),
     "compare": Row(None, "Print the results of the methods for these silos, with a recommendation."),
-    "also": Row("NAME", "With --compare: also this published method ({}); repeat it.", None,
-                listed="confide.federated:COMPARABLE"),
     "of": Row("NAME", "With several thresholds: the level, group or class of one, or cqr_low or cqr_high."),
     "dropouts": Row("SILOS", "Number of silos that may be missing.", _AT_LEAST_0),
     "liars": Row("SILOS", "Number of Byzantine silos, which may send anything.", _AT_LEAST_0),

@@ -183,12 +183,10 @@ class Planned:
         """Make the plan."""
         return make_plan(silos, self.alpha, self.epsilon, by=self.by, names=self.names, **self.options)
 
-    def compared(self, silos: Sequence[Silo], sample: Any, also: Sequence[str]) -> tuple[Alternative, ...]:
+    def compared(self, silos: Sequence[Silo], sample: Any) -> tuple[Alternative, ...]:
         """Compare the methods for the same options."""
         options = {name: value for name, value in self.options.items() if name != "method"}
-        return compare_methods(
-            silos, self.alpha, self.epsilon, by=self.by, names=self.names, pilot=sample, also=also, **options
-        )
+        return compare_methods(silos, self.alpha, self.epsilon, by=self.by, names=self.names, pilot=sample, **options)
 
 
 @command("federated plan", names=PLAN_NAMES)
@@ -205,7 +203,6 @@ def plan(
     n_typical: int | None = None,
     closes: str | None = None,
     compare: bool = False,
-    also: tuple[str, ...] = (),
     pilot: str | None = None,
     table: str | None = None,
     output: OptionalOutput,
@@ -230,8 +227,8 @@ def plan(
     output.check(FileKind.PLAN, *public_files(silos), keys, *(() if source is None else source.files))
     if output.out is None and not compare:
         raise click.UsageError("--out is missing; it is optional only with --compare")
-    if not compare and (pilot is not None or also):
-        raise click.UsageError("--pilot and --also need --compare")
+    if not compare and pilot is not None:
+        raise click.UsageError("--pilot needs --compare")
     what, skip, neighbors = take_columns(stated), stated.get("skip_incomplete", False), stated.pop("neighbors", None)
     planned = Planned.of(stated, what)
     check_unknown_arguments("federated plan", planned.options, _CHOICES)
@@ -241,7 +238,7 @@ def plan(
     with capture_warnings() as caught:
         if compare:
             sample = None if source is None else read_sample(source, what, skip=skip)[0]
-            found = planned.compared(invited, sample, also)
+            found = planned.compared(invited, sample)
             made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
         else:
             found, made = (), planned.plan(invited)
@@ -277,23 +274,13 @@ def comparison_lines(found: Sequence[Alternative], silos: Sequence[Silo]) -> lis
     """A line for every alternative, with the recommended one marked, and a legend."""
     lines = ["expected coverage for uniform and for bell-shaped scores over the candidates; not a promise:"]
     for one in found:
-        lines.append(f"{'->' if one.recommended else '  '} {_named(one)}: {_expected(one)}")
+        lines.append(f"{'->' if one.recommended else '  '} {one.method}: {_expected(one)}")
     if any(silo.size is None for silo in silos):
         lines.append(
             "sizes are secret, which only private-qq allows; with public sizes (confide federated public --size) "
             "you can use secure-sum, whose promise holds for non-IID silos"
         )
-    best = next((one for one in found if one.recommended), None)
-    if best is not None and best.plan is not None and best.left_out:
-        names = {silo.name for silo in best.plan.silos}
-        lines.append(f"left out: {', '.join(silo.name for silo in silos if silo.name not in names)}")
     return lines
-
-
-def _named(one: Alternative) -> str:
-    if not one.left_out:
-        return f"{one.method}, all {one.silos} silos"
-    return f"{one.method}, the {one.silos} largest silos, without {one.left_out:.0%} of the records"
 
 
 def _expected(one: Alternative) -> str:
@@ -302,7 +289,7 @@ def _expected(one: Alternative) -> str:
     parts = [f"{one.expected:.4f}, {one.expected_gaussian:.4f}"]
     if one.infinite >= 0.0005:
         parts.append(f"+inf in {one.infinite:.1%}")
-    parts.append(one.plan.assumed)
+    parts += [one.plan.assumed, one.reveals]
     if one.on_pilot is not None:
         parts += [f"{name} {words}" for name, words in one.on_pilot.in_words]
     return "; ".join(parts)
