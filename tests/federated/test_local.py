@@ -24,30 +24,28 @@ def released(federation, alpha=0.2, **options):
     return federated.aggregate(plan, federation.answers(plan))
 
 
-def test_the_request_is_that_of_the_release_with_candidates_around_its_threshold(unlike, tmp_path):
+def test_the_request_is_that_of_the_plan(unlike, tmp_path):
     common = released(unlike, score="lac", classes=["a", "b"])
     ledger = confide.Ledger(tmp_path / "own.db")
     own = federated.local(common, np.random.default_rng(0).random(600), 1.5, ledger=ledger, dataset="new")
     assert (own.alpha, own.epsilon, own.score, own.classes) == (common.alpha, 1.5, "lac", ("a", "b"))
-    assert own.recipe["around"] == common.threshold
+    assert own.recipe == Candidates.unit(51).recipe
     assert ledger.balance("new").totals.epsilon == 1.5
     assert own.threshold > common.threshold
     assert own.coverage == 0.8
     assert type(own) is confide.Release
 
 
-def test_without_a_score_or_a_finite_threshold_the_candidates_are_those_of_the_plan_or_of_the_score(unlike, tmp_path):
-    scores = np.random.default_rng(0).random(600)
-    own = federated.local(released(unlike), scores, 1.0)
-    assert own.recipe == Candidates.unit(51).recipe
-    delta = federated.local(released(unlike, delta=0.1), scores, 2.0)
-    assert delta.only.guarantee.delta == 0.1
-    assert delta.guarantee.kind == "training_conditional"
+def test_other_candidates_and_a_delta(unlike):
+    common, scores = released(unlike, score="lac", delta=0.1), np.random.default_rng(0).random(600)
+    own = federated.local(common, scores, 2.0, candidates=Candidates.around(common.threshold))
+    assert own.recipe["around"] == common.threshold
+    assert (own.guarantee.kind, own.guarantee.delta) == ("training_conditional", 0.1)
 
 
 def test_of_several_thresholds_one_is_selected(unlike):
     levels = released(unlike, [0.4, 0.2], score="lac")
-    with refused(InputTypeError, "calibration"):
+    with refused(InputTypeError, "release"):
         federated.local(levels, np.ones(5) / 2, 1.0)
     with refused(InputTypeError, "released"):
         federated.local(confide.calibrate(np.ones(5) / 2, 0.1, 1.0), np.ones(5) / 2, 1.0)

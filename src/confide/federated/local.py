@@ -1,32 +1,40 @@
 """A silo's own threshold after a common release: `local`, with a guarantee for new records of this silo alone."""
 
-import math
 from typing import Any, Unpack
 
 from numpy.typing import ArrayLike
 
-from confide.candidates import AnyCandidates, Candidates
+from confide.candidates import AnyCandidates
 from confide.core import Options, Release, calibrate
 from confide.errors import InputTypeError
 from confide.federated.calibration import FederatedRelease, FederatedThreshold
 
 
-def local(released: FederatedRelease, scores: ArrayLike, epsilon: float, **options: Unpack[Options]) -> Release:
-    """Calibrate a silo's own threshold; its candidates are dense around the common threshold.
+def local(
+    released: FederatedRelease,
+    scores: ArrayLike,
+    epsilon: float,
+    *,
+    candidates: AnyCandidates = None,
+    **options: Unpack[Options],
+) -> Release:
+    """Calibrate a silo's own threshold by the request of the common one.
 
-    Level, delta, score and classes are those of the common release. The guarantee is for new records of this silo, and
-    holds whatever the common threshold is and however unlike the other silos are. It is a release of one owner, and its
-    privacy loss adds up with that of the silo's answer for people who are in both.
+    Level, delta, score and classes are those of the plan, and so are public candidates or a unit that it states. The
+    guarantee is for new records of this silo, and holds however unlike the other silos are. It is a release of one
+    owner, and its privacy loss adds up with that of the silo's answer for people who are in both.
 
     Parameters
     ----------
     released
         The common release. Of several thresholds select one first: `released.alone(key)`.
     scores
-        The silo's scores, shape (n,), of records that did **not** answer the plan. The common threshold depends on
-        those that did, and the guarantee needs candidates that do not depend on the calibrated records.
+        The silo's scores, shape (n,).
     epsilon
         The privacy loss.
+    candidates
+        Other candidates. `Candidates.around(released.threshold)` is allowed only for records that did **not** answer
+        the plan, because the guarantee needs candidates that do not depend on the calibrated records.
     **options
         As in `confide.calibrate`, such as `ledger` and `dataset`.
 
@@ -60,11 +68,16 @@ def local(released: FederatedRelease, scores: ArrayLike, epsilon: float, **optio
     """
     if not isinstance(released, FederatedRelease):
         raise InputTypeError("released", "must be the release of a federation", got=type(released).__name__)
-    common = released.only
+    common, request = released.only, released.plan.request
     assert isinstance(common, FederatedThreshold)
-    plan, classes = common.plan, released.classes
-    candidates: AnyCandidates = plan.candidates
-    if plan.score is not None and math.isfinite(common.threshold):
-        candidates = Candidates.around(common.threshold)
-    asked: dict[str, Any] = {"delta": plan.delta, **options}
-    return calibrate(scores, plan.alpha, epsilon, score=plan.score, classes=classes, candidates=candidates, **asked)
+    stated: Any = request.candidates
+    asked: dict[str, Any] = {"delta": common.plan.delta, "unit": request.unit, **options}
+    return calibrate(
+        scores,
+        common.alpha,
+        epsilon,
+        score=common.score,
+        classes=request.classes,
+        candidates=stated if candidates is None else candidates,
+        **asked,
+    )

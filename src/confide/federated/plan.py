@@ -293,11 +293,6 @@ class FederatedPlan(Federation, Described):
         return self.single_plans[:1] if self.by == "level" and self.protocol.one_draw else self.single_plans
 
     @property
-    def width(self) -> int:
-        """The total length of one silo's vectors."""
-        return len(self.drawn) * self.candidates.size
-
-    @property
     def first(self) -> ThresholdPlan:
         """The plan of the first threshold, or of the only one."""
         return self.single_plans[0]
