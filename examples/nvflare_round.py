@@ -46,7 +46,7 @@ class PlanController(Controller):
         self.context, self.aborted = fl_ctx, abort_signal
         sites = [client.name for client in fl_ctx.get_engine().get_clients()]
         try:
-            released, replies = run(self, sites, self.plan)
+            released, replies = run(self.ask, sites, self.plan)
         except NotReleasedError as missing:
             self.system_panic(str(missing), fl_ctx)
             return

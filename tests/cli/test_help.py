@@ -12,7 +12,7 @@ from confide.cli.app import app
 from confide.cli.options import OPTIONS
 from confide.core import RENEWED, RULES
 from confide.evaluation import PrivateRequest
-from confide.federated import COMPARABLE, METHODS, PlanChoices
+from confide.federated import METHODS, PlanChoices
 from confide.mechanisms import NEIGHBORS
 from confide.tables import DIALECTS
 from confide.watching import FirstLook
@@ -58,7 +58,7 @@ def test_names_that_help_states_are_those_of_the_api():
     assert set(names.LOOK_NAMES) == set(FirstLook.__annotations__)
     assert set(names.RENEWED) > set(RENEWED)
     assert set(names.PLAN_NAMES) == set(get_type_hints(PlanChoices)) - {"by", "names"} | {"method"}
-    assert (names.METHODS, names.COMPARABLE) == (METHODS, COMPARABLE)
+    assert names.METHODS == METHODS
     assert (NEIGHBORS, RULES, tuple(DIALECTS)) == (names.NEIGHBORS, names.RULES, names.DIALECTS)
 
 

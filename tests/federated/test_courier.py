@@ -11,7 +11,6 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated.remote import (
     Failure,
-    FunctionsCourier,
     NotReleasedError,
     Round,
     SiloSetup,
@@ -20,7 +19,7 @@ from confide.federated.remote import (
     serve,
 )
 from tests.federated.helpers import Federation
-from tests.federated.test_products import SILENT, functions_of
+from tests.federated.test_products import SILENT, courier_of, functions_of
 from tests.refused import refused
 
 
@@ -29,27 +28,12 @@ def three(tmp_path):
     return Federation(tmp_path, [np.random.default_rng(i).random(60) for i in range(3)])
 
 
-@pytest.fixture
-def five(tmp_path):
-    return Federation(tmp_path, [np.random.default_rng(i).random(60) for i in range(5)])
-
-
-class Pairs:
-    """A courier that returns fixed replies to any request."""
-
-    def __init__(self, *pairs):
-        self.pairs = pairs
-
-    def ask(self, requests):
-        return self.pairs
-
-
 # Accepted replies
 
 
 def test_the_first_reply_of_each_requested_node_is_used():
     pairs = (2, {"answer": "b"}), (1, {"answer": "a"}), (1, {"answer": "c"}), (9, {"answer": "d"}), (3, Failure(7))
-    found = one_round(Pairs(*pairs), {node: {"plan": ""} for node in (1, 2, 3, 4, 5)})
+    found = one_round(lambda requests: pairs, {node: {"plan": ""} for node in (1, 2, 3, 4, 5)})
     assert list(found.answers.items()) == [(1, "a"), (2, "b")]  # the order of arrival has no effect
     assert (found.errors, found.silent) == ({3: 7}, [4, 5])
 
@@ -73,7 +57,7 @@ def test_too_few_answers_name_the_missing(three):
     functions = functions_of(three, silent=[1])
     functions[12] = lambda request: Failure("EXECUTION_EXCEPTION")
     with refused(NotReleasedError, "missing") as caught:
-        run(FunctionsCourier(functions), functions, three.plan(method="secure-sum"))
+        run(courier_of(functions), functions, three.plan(method="secure-sum"))
     assert "1 answered; errors: 12 (EXECUTION_EXCEPTION); silent: 11" in str(caught.value)
     assert caught.value.missing == ("silo 1", "silo 2")
 
@@ -82,14 +66,8 @@ def test_too_few_answers_name_the_missing(three):
 def test_requests_use_only_the_keys_of_the_plan(three):
     functions, stranger = functions_of(three), federated.SiloKeys.generate("coordinator")
     with refused(InputError, "keys"):
-        run(FunctionsCourier(functions), functions, three.plan(), keys=stranger)
+        run(courier_of(functions), functions, three.plan(), keys=stranger)
     assert [ledger.spent for ledger in three.ledgers] == [0] * 3
-
-
-# Before and after a round
-
-
-# Answers in progress
 
 
 # A silo's own files
@@ -105,7 +83,7 @@ def test_both_sides_of_an_interval_are_answered_from_the_folder_of_the_silo(thre
         keys.save(folder / "keys.json")
         three.policy.save(folder / "policy.json")
         functions[i] = partial(serve, setup=partial(SiloSetup.load, folder), log=SILENT)
-    found, _ = run(FunctionsCourier(functions), functions, plan.sign(three.coordinator), keys=three.coordinator)
+    found, _ = run(courier_of(functions), functions, plan.sign(three.coordinator), keys=three.coordinator)
     assert list(found) == ["low", "high"]
     assert len(found.sent) == 3
 

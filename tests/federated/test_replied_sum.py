@@ -52,7 +52,7 @@ def test_from_plan_to_verified_calibration(five):
     assert federated.replies(text, answers) == {}
     with refused(InputError, "plan"):
         federated.own_share(released, answers[0])
-    assert five.ledgers[0].kept_answer(plan) == five.answer(0, text) == answers[0]
+    assert five.ledgers[0].ledger.entry(plan.session).release == five.answer(0, text) == answers[0]
     assert five.ledgers[0].spent == 10.0
 
 

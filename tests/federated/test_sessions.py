@@ -97,7 +97,7 @@ def test_two_ledgers_at_one_moment_sign_one_message(three, tmp_path, monkeypatch
     with refused(LedgerError, "ledger"):
         three.answer(0, plan)
     monkeypatch.undo()
-    assert other.kept_answer(federated.read_plan(plan)) == first[1]
+    assert other.ledger.entry(federated.read_plan(plan).session).release == first[1]
     assert three.ledgers[0].spent == 2.0  # charged, and nothing drawn
     with refused(Refusal, "interrupted"):
         three.answer(0, plan)

@@ -271,7 +271,7 @@ def test_a_second_process_waits_for_the_first(three, monkeypatch):
     child = beside_a_process(monkeypatch, three, plan, lambda _, going: os.write(going, b"1"))
     message = three.answer(0, plan)
     assert os.waitpid(child, 0)[1] == 0
-    assert three.ledgers[0].kept_answer(federated.read_plan(plan)) == message
+    assert three.ledgers[0].ledger.entry(federated.read_plan(plan).session).release == message
     assert three.ledgers[0].spent == 2.0
 
 
@@ -316,7 +316,8 @@ def test_killed_between_charge_and_answer(three, step):
     silo = three.ledgers[0]
     paid = step not in ("before the charge", "charge written, not committed")
     assert silo.spent == (2.0 if paid else 0.0)
-    kept = silo.kept_answer(federated.read_plan(plan))
+    entry = silo.ledger.entry(federated.read_plan(plan).session)
+    kept = None if entry is None else entry.release
     assert (kept is not None) == (step == "kept, not returned")
     if paid and kept is None:
         with refused(Refusal, "interrupted"):

@@ -11,7 +11,6 @@ Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
 NEIGHBORS = get_args(Neighbors)
 RULES = ("basic", "zcdp")
 METHODS = ("private-qq", "secure-sum", "fedcp2-qq", "fedcp2-qq-sum")
-COMPARABLE = ("fedcp2-qq-sum",)
 DIALECTS = ("duckdb", "postgres", "spark", "databricks", "snowflake", "bigquery", "datafusion")
 
 # Arguments

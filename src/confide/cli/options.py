@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from confide.cli.names import COMPARABLE, DIALECTS, METHODS, NEIGHBORS, RULES
+from confide.cli.names import DIALECTS, METHODS, NEIGHBORS, RULES
 from confide.errors import InputError
 
 
@@ -160,8 +160,6 @@ OPTIONS: Mapping[str, Row] = {
     "method": Row("NAME", f"Method of calibration: {', '.join(METHODS)} (default: as --compare recommends).",
                   click.Choice(METHODS)),
     "compare": Row(None, "Print the results of the methods for these silos, with a recommendation."),
-    "also": Row("NAME", f"With --compare: also this published method ({', '.join(COMPARABLE)}); repeat it.",
-                click.Choice(COMPARABLE)),
     "of": Row("NAME", "With several thresholds: the level, group or class of one, or cqr_low or cqr_high."),
     "dropouts": Row("SILOS", "Number of silos that may be missing.", _AT_LEAST_0),
     "liars": Row("SILOS", "Number of Byzantine silos, which may send anything.", _AT_LEAST_0),

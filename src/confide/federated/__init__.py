@@ -48,6 +48,7 @@ from confide.federated.certificates import (
 )
 from confide.federated.conditions import Conditions
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
+from confide.federated.local import local
 from confide.federated.messages import Message, read_time
 from confide.federated.own_share import OwnShare, own_share
 from confide.federated.plan import (
@@ -58,7 +59,7 @@ from confide.federated.plan import (
     read_plan,
     roster_number,
 )
-from confide.federated.planning import COMPARABLE, Alternative, PlanChoices, compare, plan
+from confide.federated.planning import Alternative, PlanChoices, compare, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import (
@@ -97,6 +98,7 @@ __all__ = [
     "distant_replies",
     "expectation",
     "fingerprint",
+    "local",
     "own_share",
     "plan",
     "qq_coverage",

@@ -440,6 +440,7 @@ def gauss_legendre(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     return (x + 1) / 2, w / 2
 
 
+@lru_cache(maxsize=16)
 def nodes_around(level: float, each: int = 4) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Nodes and weights for integrals over [0, 1] of curves that increase near the level."""
     away = 2.0 ** np.arange(12) * 2e-4

@@ -7,14 +7,13 @@ answer. If something fails in a silo, only a code of `confide.federated.refusals
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError
 from confide.federated.calibration import FederatedRelease
 from confide.federated.keys import SiloKeys
-from confide.federated.remote import Failure, Reply, Request, one_round, run, serve
+from confide.federated.remote import Ask, Failure, Reply, Request, one_round, run, serve
 from confide.federated.remote import NotReleasedError as NotReleasedError
 from confide.federated.remote import Round as Round
 from confide.federated.remote import SiloSetup as SiloSetup
@@ -31,7 +30,7 @@ SILOS = "CONFIDE_SILOS"
 Setup: TypeAlias = "Callable[[Context], SiloSetup]"
 
 __all__ = [
-    "ACTION", "SILOS", "GridCourier", "Setup", "ask", "calibrate", "register", "silo_folder", "wait_for_nodes",
+    "ACTION", "SILOS", "Setup", "ask", "calibrate", "register", "silo_folder", "wait_for_nodes",
 ]  # fmt: skip
 
 
@@ -85,41 +84,26 @@ def register(client_app: "ClientApp", setup: Setup) -> None:
     client_app.query(ACTION)(handle)
 
 
-@dataclass(frozen=True)
-class GridCourier:
-    """A courier over Flower's grid, for `confide.federated.remote.run`. Messages are never resent.
+def _courier(grid: "Grid", timeout: float, poll: float) -> Ask:
+    """Flower's grid as a courier, whose ids name the nodes. Messages are never resent."""
+    from flwr.app import ConfigRecord, Message, RecordDict
 
-    Parameters
-    ----------
-    grid
-        Flower's grid, whose ids name the nodes.
-    timeout
-        Seconds to wait for the replies to one request.
-    poll
-        Seconds between checks for replies.
-    """
+    def message(node: int, request: Request) -> Message:
+        content = RecordDict({"request": ConfigRecord(dict(request))})
+        return Message(content, dst_node_id=node, message_type=f"query.{ACTION}", ttl=timeout)
 
-    grid: "Grid"
-    timeout: float = 60.0
-    poll: float = 0.2
-
-    def ask(self, requests: Mapping[int, Request]) -> Iterator[tuple[int, Reply | Failure]]:
-        """Push a message to every node, and pull replies until all have come or the timeout ends."""
-        from flwr.app import ConfigRecord, Message, RecordDict
-
-        def message(node: int, request: Request) -> Message:
-            content = RecordDict({"request": ConfigRecord(dict(request))})
-            return Message(content, dst_node_id=node, message_type=f"query.{ACTION}", ttl=self.timeout)
-
-        pushed = self.grid.push_messages([message(*one) for one in requests.items()])
-        waiting, end = dict(zip(pushed, requests, strict=True)), time.monotonic() + self.timeout
+    def ask_nodes(requests: Mapping[int, Request]) -> Iterator[tuple[int, Reply | Failure]]:
+        pushed = grid.push_messages([message(node, request) for node, request in requests.items()])
+        waiting, end = dict(zip(pushed, requests, strict=True)), time.monotonic() + timeout
         while waiting and time.monotonic() < end:
-            for answered in self.grid.pull_messages(set(waiting)):
+            for answered in grid.pull_messages(set(waiting)):
                 number = answered.metadata.reply_to_message_id  # the source of an error message is not the node
                 if number in waiting:
                     yield waiting.pop(number), _content(answered)
             if waiting:
-                time.sleep(self.poll)
+                time.sleep(poll)
+
+    return ask_nodes
 
 
 def _content(message: "Message") -> Reply | Failure:
@@ -137,10 +121,14 @@ def ask(grid: "Grid", plan: str, nodes: Collection[int], timeout: float = 60.0, 
         The signed plan.
     nodes
         Node ids.
-    grid, timeout, poll
-        As in `GridCourier`.
+    grid
+        Flower's grid, whose ids name the nodes.
+    timeout
+        Seconds to wait for the replies.
+    poll
+        Seconds between checks for replies.
     """
-    return one_round(GridCourier(grid, timeout, poll), {node: {"plan": plan} for node in nodes})
+    return one_round(_courier(grid, timeout, poll), {node: {"plan": plan} for node in nodes})
 
 
 def calibrate(
@@ -152,12 +140,12 @@ def calibrate(
     *,
     keys: SiloKeys | None = None,
 ) -> tuple[FederatedRelease, Round]:
-    """Send a plan to all nodes and aggregate their answers: `confide.federated.remote.run` over a `GridCourier`.
+    """Send a plan to all nodes and aggregate their answers: `confide.federated.remote.run` over Flower's grid.
 
     Parameters
     ----------
     grid, timeout, poll
-        As in `GridCourier`.
+        As in `ask`.
     plan, keys
         As in `run`.
     nodes
@@ -169,7 +157,7 @@ def calibrate(
         As in `run`.
     """
     asked = list(grid.get_node_ids()) if nodes is None else nodes
-    return run(GridCourier(grid, timeout, poll), asked, plan, keys=keys)
+    return run(_courier(grid, timeout, poll), asked, plan, keys=keys)
 
 
 def wait_for_nodes(grid: "Grid", count: int, timeout: float = 60.0, poll: float = 0.5) -> list[int]:

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import msgspec
 
@@ -60,14 +60,6 @@ _IDENTITY = b"confide/federated/identity/1\n"
 _ROSTER = b"confide/federated/roster/1\n"
 
 
-class HasIdentity(Protocol):
-    """A participant with an identity."""
-
-    @property
-    def identity(self) -> str:
-        """64 hexadecimal digits."""
-
-
 def identity_of(name: str, signing: str, agreement: str) -> str:
     """SHA-256 over a name without a newline and two public keys of 64 hexadecimal digits each, hexadecimal.
 
@@ -80,7 +72,7 @@ def identity_of(name: str, signing: str, agreement: str) -> str:
     return hashlib.sha256(_IDENTITY + name.encode() + b"\n" + keys).hexdigest()
 
 
-def roster(silos: Iterable[HasIdentity]) -> str:
+def roster(silos: "Iterable[Silo]") -> str:
     r"""SHA-256 over the identities of all participants, independent of their order; 64 hexadecimal digits.
 
     Parameters

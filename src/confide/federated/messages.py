@@ -201,8 +201,15 @@ def read_file(kind: str, text: str, form: type[Content], hint: str, most: int = 
     if content.pop("kind", None) != PREFIX + kind:
         raise Refusal("malformed", hint)
     del content["schema"]
-    made: Content = read_content(kind, lambda: msgspec.convert(content, form))
-    return made
+    described: Any = msgspec.inspect.type_info(form)
+
+    def read() -> Content:
+        if not content.keys() <= {item.name for item in described.fields}:
+            raise ValueError
+        return msgspec.convert(content, form)
+
+    stated: Content = read_content(kind, read)
+    return stated
 
 
 def write_time(time: datetime) -> str:

@@ -40,11 +40,11 @@ from confide.federated.keys import Silo, SiloForm, SiloKeys, fingerprint, roster
 from confide.federated.messages import Form, digest, encode, read_content, read_message, read_time, sign
 from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Method, Promise
 from confide.federated.refusals import Refusal
-from confide.federated.terms import MISSING, POPULATIONS, Counts, Missing, Population, Terms, check_count, check_silos
+from confide.federated.terms import Counts, Federation, Missing, Population, Terms
 from confide.guarantee import Guarantee, silos_text
 from confide.ledger import MOST_RELEASE
 from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
-from confide.support import MOST_RECORDS, Described, Section, one_of, positive_integer
+from confide.support import Described, Section, one_of
 
 MOST_REPLIES = 2_000_000
 """Silos times thresholds: a release with all replies stays below the size that readers accept."""
@@ -52,7 +52,7 @@ _ASKED = ("alpha", "epsilon", "by", "names", "shares", "score", "classes", "abou
 """The arguments of a request that a plan may have."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ThresholdPlan(Terms):
     """The part of a plan for one threshold: its terms, and the mechanisms and the channel that follow from them.
 
@@ -163,7 +163,7 @@ _MISSING = {
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class FederatedPlan(Described):
+class FederatedPlan(Federation, Described):
     """What is asked of silos: one threshold, or several that one message answers, for one charge.
 
     Build it with `plan`, which describes the parameters.
@@ -185,30 +185,16 @@ class FederatedPlan(Described):
         The plan of each threshold, by its key: a level, group, class or side; None for a single one.
     """
 
-    silos: tuple[Silo, ...]
     request: Request = field(hash=False)
     method: str
-    liars: int
-    dropouts: int
-    missing: Missing
-    population: Population
-    colluding: int | None
-    n_min: int
-    n_typical: int
     session: str
-    closes: str | None
+    closes: str | None = None
     coordinator: Silo | None = field(default=None, compare=False)
     parts: Mapping[Key, ThresholdPlan] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_silos(self.silos)
+        self.check()
         one_of("method", self.method, METHODS)
-        check_count("liars", self.liars, len(self.silos) - 1)
-        check_count("dropouts", self.dropouts, len(self.silos) - self.liars - 1)
-        one_of("missing", self.missing, MISSING)
-        one_of("population", self.population, POPULATIONS)
-        check_count("n_min", self.n_min, MOST_RECORDS)
-        positive_integer("n_typical", self.n_typical, most=MOST_RECORDS)
         if not isinstance(self.session, str) or not re.fullmatch("[0-9a-f]{32}", self.session):
             raise InputError("session", "must have 32 hexadecimal digits")
         if self.closes is not None:
@@ -239,14 +225,16 @@ class FederatedPlan(Described):
         """The plan of each threshold: all have the candidates of the one of least loss."""
         asked, budgets = self.request.terms, self._budgets()
         least = asked[min(budgets, key=lambda key: budgets[key])]
-        common: dict[str, Any] = {name: getattr(self, name) for name in _SHARED}
         candidates = self._listed(least.spread, min(budgets.values()), least.level)
         derived = dict[tuple[Any, ...], ThresholdPlan]()
         parts = {}
         for key, terms in asked.items():
             stated = (terms.alpha, terms.delta, budgets[key], terms.score)
             if stated not in derived:
-                of_one = Terms(*stated, candidates, **common)
+                alpha, delta, epsilon, score = stated
+                of_one = Terms(
+                    alpha=alpha, delta=delta, epsilon=epsilon, score=score, candidates=candidates, **self.assumptions
+                )
                 derived[stated] = ThresholdPlan.of(of_one, self.method)
             parts[key] = derived[stated]
         return parts
@@ -305,11 +293,6 @@ class FederatedPlan(Described):
         return self.single_plans[:1] if self.by == "level" and self.protocol.one_draw else self.single_plans
 
     @property
-    def width(self) -> int:
-        """The total length of one silo's vectors."""
-        return len(self.drawn) * self.candidates.size
-
-    @property
     def first(self) -> ThresholdPlan:
         """The plan of the first threshold, or of the only one."""
         return self.single_plans[0]
@@ -359,10 +342,6 @@ class FederatedPlan(Described):
         if self.request.disjoint:
             return parallel_composition(each, self.request.neighbors)
         return each[0] if len(each) == 1 else sequential_composition(each)
-
-    def position(self, name: str) -> int:
-        """The position of a silo; raises a `Refusal` with the code `foreign` if there is none."""
-        return self.first.position(name)
 
     def closed(self, now: datetime) -> bool:
         """Whether answers made at this time are late."""
@@ -532,7 +511,6 @@ class FederatedPlan(Described):
         return f"{rows['method']}, {rows['requested']}, {silos}, each answer: {rows['privacy of an answer']}"
 
 
-_SHARED = ("silos", "liars", "dropouts", "missing", "population", "colluding", "n_min", "n_typical")
 _FEWEST, _OF_OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400
 
 

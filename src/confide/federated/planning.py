@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,26 +66,8 @@ class PlanChoices(TypedDict, total=False):
     about: Mapping[str, str] | None
 
 
-_DEFAULTS: PlanChoices = {
-    "by": None,
-    "names": (),
-    "shares": None,
-    "neighbors": "add_remove",
-    "score": None,
-    "candidates": None,
-    "unit": None,
-    "delta": None,
-    "liars": 0,
-    "dropouts": 0,
-    "missing": "independent",
-    "population": None,
-    "colluding": None,
-    "n_min": None,
-    "n_typical": None,
-    "closes": None,
-    "classes": None,
-    "about": None,
-}
+_OF_REQUEST = ("by", "names", "shares", "score", "classes", "about", "unit", "delta")
+_OF_SILOS = ("liars", "dropouts", "missing", "colluding")
 
 
 def plan(
@@ -176,51 +158,43 @@ def plan(
     >>> groups.privacy().epsilon, list(groups.parts)
     (2.0, ['women', 'men'])
     """
-    check_unknown_arguments("plan", choices, _DEFAULTS)
-    options = _DEFAULTS | choices
-    options["by"] = _by(alpha, options)
+    check_unknown_arguments("plan", choices, get_type_hints(PlanChoices))
+    options = PlanChoices(**choices)
+    options["by"] = by = _by(alpha, options)
     if method is None:
         method = _recommended_method(silos, alpha, epsilon, options)
     row = PROTOCOLS[one_of("method", method, METHODS)]
     levels: Any = alpha
-    shares = options["shares"]
-    if options["by"] == "level":
+    if by == "level":  # levels decrease, and shares with them
         given = different_levels(levels)
         order = sorted(range(len(given)), key=lambda i: -given[i])
         levels = tuple(given[i] for i in order)
-        if shares is not None:
-            exact = exact_shares(shares, len(given))
-            shares = tuple(exact[i] for i in order)
-    grouped, closes = options["by"] in ("group", "class"), options["closes"]
-    n_min = options["n_min"] if options["n_min"] is not None else 0 if grouped else 1
-    typical = typical_of_groups(len(options["names"]), max(n_min, 1)) if grouped else max(n_min, 1000)
-    request = Request(
-        alpha=levels,
-        epsilon=privacy_loss("epsilon", epsilon),
-        by=options["by"],
-        names=options["names"],
-        shares=shares,
-        score=options["score"],
-        classes=options["classes"],
-        about=options["about"],
-        candidates=_candidates(method, options),
-        unit=options["unit"],
-        neighbors=_neighbors(silos, options),
-        delta=options["delta"],
-    )
+        if options.get("shares") is not None:
+            exact = exact_shares(options["shares"], len(given))
+            options["shares"] = tuple(exact[i] for i in order)
+    stated: dict[str, Any] = {**options}
+    grouped, closes = by in ("group", "class"), options.get("closes")
+    n_min, n_typical = options.get("n_min"), options.get("n_typical")
+    if n_min is None:
+        n_min = 0 if grouped else 1
+    if n_typical is None:
+        n_typical = typical_of_groups(len(options.get("names", ())), max(n_min, 1)) if grouped else max(n_min, 1000)
     made = FederatedPlan(
         silos=tuple(silos),
-        request=request,
+        request=Request(
+            alpha=levels,
+            epsilon=privacy_loss("epsilon", epsilon),
+            candidates=_candidates(method, options),
+            neighbors=_neighbors(silos, options),
+            **{name: stated[name] for name in _OF_REQUEST if name in stated},
+        ),
         method=method,
-        liars=options["liars"],
-        dropouts=options["dropouts"],
-        missing=options["missing"],
-        population=row.draws.populations[0] if options["population"] is None else options["population"],
-        colluding=options["colluding"],
+        population=options.get("population") or row.draws.populations[0],
         n_min=n_min,
-        n_typical=typical if options["n_typical"] is None else options["n_typical"],
+        n_typical=n_typical,
         session=secrets.token_hex(16),
         closes=None if closes is None else write_time(closes),
+        **{name: stated[name] for name in _OF_SILOS if name in stated},
     )
     _check_apart([silo.name for silo in made.silos])
     return made
@@ -228,12 +202,12 @@ def plan(
 
 def _by(alpha: Any, options: PlanChoices) -> By | None:
     """What distinguishes the thresholds; several levels need not be announced."""
-    by = options["by"]
+    by = options.get("by")
     if by is not None:
         one_of("by", by, BY)
-    if by == "side" and options["score"] is not None:
+    if by == "side" and options.get("score") is not None:
         raise InputError("score", f"must be left out for two sides: their scores are {' and '.join(SIDES)}")
-    if by == "class" and options["classes"] is not None:
+    if by == "class" and options.get("classes") is not None:
         raise InputError("classes", "must be left out with by='class': names are the classes")
     several = by is None and not isinstance(alpha, str) and isinstance(alpha, Iterable)
     return "level" if several else by
@@ -241,9 +215,10 @@ def _by(alpha: Any, options: PlanChoices) -> By | None:
 
 def _candidates(method: str, options: PlanChoices) -> AnyCandidates:
     """The given candidates; published methods have others by default, because their noise does not depend on them."""
-    if method in _SUITED or options["candidates"] is not None or options["unit"] is not None:
-        return options["candidates"]
-    return score_kind(SIDES[0] if options["by"] == "side" else options["score"]).candidates()
+    given = options.get("candidates")
+    if method in _SUITED or given is not None or options.get("unit") is not None:
+        return given
+    return score_kind(SIDES[0] if options.get("by") == "side" else options.get("score")).candidates()
 
 
 _SUITED = ("private-qq", "secure-sum")
@@ -251,8 +226,8 @@ _SUITED = ("private-qq", "secure-sum")
 
 def _neighbors(silos: Sequence[Silo], options: PlanChoices) -> Neighbors:
     """The adjacency of the privacy loss: given for groups, else by whether sizes are public."""
-    if options["by"] in ("group", "class"):
-        return options["neighbors"]
+    if options.get("by") in ("group", "class"):
+        return options.get("neighbors", "add_remove")
     return "replace_one" if silos and getattr(silos[0], "size", None) is not None else "add_remove"
 
 
@@ -276,9 +251,6 @@ def _check_apart(names: Sequence[str]) -> None:
 # Comparison.
 
 
-_SHARES = (0.6, 0.4, 0.25, 0.15)
-"""Shares of the silos, the largest ones, that are tried alone."""
-_FEWEST_SILOS, _FEWEST_RECORDS = 5, 0.5
 _WORTH = 0.05
 """Share of alpha that may be lost for one message and for silos that need not rely on one another."""
 _USEFUL = 0.3
@@ -286,9 +258,6 @@ _USEFUL = 0.3
 _RARELY = 0.01
 _BELL = 0.1
 """Standard deviation of the Gaussian scores, as a share of the range of candidates, in the middle of which they lie."""
-
-COMPARABLE = ("fedcp2-qq-sum",)
-"""Published methods that can be compared on request."""
 
 
 @dataclass(frozen=True)
@@ -303,10 +272,6 @@ class Alternative:
         The plan, ready to be signed; None if there is none.
     reason
         The reason why there is no plan.
-    left_out
-        Share of all records in the smallest silos that the plan leaves out.
-    silos
-        Number of invited silos.
     expected, expected_gaussian
         Mean coverage for scores that are uniform over the candidates, and for Gaussian scores over the middle of them.
         For several thresholds it is the mean over them. NaN without a plan.
@@ -321,8 +286,6 @@ class Alternative:
     method: str
     plan: FederatedPlan | None
     reason: str | None
-    silos: int
-    left_out: float = 0.0
     expected: float = float("nan")
     expected_gaussian: float = float("nan")
     infinite: float = float("nan")
@@ -333,6 +296,11 @@ class Alternative:
     def missed(self) -> float:
         """The miscoverage level, for several thresholds their mean; 0 without a plan."""
         return 0.0 if self.plan is None else float(np.mean([float(part.alpha) for part in self.plan.single_plans]))
+
+    @property
+    def reveals(self) -> str:
+        """What each silo reveals, and to whom; and what it costs if a silo does not answer."""
+        return "" if self.plan is None else self.plan.channel.reveals
 
     @property
     def worst(self) -> float:
@@ -346,10 +314,9 @@ def compare(
     epsilon: float,
     *,
     pilot: Any = None,
-    also: Sequence[str] = (),
     **options: Unpack[PlanChoices],
 ) -> tuple[Alternative, ...]:
-    """Compare the private methods for these silos: `private-qq`, `secure-sum`, and `private-qq` without small silos.
+    """Compare `private-qq` and `secure-sum` for these silos; published methods have no expected coverage.
 
     Parameters
     ----------
@@ -358,14 +325,11 @@ def compare(
     pilot
         A PUBLIC sample, as in `confide.plan`: a `confide.core.Pilot`, or scores, shape (N,). For several levels
         the result is that of the last one. Not for sides, which have two scores.
-    also
-        Published methods to compare as well, from `COMPARABLE`; they are not recommended.
 
     Returns
     -------
     tuple of Alternative
-        One of them is recommended, if any has a plan. One without some silos is recommended only if no plan with all of
-        them serves.
+        One of them is recommended, if any has a plan.
 
     Raises
     ------
@@ -376,22 +340,20 @@ def compare(
     --------
     >>> from confide.federated import SiloKeys
     >>> silos = [SiloKeys.generate(f"school {i}").public(size=20 + i) for i in range(12)]
-    >>> [(one.method, one.silos) for one in compare(silos, 0.1, 1.0) if one.recommended]
-    [('secure-sum', 12)]
+    >>> [one.method for one in compare(silos, 0.1, 1.0) if one.recommended]
+    ['secure-sum']
     >>> [one.method for one in compare(silos, [0.2, 0.1], 2.0) if one.recommended]
     ['secure-sum']
     """
-    by = _by(alpha, _DEFAULTS | options)
+    by = _by(alpha, options)
     if pilot is not None and by == "side":
         raise InputError("pilot", "must be left out for two sides, which have two scores")
     if (not options.get("names")) == (by in ("group", "class")):
         raise InputError("names", f"must be {'left out' if options.get('names') else 'given'} with by={by!r}")
-    published = [_alternative(silos, alpha, epsilon, one_of("also", name, COMPARABLE), options) for name in also]
-    found = _with_all(silos, alpha, epsilon, options) + _with_the_largest(silos, alpha, epsilon, options)
-    best = _best(found)
-    marked = [replace(one, recommended=one is best) for one in found] + published
+    alternatives = _alternatives(silos, alpha, epsilon, options)
+    best = _best(alternatives)
     sample = None if pilot is None else Pilot.of(pilot, options.get("score") or "lac")
-    return tuple(_with_pilot(one, sample) for one in marked)
+    return tuple(replace(_with_pilot(each, sample), recommended=each is best) for each in alternatives)
 
 
 def _recommended_method(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> str:
@@ -402,23 +364,23 @@ def _recommended_method(silos: Sequence[Silo], alpha: Any, epsilon: float, optio
     InputError, InputTypeError
         The error of the first method, if none has a plan.
     """
-    by, shares = options["by"], options["shares"]
+    by, shares = options.get("by"), options.get("shares")
     if by in ("group", "class") or (by == "level" and shares is not None):  # a sum has no shares
         return "private-qq"
     alone = options | PlanChoices(by=None, shares=None, names=())
     if by == "level":
         levels = different_levels(alpha)
-        alpha, alone["delta"] = levels[0], part_of_failure(options["delta"], len(levels))
+        alpha, alone["delta"] = levels[0], part_of_failure(options.get("delta"), len(levels))
     elif by == "side":
         budgets = split_epsilon(privacy_loss("epsilon", epsilon), exact_shares(shares, len(SIDES)))
         least = budgets.index(min(budgets))
         alpha, epsilon = levels_of_sides(alpha)[least], budgets[least]
-        alone |= PlanChoices(score=SIDES[least], delta=part_of_failure(options["delta"], len(SIDES)))
-    found = _with_all(silos, alpha, epsilon, alone)
-    best = _best(found)
+        alone |= PlanChoices(score=SIDES[least], delta=part_of_failure(options.get("delta"), len(SIDES)))
+    alternatives = _alternatives(silos, alpha, epsilon, alone)
+    best = _best(alternatives)
     if best is None:
-        plan(silos, alpha, epsilon, method=found[0].method, **alone)  # raises the error of the first method
-    return found[0].method if best is None else best.method
+        plan(silos, alpha, epsilon, method=alternatives[0].method, **alone)  # raises the error of the first method
+    return alternatives[0].method if best is None else best.method
 
 
 def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str, options: PlanChoices) -> Alternative:
@@ -429,33 +391,19 @@ def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str,
     try:
         made = plan(silos, alpha, epsilon, method=method, **asked)
     except InputError as error:
-        return Alternative(method, None, str(error), len(silos))
+        return Alternative(method, None, str(error))
     laws = reference_laws(made.candidates.size)
     answers = {name: [answer_law(part, below) for part in made.different] for name, below in laws.items()}
     expected = {name: float(np.mean([law @ laws[name] for law in answers[name]])) for name in laws}
     infinite = max(float(law[-1]) for found in answers.values() for law in found)
-    return Alternative(method, made, None, len(silos), 0.0, expected["even"], expected["bell"], infinite)
+    return Alternative(method, made, None, expected["even"], expected["bell"], infinite)
 
 
-def _with_all(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
-    found = [_alternative(silos, alpha, epsilon, "private-qq", options)]
-    if silos and silos[0].size is not None:  # only private-qq keeps sizes secret
-        found.append(_alternative(silos, alpha, epsilon, "secure-sum", options))
-    return found
-
-
-def _with_the_largest(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
-    """private-qq without the smallest silos, and the share of records that is left out."""
-    sizes = [silo.size or 0 for silo in silos]
-    total, found = sum(sizes), []
-    by_size = sorted(range(len(silos)), key=lambda i: -sizes[i])
-    for count in dict.fromkeys(max(round(share * len(silos)), _FEWEST_SILOS) for share in _SHARES):
-        largest = sorted(by_size[:count])
-        kept = sum(sizes[i] for i in largest)
-        if count < len(silos) and sizes[by_size[0]] > sizes[by_size[-1]] and kept >= _FEWEST_RECORDS * total:
-            one = _alternative([silos[i] for i in largest], alpha, epsilon, "private-qq", options)
-            found.append(replace(one, left_out=1 - kept / total))
-    return found
+def _alternatives(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
+    """The alternatives for these silos: only private-qq keeps sizes secret."""
+    public = bool(silos) and silos[0].size is not None
+    methods = ("private-qq", "secure-sum") if public else ("private-qq",)
+    return [_alternative(silos, alpha, epsilon, method, options) for method in methods]
 
 
 def reference_laws(m: int) -> dict[str, NDArray[np.float64]]:
@@ -477,25 +425,25 @@ def answer_law(part: ThresholdPlan, below: NDArray[np.float64]) -> NDArray[np.fl
     return part.protocol.answer_law(part, below, np.random.default_rng(0))
 
 
-def _best(found: list[Alternative]) -> Alternative | None:
-    """The simplest alternative that is nearly as good as the best; without some silos only if nothing else serves."""
-    with_plan = [one for one in found if one.plan is not None]
+def _best(alternatives: list[Alternative]) -> Alternative | None:
+    """The simplest alternative that is nearly as good as the best."""
+    with_plan = [each for each in alternatives if each.plan is not None]
     if not with_plan:
         return None
-    missed = max(one.missed for one in with_plan)
-    serving = [one for one in with_plan if one.worst <= 1 - _USEFUL * missed and one.infinite <= _RARELY]
-    whole = [one for one in serving if not one.left_out]
-    choices = whole or serving or [one for one in with_plan if not one.left_out] or with_plan
-    best = min(choices, key=lambda one: one.worst)
-    simple = [one for one in choices if one.method == "private-qq" and one.worst <= best.worst + _WORTH * missed]
-    return min(simple, key=lambda one: one.worst) if simple else best
+    missed = max(each.missed for each in with_plan)
+    serving = [each for each in with_plan if each.worst <= 1 - _USEFUL * missed and each.infinite <= _RARELY]
+    best = min(serving or with_plan, key=lambda each: each.worst)
+    simple = next((each for each in serving or with_plan if each.method == "private-qq"), best)
+    return simple if simple.worst <= best.worst + _WORTH * missed else best
 
 
-def _with_pilot(one: Alternative, sample: Pilot | None) -> Alternative:
-    """The alternative with its results on a public pilot sample; for several levels those of the last one."""
-    if one.plan is None or sample is None:
-        return one
-    part = one.plan.single_plans[-1]
+def _with_pilot(alternative: Alternative, sample: Pilot | None) -> Alternative:
+    """The alternative with its results on a public pilot sample; for several levels those of the last alternative."""
+    if alternative.plan is None or sample is None:
+        return alternative
+    part = alternative.plan.single_plans[-1]
     law = answer_law(part, share_of_pilot(sample, part.candidates))
-    on_pilot = answered_on_pilot(sample, law, part.candidates, part.level, part.size or one.silos * 1000)
-    return replace(one, on_pilot=on_pilot)
+    on_pilot = answered_on_pilot(
+        sample, law, part.candidates, part.level, part.size or 1000 * len(alternative.plan.silos)
+    )
+    return replace(alternative, on_pilot=on_pilot)

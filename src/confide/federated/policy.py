@@ -5,11 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from confide.errors import InputError
 from confide.federated.keys import check_name, fingerprint
-from confide.federated.messages import PREFIX, Form, read_content, read_file, write_file
+from confide.federated.messages import PREFIX, read_file, write_file
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
@@ -161,17 +159,5 @@ class Policy:
         Refusal
             `malformed`.
         """
-        stated = read_file("policy", text, _Stated, f"the file must have kind {PREFIX + 'policy'!r}")
-        made: Policy = read_content("policy", lambda: cls(**msgspec.structs.asdict(stated)))
-        return made
-
-
-class _Stated(Form):
-    """The content of a file, in which the fields with a default may be left out."""
-
-    coordinator: str
-    budget: float
-    per_plan: float
-    methods: tuple[str, ...] = DEFAULT_METHODS
-    peers: dict[str, str] = msgspec.field(default_factory=dict)
-    least_colluding: int = 1
+        stated: Policy = read_file("policy", text, cls, f"the file must have kind {PREFIX + 'policy'!r}")
+        return stated

@@ -1,4 +1,4 @@
-"""A round over any transport: `run` at the coordinator, `serve` in a silo, and a `Courier` between them.
+"""A round over any transport: `run` at the coordinator, `serve` in a silo, and a courier (`Ask`) between them.
 
 If something fails in a silo, only a code of `confide.federated.refusals` is sent to the coordinator.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,8 +28,7 @@ LOG = logging.getLogger("confide")
 _SHOWN = 10
 
 __all__ = [
-    "Courier", "Failure", "FunctionsCourier", "NotReleasedError", "Reply", "Request", "Round",
-    "SiloSetup", "run", "serve",
+    "Ask", "Failure", "NotReleasedError", "Reply", "Request", "Round", "SiloSetup", "run", "serve",
 ]  # fmt: skip
 
 
@@ -51,54 +50,11 @@ class Failure(NamedTuple):
     code: int | str
 
 
-class Courier(Protocol):
-    """A transport of requests to nodes and of their replies. It names nodes by texts or numbers.
+Ask: TypeAlias = Callable[[Mapping[Any, Request]], Iterable[tuple[Any, Reply | Failure]]]
+"""A courier: sends every node its request and returns the replies that come in time; a node without a reply is silent.
 
-    Requests and replies are JSON values. The transport may read them: plans, answers and parts are signed, and their
-    contents are private, masked or encrypted.
-    """
-
-    def ask(self, requests: Mapping[Any, Request]) -> Iterable[tuple[Any, Reply | Failure]]:
-        """Send every node its request and return the replies that come in time; a node without a reply is silent."""
-
-
-@dataclass(frozen=True)
-class FunctionsCourier:
-    """A courier whose nodes are functions, for tests and simulations.
-
-    Parameters
-    ----------
-    functions
-        For each node a function from a request to its reply, such as `serve`, or to None if the node is silent.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from functools import partial
-    >>> from confide import federated
-    >>> folder, rng = tempfile.TemporaryDirectory(), np.random.default_rng(0)
-    >>> coordinator = federated.SiloKeys.generate("coordinator")
-    >>> policy = federated.Policy(coordinator.public().signing, budget=4.0, per_plan=2.0)
-    >>> silos, functions = [], {}
-    >>> for name in ("north", "south", "east"):
-    ...     keys, ledger = federated.SiloKeys.generate(name), federated.SiloLedger(f"{folder.name}/{name}.db")
-    ...     silo = SiloSetup(rng.random(300), keys, policy, ledger)
-    ...     functions[name] = partial(serve, setup=lambda silo=silo: silo)
-    ...     silos.append(keys.public(size=300))
-    >>> plan = federated.plan(silos, alpha=0.1, epsilon=2.0, method="private-qq", score="lac").sign(coordinator)
-    >>> released, asked = run(FunctionsCourier(functions), functions, plan, keys=coordinator)
-    >>> print(released.coverage, asked)
-    0.9 3 answered
-    >>> folder.cleanup()
-    """
-
-    functions: Mapping[Any, Callable[[Request], Reply | Failure | None]]
-
-    def ask(self, requests: Mapping[Any, Request]) -> Iterator[tuple[Any, Reply | Failure]]:
-        """Call the functions one after the other."""
-        for node, request in requests.items():
-            if (found := self.functions[node](request)) is not None:
-                yield node, found
+It names nodes by texts or numbers. Requests and replies are JSON values, which it may read: plans and answers are
+signed, and their contents are private or masked."""
 
 
 # In a silo
@@ -291,15 +247,13 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(named[:_SHOWN]) + more
 
 
-def run(
-    courier: Courier, nodes: Collection[Any], plan: str, *, keys: SiloKeys | None = None
-) -> tuple[FederatedRelease, Round]:
+def run(ask: Ask, nodes: Collection[Any], plan: str, *, keys: SiloKeys | None = None) -> tuple[FederatedRelease, Round]:
     """Send a plan to all nodes and aggregate their answers. Unusable answers are left out and recorded.
 
     Parameters
     ----------
-    courier
-        The transport of requests and replies.
+    ask
+        The courier.
     nodes
         The courier's names of the nodes.
     plan
@@ -313,9 +267,31 @@ def run(
         If too few silos answered; sums need all silos. The error names the missing silos.
     InputError
         If `keys` are not those that signed the plan; then no request is sent.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from functools import partial
+    >>> from confide import federated
+    >>> folder, rng = tempfile.TemporaryDirectory(), np.random.default_rng(0)
+    >>> coordinator = federated.SiloKeys.generate("coordinator")
+    >>> policy = federated.Policy(coordinator.public().signing, budget=4.0, per_plan=2.0)
+    >>> silos, functions = [], {}
+    >>> for name in ("north", "south", "east"):
+    ...     keys, ledger = federated.SiloKeys.generate(name), federated.SiloLedger(f"{folder.name}/{name}.db")
+    ...     silo = SiloSetup(rng.random(300), keys, policy, ledger)
+    ...     functions[name] = partial(serve, setup=lambda silo=silo: silo)
+    ...     silos.append(keys.public(size=300))
+    >>> plan = federated.plan(silos, alpha=0.1, epsilon=2.0, method="private-qq", score="lac").sign(coordinator)
+    >>> def ask(requests):  # here a node is a function
+    ...     return [(node, functions[node](request)) for node, request in requests.items()]
+    >>> released, asked = run(ask, functions, plan, keys=coordinator)
+    >>> print(released.coverage, asked)
+    0.9 3 answered
+    >>> folder.cleanup()
     """
     check_keys(read_plan(plan), keys)
-    asked = one_round(courier, {node: {"plan": plan} for node in nodes})
+    asked = one_round(ask, {node: {"plan": plan} for node in nodes})
     answers = list(asked.answers.values())
     try:
         return aggregate(plan, answers, keys=keys, drop_refused=True), asked
@@ -326,14 +302,14 @@ def run(
         raise NotReleasedError(refusal, missing, asked) from None
 
 
-def one_round(courier: Courier, requests: Mapping[Any, Request]) -> Round:
+def one_round(ask: Ask, requests: Mapping[Any, Request]) -> Round:
     """The replies to one request: the first reply of each node."""
-    found, waiting = Round(), set(requests)
-    for node, one in courier.ask(requests):
+    replies, waiting = Round(), set(requests)
+    for node, reply in ask(requests):
         if node in waiting:
             waiting.discard(node)
-            found.record(node, one)
-    return found.close(requests)
+            replies.record(node, reply)
+    return replies.close(requests)
 
 
 def _silo_of(plan: FederatedPlan, text: str) -> str | None:

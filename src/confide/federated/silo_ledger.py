@@ -86,16 +86,8 @@ class SiloLedger:
 
     def answered(self, plan: FederatedPlan) -> str | None:
         """Time at which this plan was answered, UTC, ISO 8601; None if it was not."""
-        entry = self._entry(plan.session)
+        entry = self.ledger.entry(plan.session)
         return None if entry is None or entry.request != plan.digest or entry.release is None else entry.charged_at
-
-    def kept_answer(self, plan: FederatedPlan) -> str | None:
-        """The message that answered this plan; None if there is none for any reason."""
-        entry = self._entry(plan.session)
-        return None if entry is None or entry.request != plan.digest else entry.release
-
-    def _entry(self, token: str) -> Entry | None:
-        return self.ledger.entry(token)
 
     def cost(self, plan: FederatedPlan, own: int) -> Cost:
         """The charge for the answer of silo `own`: its loss under the adjacency of the ledger's account.

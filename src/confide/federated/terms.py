@@ -1,11 +1,11 @@
-"""The terms of one threshold of a federation that do not depend on its method: silos, level, loss and candidates."""
+"""The silos of a federation with its assumptions, and the terms of one threshold: nothing here depends on a method."""
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from confide.errors import InputError, InputTypeError
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
 from confide.mechanisms import Neighbors
+from confide.support import MOST_RECORDS, one_of, positive_integer
 
 Counts: TypeAlias = NDArray[np.int64]
 
@@ -31,55 +32,41 @@ MOST_SILOS = 10_000
 MOST_CANDIDATES = 2**16
 
 
-@dataclass(frozen=True)
-class Terms:
-    """The terms of one threshold.
+@dataclass(frozen=True, kw_only=True)
+class Federation:
+    """The silos of a plan and what is assumed about them: `confide.federated.plan` describes the parameters.
 
     Parameters
     ----------
-    alpha, delta
-        Miscoverage level. With a delta the guarantee is training-conditional.
-    epsilon
-        Privacy loss per record of a silo. For `secure-sum` it is the loss of
-        the opened sum, against a coordinator that colludes with at most the stated number of silos. For
-        `fedcp2-qq-sum` it is the loss of one reply, which relies on no other party.
-    score
-        Name of the nonconformity score, or None.
-    candidates
-        Public candidate thresholds.
     silos
         The invited silos, with public keys and public sizes (or None: secret).
     liars, dropouts, missing, population, colluding, n_min, n_typical
         As in `confide.federated.plan`.
     """
 
-    alpha: Fraction
-    delta: float | None
-    epsilon: float
-    score: str | None
-    candidates: Candidates
     silos: tuple[Silo, ...]
-    liars: int
-    dropouts: int
-    missing: Missing
+    liars: int = 0
+    dropouts: int = 0
+    missing: Missing = "independent"
     population: Population
-    colluding: int | None
+    colluding: int | None = None
     n_min: int
     n_typical: int
 
-    def __post_init__(self) -> None:
-        if self.candidates.size > MOST_CANDIDATES:
-            raise InputError("candidates", f"must number at most {MOST_CANDIDATES}", got=str(self.candidates.size))
+    def check(self) -> None:
+        """Check the silos, the numbers and the assumptions."""
+        check_silos(self.silos)
+        check_count("liars", self.liars, len(self.silos) - 1)
+        check_count("dropouts", self.dropouts, len(self.silos) - self.liars - 1)
+        one_of("missing", self.missing, MISSING)
+        one_of("population", self.population, POPULATIONS)
+        check_count("n_min", self.n_min, MOST_RECORDS)
+        positive_integer("n_typical", self.n_typical, most=MOST_RECORDS)
 
     @property
-    def level(self) -> Fraction:
-        """1 - alpha."""
-        return 1 - self.alpha
-
-    @property
-    def neighbors(self) -> Neighbors:
-        """`replace_one` if sizes are public, else `add_remove`."""
-        return "add_remove" if self.silos[0].size is None else "replace_one"
+    def assumptions(self) -> dict[str, Any]:
+        """The fields of a federation by name."""
+        return {item.name: getattr(self, item.name) for item in fields(Federation)}
 
     @property
     def size(self) -> int | None:
@@ -101,6 +88,45 @@ class Terms:
     @cached_property
     def _places(self) -> dict[str, int]:
         return {silo.name: i for i, silo in enumerate(self.silos)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terms(Federation):
+    """The terms of one threshold of a federation.
+
+    Parameters
+    ----------
+    alpha, delta
+        Miscoverage level. With a delta the guarantee is training-conditional.
+    epsilon
+        Privacy loss per record of a silo. For `secure-sum` it is the loss of
+        the opened sum, against a coordinator that colludes with at most the stated number of silos. For
+        `fedcp2-qq-sum` it is the loss of one reply, which relies on no other party.
+    score
+        Name of the nonconformity score, or None.
+    candidates
+        Public candidate thresholds.
+    """
+
+    alpha: Fraction
+    delta: float | None
+    epsilon: float
+    score: str | None
+    candidates: Candidates
+
+    def __post_init__(self) -> None:
+        if self.candidates.size > MOST_CANDIDATES:
+            raise InputError("candidates", f"must number at most {MOST_CANDIDATES}", got=str(self.candidates.size))
+
+    @property
+    def level(self) -> Fraction:
+        """1 - alpha."""
+        return 1 - self.alpha
+
+    @property
+    def neighbors(self) -> Neighbors:
+        """`replace_one` if sizes are public, else `add_remove`."""
+        return "add_remove" if self.silos[0].size is None else "replace_one"
 
 
 def check_silos(silos: Sequence[Silo]) -> None:

@@ -114,7 +114,6 @@ class Plan(RequestOptions):
     n_typical: int | None = None
     closes: str | None = None
     compare: bool = False
-    also: tuple[str, ...] = ()
     pilot: str | None = None
     table: str | None = None
     output: OptionalOutput

@@ -181,12 +181,10 @@ class Planned:
         """Make the plan."""
         return make_plan(silos, self.alpha, self.epsilon, by=self.by, names=self.names, **self.options)
 
-    def compared(self, silos: Sequence[Silo], sample: Any, also: Sequence[str]) -> tuple[Alternative, ...]:
+    def compared(self, silos: Sequence[Silo], sample: Any) -> tuple[Alternative, ...]:
         """Compare the methods for the same options."""
         options = {name: value for name, value in self.options.items() if name != "method"}
-        return compare_methods(
-            silos, self.alpha, self.epsilon, by=self.by, names=self.names, pilot=sample, also=also, **options
-        )
+        return compare_methods(silos, self.alpha, self.epsilon, by=self.by, names=self.names, pilot=sample, **options)
 
 
 def plan(asked: Plan) -> None:
@@ -198,8 +196,8 @@ def plan(asked: Plan) -> None:
     output.check(FileKind.PLAN, *public_files(asked.silos), asked.keys, *inputs)
     if output.out is None and not compare:
         raise click.UsageError("--out is missing; it is optional only with --compare")
-    if not compare and (source is not None or asked.also):
-        raise click.UsageError("--pilot and --also need --compare")
+    if not compare and source is not None:
+        raise click.UsageError("--pilot needs --compare")
     what, skip, neighbors = take_columns(stated), stated.get("skip_incomplete", False), stated.pop("neighbors", None)
     planned = Planned.of(stated, what)
     check_unknown_arguments("federated plan", planned.options, PLAN_NAMES)
@@ -209,7 +207,7 @@ def plan(asked: Plan) -> None:
     with capture_warnings() as caught:
         if compare:
             sample = None if source is None else read_sample(source, what, skip=skip)[0]
-            alternatives = planned.compared(invited, sample, asked.also)
+            alternatives = planned.compared(invited, sample)
             chosen = next((one.plan for one in alternatives if one.recommended and one.plan is not None), None)
         else:
             alternatives, chosen = (), planned.plan(invited)
@@ -245,24 +243,13 @@ def comparison_lines(alternatives: Sequence[Alternative], silos: Sequence[Silo])
     """A line for every alternative, with the recommended one marked, and a legend."""
     lines = ["expected coverage for uniform and for bell-shaped scores over the candidates; not a promise:"]
     for one in alternatives:
-        lines.append(f"{'->' if one.recommended else '  '} {_named(one)}: {_expected(one)}")
+        lines.append(f"{'->' if one.recommended else '  '} {one.method}: {_expected(one)}")
     if any(silo.size is None for silo in silos):
         lines.append(
             "sizes are secret, which only private-qq allows; with public sizes (confide federated public --size) "
             "you can use secure-sum, whose promise holds for non-IID silos"
         )
-    best = next((one for one in alternatives if one.recommended), None)
-    if best is not None and best.plan is not None and best.left_out:
-        names = {silo.name for silo in best.plan.silos}
-        lines.append(f"left out: {', '.join(silo.name for silo in silos if silo.name not in names)}")
     return lines
-
-
-def _named(alternative: Alternative) -> str:
-    if not alternative.left_out:
-        return f"{alternative.method}, all {alternative.silos} silos"
-    largest = f"the {alternative.silos} largest silos, without {alternative.left_out:.0%} of the records"
-    return f"{alternative.method}, {largest}"
 
 
 def _expected(alternative: Alternative) -> str:
@@ -271,7 +258,7 @@ def _expected(alternative: Alternative) -> str:
     parts = [f"{alternative.expected:.4f}, {alternative.expected_gaussian:.4f}"]
     if alternative.infinite >= 0.0005:
         parts.append(f"+inf in {alternative.infinite:.1%}")
-    parts.append(alternative.plan.assumed)
+    parts += [alternative.plan.assumed, alternative.reveals]
     if alternative.on_pilot is not None:
         parts += [f"{name} {words}" for name, words in alternative.on_pilot.in_words]
     return "; ".join(parts)

@@ -61,6 +61,11 @@ class Channel(ABC):
             )
 
     @property
+    @abstractmethod
+    def reveals(self) -> str:
+        """What each silo reveals and to whom, in words."""
+
+    @property
     def colluders(self) -> int | None:
         """The number of silos that may collude with the coordinator; None if no message relies on other silos.
 
@@ -109,6 +114,11 @@ class Clear(Channel):
     def planned(cls, terms: Terms) -> Self:
         """The channel, which has no settings."""
         return cls()
+
+    @property
+    def reveals(self) -> str:
+        """The reply of every silo."""
+        return "the coordinator and every reader of the release see the reply of each silo"
 
     def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """The index of the candidate of each vector."""
@@ -160,6 +170,14 @@ class Masked(Channel):
     def colluders(self) -> int:
         """The number of silos that may collude."""
         return self.colluding
+
+    @property
+    def reveals(self) -> str:
+        """Only the sum, which needs all silos."""
+        return (
+            "the coordinator sees only the sum of all silos; if one does not answer, the others pay again for a new "
+            "plan"
+        )
 
     def least(self, terms: Terms) -> int:
         """The number of all silos."""

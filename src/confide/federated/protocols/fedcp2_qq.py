@@ -22,13 +22,12 @@ from functools import lru_cache
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import too_few_records
-from confide.federated.protocols.sorted_replies import SortedReplies, mean_law_of_choice
+from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.quantile_of_quantiles import least_above, qq_coverage, smallest_k_of_ranks
 from confide.federated.terms import Terms
 from confide.mechanisms import PrivatePredictionSets
@@ -36,8 +35,6 @@ from confide.support import Level, exact_level, positive_integer, privacy_loss, 
 
 _ROUNDING = 1e-13
 """Relative increase of levels, so that rounded values still reach the claimed level."""
-_DRAWS = 200
-_LARGEST = 700.0
 
 
 @dataclass(frozen=True)
@@ -100,17 +97,6 @@ class FedCP2QQ(SortedReplies):
             return None
         replies = [self.reply_law(terms, i) for i in range(len(terms.silos))]
         return self.published_k if order_statistic_coverage(replies, self.published_k) >= terms.level else None
-
-    def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-        """The law from drawn counts and the exact law of the silos' choice, one law because sizes are equal."""
-        from scipy.stats import binom
-
-        m, k = len(terms.silos), self.certify(terms, range(len(terms.silos)))[0]
-        counts = rng.multinomial(terms.silos[0].size or 0, np.diff(below, prepend=0.0), _DRAWS)
-        replies = np.minimum(np.cumsum(mean_law_of_choice(self.mechanism(terms, 0), counts)), 1.0)
-        at_most = binom.sf(k - 1, m, replies) if k <= m else np.zeros(len(below))
-        at_most[-1] = 1.0
-        return np.maximum(np.diff(at_most, prepend=0.0), 0.0)
 
 
 def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSets:

@@ -115,9 +115,9 @@ class Method(ABC):
     def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         """The law of the threshold over the m candidates if all silos answer, for `compare`.
 
-        `below` has P(score <= e_j) for a known law of scores, shape (m,). Published methods without a sum have none.
+        `below` has P(score <= e_j) for a known law of scores, shape (m,). Published methods have none.
         """
-        raise InputError("method", "must be one that can be compared: 'private-qq', 'secure-sum' or 'fedcp2-qq-sum'")
+        raise InputError("method", "must be one that can be compared: 'private-qq' or 'secure-sum'")
 
     def guarantee(self, terms: Terms, coverage: float, who: Sequence[int]) -> Guarantee:
         """The statement of a coverage guarantee, at most the requested level unless everything is covered."""

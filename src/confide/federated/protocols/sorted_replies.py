@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,9 @@ from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw, random_rank, slopes_reply
 from confide.federated.terms import Counts, Terms
 from confide.guarantee import Guarantee
-from confide.mechanisms import Mechanism, PrivacyStatement, PrivatePredictionSets, Slopes
+from confide.mechanisms import Mechanism, PrivacyStatement, Slopes
 from confide.selection import selection_law, zcdp_of_range
 
-Choosing: TypeAlias = Slopes | PrivatePredictionSets
 _UNLIKELY = 35.0
 
 
@@ -153,7 +152,7 @@ def _certified(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | 
     return ks
 
 
-def mean_law_of_choice(mechanism: Choosing, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def mean_law_of_choice(mechanism: Slopes, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean law of the mechanism's choice over drawn counts of shape (draws, m); shape (m,)."""
     law = np.zeros(counts.shape[1])
     for row in counts:
