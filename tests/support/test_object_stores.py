@@ -49,7 +49,7 @@ def test_possible_secrets_raise_and_are_not_printed(text):
 
 def test_one_object_has_several_addresses():
     azure = as_place("abfss://c@account.dfs.core.windows.net/x/y.csv")
-    assert (azure.parts, azure.suffix) == (("c", "x", "y.csv"), ".csv")
+    assert (azure.parts, azure.name, azure.suffix) == (("c", "x", "y.csv"), "y.csv", ".csv")
     assert str(azure) == "abfss://c@account.dfs.core.windows.net/x/y.csv"
     assert as_place("az://c/x/y.csv").can_be(azure)
     assert not as_place("abfss://c@other.dfs.core.windows.net/x/y.csv").can_be(azure)

@@ -153,6 +153,11 @@ class ObjectPath:
         return (self.bucket, *PurePosixPath(self.key).parts)
 
     @property
+    def name(self) -> str:
+        """The last part of its name."""
+        return self.parts[-1]
+
+    @property
     def suffix(self) -> str:
         """The suffix of its name."""
         return PurePosixPath(self.key).suffix

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import ConfideError, FormatError, InputError, replaced_errors
+from confide.support import store_reason
 from confide.tables.file_formats import Format
 
 _NAMED = 3
@@ -192,6 +193,8 @@ def file_errors_in_fixed_words(names: str, form: Format) -> Iterator[None]:
     def instead(error: Exception) -> BaseException | None:
         if isinstance(error, duckdb.InterruptException):
             return KeyboardInterrupt()
+        if isinstance(error, duckdb.Error) and (reason := store_reason(error)) is not None:
+            return InputError("path", f"{names} cannot be read: {reason}")
         if isinstance(error, duckdb.Error | pa.ArrowException | OSError | UnicodeDecodeError):
             return FormatError("path", f"{names} {_of_file(str(error), form)}")
         return None

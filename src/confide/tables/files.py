@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from confide.errors import ConfideError, FormatError, InputError, replaced_errors
-from confide.support import FileLocation, ObjectPath, ObjectReader, as_integer, as_place, store_reason
+from confide.errors import FormatError, InputError
+from confide.support import FileLocation, ObjectPath, ObjectReader, as_integer, as_place
 from confide.tables.arrow import readable_schema, split_batches, type_disagreements, widest_schema
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import select, text
 from confide.tables.failures import NOT_UTF8, Rows, file_errors_in_fixed_words
-from confide.tables.file_formats import ENDINGS, Format, ending_of, file_format, format_of
+from confide.tables.file_formats import ENDINGS, ending_of, file_format, format_of
 
 
 def places_named(source: str) -> list[FileLocation]:
@@ -209,7 +209,7 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
         list(threads.map(_check_readable, places))
     form = file_format(places[0], to_read=True)
     name = f"file {source!r}" if len(places) == 1 else f"files {source!r}"
-    in_words = partial(_in_words, name, form)
+    in_words = partial(file_errors_in_fixed_words, name, form)
     with ExitStack() as opening:
         with in_words():
             connection = opening.enter_context(embedded())
@@ -218,18 +218,6 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
             opened = _OPENERS[form.kind](connection, name, places)
         opened._in_words, opened.files, opened.decimal = in_words, tuple(places), decimal
         yield opened
-
-
-@contextmanager
-def _in_words(name: str, form: Format) -> Iterator[None]:
-    """Replace every error of reading these files by one that cannot quote data."""
-
-    def instead(error: Exception) -> InputError | None:
-        reason = None if isinstance(error, ConfideError) else store_reason(error)
-        return None if reason is None else InputError("path", f"{name} cannot be read: {reason}")
-
-    with file_errors_in_fixed_words(name, form), replaced_errors(instead):
-        yield
 
 
 def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
