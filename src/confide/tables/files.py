@@ -171,7 +171,7 @@ def _duckdb_filesystem(bucket: ObjectPath) -> Any:
         return place.size()
 
     class Objects(AbstractFileSystem):  # type: ignore[misc]
-        protocol, cachable = _OBJECTS, False
+        protocol = _OBJECTS
 
         def _open(self, path: str, *_: Any, **__: Any) -> Any:
             place, form = named(path), format_of(path)
@@ -187,7 +187,7 @@ def _duckdb_filesystem(bucket: ObjectPath) -> Any:
         def glob(self, path: str, **_: Any) -> list[str]:
             return [path]
 
-    return Objects()
+    return Objects(skip_instance_cache=True)
 
 
 _AT_ONCE = 16
