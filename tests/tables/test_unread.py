@@ -309,7 +309,7 @@ def test_candidates_are_those_of_a_table():
 SCORES = np.random.default_rng(5).random(2000)
 REQUESTS = {
     "classes": (OF_CLASSES, {}),
-    "own list": (OF_CLASSES, {"candidates": Candidates.of([0.25, 0.5, 0.75])}),
+    "own list": (OF_CLASSES, {"candidates": Candidates.unit(60)}),
     "around a guess": (OF_CLASSES, {"candidates": Candidates.around(0.4)}),
     "levels": (OF_CLASSES, {"alpha": ["0.2", "0.1"]}),
     "each class": (OF_CLASSES, {"by_class": True}),
@@ -321,7 +321,7 @@ REQUESTS = {
     ),
     "zcdp": (TargetColumns(("f", "g"), "t"), {"epsilon": None, "rho": 0.3}),
     "public number": (OF_CLASSES, {"neighbors": "replace_one", "n": 1200}),
-    "not private": (OF_CLASSES, {"mechanism": "none", "epsilon": None}),
+    "not private": (OF_CLASSES, {"mechanism": "none", "epsilon": None, "candidates": Candidates.unit(60)}),
 }
 
 

@@ -175,7 +175,7 @@ class UnreadTable(IbisTable):
 def bounded(request: Request, most: int | None, n: int | None) -> Request:
     """The request over lists of at most this many candidates; your own list is unchanged."""
     spread = next(iter(request.terms.values())).spread
-    if most is None or not isinstance(spread, Spread) or request.counted_over(n).size <= most + 1:
+    if most is None or not isinstance(spread, Spread) or request.counted_over(n).recipe["size"] <= most:
         return request
     return replace(request, candidates=replace(spread, most=most), unit=None)
 
