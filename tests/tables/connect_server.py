@@ -21,7 +21,7 @@ def connect_server(folder: Path) -> Iterator[str]:
     needs_spark()
     server = "org.apache.spark.sql.connect.service.SparkConnectServer"
     settings = [word for name, value in _SETTINGS.items() for word in ("--conf", f"{name}={value}")]
-    options = ["--class", server, "--master", "local[2]", "--driver-memory", "600m", *settings, "spark-internal"]
+    options = ["--class", server, "--master", "local[2]", *settings, "spark-internal"]
     with environment(folder):
         process = start("org.apache.spark.deploy.SparkSubmit", options, folder / "connect.log")
     try:
