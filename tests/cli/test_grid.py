@@ -1,7 +1,4 @@
-"""Every command with every source and every kind of release; invalid combinations raise a one-line error.
-
-docs/command-line.md shows the same grid.
-"""
+"""Every command with every source and every kind of release: the same grid as in docs/command-line.md."""
 
 import gzip
 import io
