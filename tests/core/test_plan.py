@@ -258,6 +258,7 @@ def test_nonprivate_rank_and_target_are_stated_for_n():
     assert plan.nonprivate_rank == 90
     assert plan.target_rank == float(plan.mechanism.target(99))
     assert replace(plan, n=199).nonprivate_rank == 180
+    assert replace(plan, n=1).nonprivate_rank == 2
 
 
 @pytest.mark.parametrize("n", [99, 100, 101, 10**6])
