@@ -1,4 +1,4 @@
-"""`calibrate`: its releases, the answer +inf, and the state of the process after a call."""
+"""`calibrate`: its releases, the answer +inf, counts instead of scores, and the state of the process after a call."""
 
 import math
 import sys
@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 import confide
+from confide.counting import ScoreHistogram
 from tests.draws import always, last
+from tests.refused import refused
 
 UNIT = confide.Candidates.unit(100)
 SCORES = np.linspace(0, 1, 1000)
+COUNTS = ScoreHistogram.from_scores(SCORES, UNIT)
 
 
 def no_data(*_):
@@ -123,6 +126,44 @@ def test_nothing_is_drawn_for_bad_input(draw_with):
     for wrong in bad:
         with pytest.raises(confide.ConfideError):
             confide.calibrate(**{"scores": SCORES, "alpha": 0.1, "epsilon": 1.0, **wrong})
+
+
+# --- counts by group, by class, for several levels and for two sides
+
+
+@pytest.mark.slow
+def test_the_kind_of_release_follows_from_the_arguments():
+    groups = confide.calibrate_histogram({"a": COUNTS, "b": COUNTS}, 0.1, 1.0, score="lac")
+    assert (groups.by, list(groups.parts)) == ("group", ["a", "b"])
+    classes = confide.calibrate_histogram({0: COUNTS, 1: COUNTS}, 0.1, 1.0, score="lac", by="class")
+    assert (classes.by, list(classes.parts)) == ("class", [0, 1])
+    levels = confide.calibrate_histogram(COUNTS, [0.1, 0.2], 1.0, neighbors="replace_one")
+    assert (levels.by, levels.privacy.epsilon) == ("level", 1)
+    sides = {name: ScoreHistogram.from_scores(SCORES, UNIT) for name in ("cqr_low", "cqr_high")}
+    both = confide.calibrate_histogram(sides, 0.1, 1.0, score="cqr_sides", neighbors="replace_one")
+    assert (both.by, both["low"].n) == ("side", 1000)
+
+
+@pytest.mark.parametrize(
+    ("histogram", "more", "error", "argument"),
+    [
+        ({}, {}, confide.InputError, "histogram"),
+        ({"a": 3}, {}, confide.InputTypeError, "histogram"),
+        ({"a": COUNTS, "b": ScoreHistogram.empty(confide.Candidates.unit(3))}, {}, confide.InputError, "histogram"),
+        ({"a": COUNTS}, {"alpha": [0.1, 0.2]}, confide.InputError, "alpha"),
+        ({"cqr_low": COUNTS}, {"score": "cqr_sides"}, confide.InputError, "histogram"),
+        (
+            {"cqr_low": COUNTS, "cqr_high": ScoreHistogram.empty(UNIT)},
+            {"score": "cqr_sides"},
+            confide.InputError,
+            "histogram",
+        ),
+        ({"a": COUNTS, 1: COUNTS, "1": COUNTS}, {}, confide.InputError, "names"),
+    ],
+)
+def test_inconsistent_counts_raise(histogram, more, error, argument):
+    with refused(error, argument):
+        confide.calibrate_histogram(histogram, **{"alpha": 0.1, "epsilon": 1.0, **more})
 
 
 # --- the process is left as it was

@@ -120,6 +120,8 @@ def test_plans_and_requests_reject_the_same_combinations():
     for make in (lambda **o: terms(0.1, 10, 1.0, **o), lambda **o: Request(alpha=0.1, epsilon=1.0, **o)):
         with refused(InputError, "delta"):
             make(delta=0.1, mechanism="pps")
+    with refused(InputError, "epsilon"):
+        Request(alpha=0.1, epsilon=1.0, rho=0.1)
     with refused(InputError, "by"):
         check_together(by=None, groups=["a"])
     check_together(by="ward", groups=["a"])

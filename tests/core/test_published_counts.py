@@ -215,8 +215,11 @@ def test_refused(made, argument):
     ids=str,
 )
 def test_a_file_of_counts_that_cannot_be_used_is_refused(change):
-    own = Candidates.of(np.linspace(0.01, 1, 127))
-    content = json.loads(published(np.random.default_rng(0).random(1000), own, classes=["no", "yes"]).to_json())
+    scores, values = np.random.default_rng(0).random(1000), np.linspace(0.01, 1, 127)
+    reference = published(scores, Candidates.from_reference(values, 50))
+    assert PublishedCounts.from_json(reference.to_json()).candidates.recipe == reference.candidates.recipe
+    own = Candidates.of(values)
+    content = json.loads(published(scores, own, classes=["no", "yes"]).to_json())
     assert PublishedCounts.from_json(signed(content)).candidates == own
     with pytest.raises(FormatError):
         PublishedCounts.from_json(signed(content | change))
