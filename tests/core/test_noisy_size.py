@@ -147,6 +147,14 @@ def test_weighted_records_have_a_noisy_number(weighted):
     assert confide.Release.from_json(released.to_json()) == released
 
 
+def test_a_ledger_distinguishes_records_without_weight(tmp_path):
+    """They change no weighted count, but the noisy number that is released."""
+    asked = {"score": "lac", "weight_bound": 2.0, "ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "d"}
+    confide.calibrate(SCORES, 0.1, 1.0, weights=WEIGHTS, **asked)
+    with pytest.raises(OtherDataError):
+        confide.calibrate(np.append(SCORES, 0.5), 0.1, 1.0, weights=np.append(WEIGHTS, 0.0), **asked)
+
+
 @pytest.mark.parametrize("records", [-1, 2**60, 1.0, True])
 def test_impossible_number_of_weighted_records_raises(records):
     with pytest.raises((InputError, InputTypeError)):
