@@ -8,7 +8,7 @@ never passed on.
 columns.py         the columns of each record: the only definition
 open_table.py      from a name or data to a table; files, objects, streams, databases, spark/ open one kind each
 table.py           the interface of a table; duckdb_table.py, databases.py and spark/ implement it
-arrow.py           Arrow's types and columns; buffers.py: from Arrow to numpy and back
+arrow.py           Arrow's types and columns, and from Arrow to numpy and back
 expressions.py     types and columns of SQL and Ibis, and the rule of missing values
 named_columns.py   the columns of labels, groups, weights and persons
 readers.py         from columns to one score per record: in numpy, or as SQL
@@ -21,15 +21,16 @@ calibrate.py, evaluate.py, batches.py   the other calls
 """
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
-from confide.tables.calibrate import (
-    Columns,
-    TableRequest,
-    calibrate_table,
-    class_histograms,
+from confide.tables.calibrate import Columns, TableRequest, calibrate_table, class_histograms, recalibrate_table
+from confide.tables.columns import (
+    SIDES,
+    ClassColumns,
+    ColumnSpec,
+    LossColumns,
+    ScoreColumn,
+    TargetColumns,
     class_keys,
-    recalibrate_table,
 )
-from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
 from confide.tables.counting import group_histograms, read_numbers, read_pilot, read_scores, score_histogram
 from confide.tables.evaluate import (
     evaluate,

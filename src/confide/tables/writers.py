@@ -9,8 +9,7 @@ import numpy as np
 
 from confide.errors import InputError
 from confide.sets import warn_of_widths
-from confide.tables.arrow import ColumnRef
-from confide.tables.buffers import to_numpy
+from confide.tables.arrow import ColumnRef, decimal_commas, to_numpy
 from confide.tables.failures import ColumnError
 from confide.tables.predictors import LOWER, SIZE, Predictor
 from confide.tables.readers import Reasons
@@ -55,6 +54,8 @@ class Predictions:
         with closing(checked) as batches:
             for batch, added in batches:
                 columns = [batch.column(read.alias) for read in kept]
+                if as_text and self.table.decimal == ",":
+                    added = [decimal_commas(column) for column in added]
                 yield pa.RecordBatch.from_arrays([*columns, *added], names=names)
 
     @property
@@ -90,7 +91,7 @@ class _AllPredictors:
         return self.predictors[0].width
 
     @property
-    def requirements(self) -> tuple[str, ...]:
+    def requirements(self) -> list[str]:
         return self.predictors[0].requirements
 
     def read(self, batch: Any) -> tuple[list[Any], Reasons]:
