@@ -187,20 +187,23 @@ def from_texts(texts: Sequence[str]) -> Any:
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
 
 
-def decimal_commas(column: Any) -> Any:
-    """A column of floats as texts with a decimal comma; other columns are unchanged.
+def with_decimal_commas(batch: Any) -> Any:
+    """A batch whose floats are texts with a decimal comma.
 
     Examples
     --------
-    >>> [decimal_commas(column).to_pylist() for column in (from_numpy(np.array([0.5, -np.inf])), from_texts(["a.b"]))]
-    [['0,5', '-inf'], ['a.b']]
+    >>> import pyarrow as pa
+    >>> with_decimal_commas(pa.record_batch({"upper": [0.5, -np.inf], "name": ["a.b", ""]})).to_pydict()
+    {'upper': ['0,5', '-inf'], 'name': ['a.b', '']}
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not pa.types.is_floating(column.type):
-        return column
-    return pc.replace_substring(column.cast(pa.string()), ".", ",")
+    columns = [
+        pc.replace_substring(column.cast(pa.string()), ".", ",") if pa.types.is_floating(column.type) else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def from_names(names: Sequence[str | int]) -> Any:

@@ -382,7 +382,7 @@ class TableRequest:
     ) -> "TableRequest":
         """Build the request from the arguments of `calibrate_table`."""
         if what.labelled:
-            _ = kind_of_task(what.kind.name, "classification", "a classification score, such as 'lac' or 'aps'")
+            _ = kind_of_task(str(what.kind.name), "classification", "a classification score, such as 'lac' or 'aps'")
         columns, rest = split_columns(options)
         payer, request_options = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
         if "classes" in request_options and what.classified:

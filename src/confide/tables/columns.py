@@ -8,7 +8,7 @@ LossColumns    a loss at every candidate, or probabilities and true labels of se
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import AnyCandidates, Candidates, Spread
-from confide.core import FALSE_NEGATIVES, FROM_LOGITS, Release, critical_score
+from confide.core import FALSE_NEGATIVES, FROM_LOGITS, Release, as_release, critical_score
 from confide.errors import InputError
 from confide.evaluation import IntervalOutcomes, RecordComparison, ScoreOutcomes, SetOutcomes
 from confide.scores import SCORES, ScoreKind, all_scores, score_kind
@@ -30,7 +30,7 @@ from confide.support import (
     several,
 )
 from confide.tables.arrow import describe_type, is_boolean, is_number, is_text, list_element
-from confide.tables.named_columns import NamedColumn, Names, label_column
+from confide.tables.named_columns import NamedColumn, Names, group_of_release, label_column
 from confide.tables.predictors import (
     AnyGroup,
     Predictor,
@@ -126,6 +126,32 @@ class ColumnSpec(ABC):
     def class_column(self, table: Table) -> NamedColumn:
         """The column of each record's class, under the names by which classes are released."""
         raise InputError("by_class", "needs the probabilities and the label of every record")
+
+    def predictors(
+        self, table: Table, release: Release, by: str | Sequence[str] | None = None
+    ) -> tuple[Predictor, ...]:
+        """The predictors of a release for a table: one, or one per level.
+
+        Raises
+        ------
+        InputError
+            If the release is for other scores than those of the columns, or has thresholds per group and `by`, the
+            column of the group, is not given.
+        """
+        parts = {"": release}
+        if as_release(release).by == "level":
+            parts = {f"_{float(alpha):g}": release.at(alpha) for alpha in release.parts}
+        predictors = []
+        for suffix, part in parts.items():
+            if part.by == "group" and by is None:
+                raise InputError(
+                    "by", "must be given, the column of each record's group, each of which has a threshold"
+                )
+            if part.by != "group" and by is not None:
+                raise InputError("by", "must be left out: the release has no thresholds per group of records")
+            group = None if by is None else group_of_release(table, by, part)
+            predictors.append(self.predictor(table, part, group, suffix))
+        return tuple(predictors)
 
     def predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         """The predictor of a release with one level."""

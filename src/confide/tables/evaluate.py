@@ -39,7 +39,7 @@ from confide.tables.named_columns import (
     one_column,
 )
 from confide.tables.open_table import as_open_table
-from confide.tables.predictors import SetPredictor, predictors_of
+from confide.tables.predictors import SetPredictor
 from confide.tables.records import RecordColumns, checked_batches, process_records
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
@@ -410,7 +410,7 @@ def size_counts(
     array([0, 1, 1])
     """
     with as_open_table(source) as table:
-        predictors = predictors_of(table, what, release, by)
+        predictors = what.predictors(table, release, by)
         if len(predictors) != 1 or not isinstance(predictors[0], SetPredictor):
             raise InputError("release", "must make one set per record, of one level: the sizes of sets are counted")
         warn_about(release)

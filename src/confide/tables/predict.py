@@ -24,12 +24,13 @@ from confide.support import (
     new_file,
     of_store,
 )
+from confide.tables.arrow import with_decimal_commas
 from confide.tables.columns import ColumnSpec
 from confide.tables.databases import without_password
 from confide.tables.file_formats import file_format, format_of, open_sink
 from confide.tables.files import open_files
 from confide.tables.open_table import as_open_table
-from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictor, SetPredictor, predictors_of
+from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictor, SetPredictor
 from confide.tables.table import Progress, Table, no_progress
 from confide.tables.writers import PredictionCounts, Predictions, Summary
 
@@ -110,7 +111,7 @@ def predict_table(
      1.5
     """
     with as_open_table(source) as table:
-        predictors = predictors_of(table, what, release, by)
+        predictors = what.predictors(table, release, by)
         warn_about(release)
         reads = [read for one in predictors for read in one.reads]
         rows = table.drop_missing(reads) if skip_incomplete else table
@@ -218,7 +219,7 @@ def _write_file(predictions: Predictions, path: FileLocation, *, overwrite: bool
     ):
         for batch in batches:
             tally.add(batch)
-            sink.write(batch)
+            sink.write(with_decimal_commas(batch) if as_text and predictions.table.decimal == "," else batch)
     return tally.summary()
 
 

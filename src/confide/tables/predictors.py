@@ -1,25 +1,20 @@
 """From the columns of a record to its prediction set or interval: in this process, or as SQL."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.core import UNNAMED, Release, as_release, names_for
+from confide.core import UNNAMED, Release, names_for
 from confide.errors import InputError
 from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.support import check_column_order, is_numbering
 from confide.tables.arrow import from_names, from_numpy, from_texts
-from confide.tables.named_columns import GroupedColumns, NamedColumn, Names, group_of_release
+from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
 from confide.tables.readers import NumberColumns, ProbabilityReader, Reasons, TargetReader
 from confide.tables.records import RecordColumns
-from confide.tables.table import Table
-
-if TYPE_CHECKING:
-    from confide.tables.columns import ColumnSpec
 
 AnyGroup: TypeAlias = NamedColumn | GroupedColumns | None
 SET, SIZE, LOWER, UPPER = "prediction_set", "set_size", "lower", "upper"
@@ -119,31 +114,6 @@ class IntervalPredictor(Predictor):
                 limit: Any = float(thresholds[side]) if self.group is None else thresholds[side]
                 ends[side, usable] = interval_ends(f[usable], score, limit)[side]
         return [from_numpy(end, None if reasons is None else reasons != 0) for end in ends], reasons
-
-
-def predictors_of(
-    table: Table, what: "ColumnSpec", release: Release, by: str | Sequence[str] | None = None
-) -> tuple[Predictor, ...]:
-    """The predictors of a release for a table: one, or one per level.
-
-    Raises
-    ------
-    InputError
-        If the release is for other scores than those of the columns, or has thresholds per group and `by`, the column
-        of the group, is not given.
-    """
-    at = {"": release}
-    if as_release(release).by == "level":
-        at = {f"_{float(alpha):g}": release.at(alpha) for alpha in release.parts}
-    predictors = []
-    for suffix, own in at.items():
-        if own.by == "group" and by is None:
-            raise InputError("by", "must be given, the column of each record's group, each of which has a threshold")
-        if own.by != "group" and by is not None:
-            raise InputError("by", "must be left out: the release has no thresholds per group of records")
-        group = None if by is None else group_of_release(table, by, own)
-        predictors.append(what.predictor(table, own, group, suffix))
-    return tuple(predictors)
 
 
 def set_predictor(

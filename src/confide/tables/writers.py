@@ -9,7 +9,7 @@ import numpy as np
 
 from confide.errors import InputError
 from confide.sets import warn_of_widths
-from confide.tables.arrow import ColumnRef, decimal_commas, to_numpy
+from confide.tables.arrow import ColumnRef, to_numpy
 from confide.tables.failures import ColumnError
 from confide.tables.predictors import LOWER, SIZE, Predictor
 from confide.tables.readers import Reasons
@@ -54,8 +54,6 @@ class Predictions:
         with closing(checked) as batches:
             for batch, added in batches:
                 columns = [batch.column(read.alias) for read in kept]
-                if as_text and self.table.decimal == ",":
-                    added = [decimal_commas(column) for column in added]
                 yield pa.RecordBatch.from_arrays([*columns, *added], names=names)
 
     @property
