@@ -242,7 +242,11 @@ def _as_column(column: Any) -> Any | None:
     array = np.asarray(column)
     if array.ndim == 2:
         return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(array).ravel()), array.shape[1])
-    return pa.array(column if array.dtype == object else array, from_pandas=True) if array.ndim == 1 else None
+    if array.ndim != 1:
+        return None
+    # numpy would make texts of a list of numbers and texts
+    mixed = isinstance(column, list | tuple) or array.dtype == object
+    return pa.array(column if mixed else array, from_pandas=True)
 
 
 def as_record_batches(batch: Any, name: str) -> Iterator[Any]:
