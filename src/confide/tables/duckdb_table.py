@@ -97,6 +97,9 @@ class DuckTable(Table):
 
     takes_entries = True
 
+    threads = 2
+    """The threads that read plain columns."""
+
     def __init__(
         self,
         name: str,
@@ -119,14 +122,14 @@ class DuckTable(Table):
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows.
 
-        Two threads read, because reading is not the bottleneck and every thread holds a row group. Lists and sorting
+        Few threads read, because reading is not the bottleneck and every thread holds a row group. Lists and sorting
         use every core.
         """
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
         with self._in_words():
             self._renew({name for read in (*columns, *self._needed) for name in (read.column, read.at) if name})
             busy = self._sorts or any(read.form in ("numbers", "entry") for read in columns)
-            self.connection.execute("RESET threads" if busy else "SET threads = 2")
+            self.connection.execute("RESET threads" if busy else f"SET threads = {self.threads}")
             query = select(", ".join(expressions) or "1 AS nothing", self._source)
             reader = self.connection.sql(query).to_arrow_reader(rows)
             yield from or_empty_batch(reader, reader.schema)

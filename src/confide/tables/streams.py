@@ -144,6 +144,8 @@ class StreamedTable(DuckTable):
     takes_entries = False
     """The sums of rows are checked while they are read, so whole lists are read."""
 
+    threads = 1
+
     def __init__(
         self,
         name: str,
