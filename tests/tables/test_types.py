@@ -176,16 +176,20 @@ FOREIGN = {
 
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_columns_that_are_not_read_may_hold_anything(tmp_path, kind):
-    """In a table of Arrow, a data frame or a mapping; where it is read, the error names the column and no value."""
+    """In data of Arrow, a data frame or a mapping; where it is read, the error names the column and no value."""
     data = {"p": [0.2, 0.5, 0.7], "x": FOREIGN[kind]}
-    for source in [pa.table(data)] if isinstance(data["x"], pa.Array) else [data, pd.DataFrame(data)]:
-        assert score_histogram(source, ScoreColumn("p"), UNIT).total == 3
+    sources = [lambda: data, lambda: pd.DataFrame(data)]
+    if isinstance(data["x"], pa.Array):
+        table = pa.table(data)
+        sources = [lambda: table, lambda: iter(table.to_batches()), lambda: ds.dataset(table)]
+    for source in sources:
+        assert score_histogram(source(), ScoreColumn("p"), UNIT).total == 3
         for act in (
             lambda source: score_histogram(source, ScoreColumn("x"), UNIT),
             lambda source: predict_table(source, PAIR, RELEASE, tmp_path / "out.csv"),
         ):
             with refused(InputError, "table") as caught:
-                act(source)
+                act(source())
             assert "'x'" in str(caught.value)
             assert PLANTED not in "".join(traceback.format_exception(caught.value))
 

@@ -132,10 +132,15 @@ def open_batches(
         if schema is None:
             raise InputError("source", f"{name} must have at least one batch", got="none")
         first = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
-    schema = readable_schema(first.schema)
-    pieces = split_batches(chain([first], arriving), schema)
     with embedded() as connection:
-        yield StreamedTable(name, schema, connection, first, pieces, in_words)
+        with in_words():
+            schema = readable_schema(first.schema)
+            unread = _not_registered(connection, pa.Table.from_batches([first]).cast(schema))
+            schema = pa.schema([field for field in schema if field.name not in unread])
+        pieces = split_batches(chain([first], arriving), schema)
+        opened = StreamedTable(name, schema, connection, first, pieces, in_words)
+        opened.unreadable = tuple(unread)
+        yield opened
 
 
 class StreamedTable(DuckTable):
