@@ -5,7 +5,7 @@ made), evaluations, and prediction sets in files, folders and tables. Memory doe
 DuckDB, pyarrow and Ibis are imported when a table is opened, not before. Their error texts may quote records and are
 never passed on.
 
-columns.py         the columns of each record: the only definition
+columns.py         the columns of each record: the only definition, and everything that depends on their kind
 open_table.py      from a name or data to a table; files, objects, streams, databases, spark/ open one kind each
 table.py           the interface of a table; duckdb_table.py, databases.py and spark/ implement it
 arrow.py           Arrow's types and columns, and from Arrow to numpy and back

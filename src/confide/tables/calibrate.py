@@ -118,7 +118,7 @@ class Columns:
         if isinstance(population, ClassShift):
             return class_weight_column(table, what, None if self.by is None else one_column(self.by), population)
         if self.by_class:
-            return what.class_column(table)
+            return what._class_column(table)
         if self.by is None:
             return None
         names = self.names
@@ -381,13 +381,13 @@ class TableRequest:
         **options: Unpack[TableOptions],
     ) -> "TableRequest":
         """Build the request from the arguments of `calibrate_table`."""
-        if what.labelled:
+        if what._labelled:
             _ = kind_of_task(str(what.kind.name), "classification", "a classification score, such as 'lac' or 'aps'")
         columns, rest = split_columns(options)
         payer, request_options = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
-        if "classes" in request_options and what.classified:
+        if "classes" in request_options and what._classified is not None:
             raise InputError("classes", "must be left out: they are those of the columns of probabilities")
-        what = what.over(candidates)
+        what = what._over(candidates)
         if columns.people is not None:
             request_options["records_per_person"] = columns.people.bound(request_options.get("records_per_person"))
         if n is not None:
@@ -406,7 +406,7 @@ class TableRequest:
                     "share_low", "must be left out: it divides the loss between two sides, instead of shares"
                 )
             request_options["shares"] = shares_of_sides(low)
-        request_options["about"] = {**what.outputs, **(request_options.get("about") or {})} or None
+        request_options["about"] = {**what._outputs, **(request_options.get("about") or {})} or None
         request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, population=population, **request_options)
         return cls(what, columns, request, payer, n)
 
@@ -424,7 +424,7 @@ class TableRequest:
         """Build the request from the arguments of `recalibrate_table`."""
         columns, rest = split_columns(options)
         payer, request_options = split_options("recalibrate_table", rest, "partition")
-        request_options["about"] = {**what.outputs, **(request_options.get("about") or {})} or None
+        request_options["about"] = {**what._outputs, **(request_options.get("about") or {})} or None
         request = renewed(previous, epsilon=epsilon, candidates=candidates, **request_options)
         if columns.people is not None and columns.people.most != request.records_per_person:
             raise InputError(
@@ -439,7 +439,7 @@ class TableRequest:
             raise InputError(
                 "weights", "weights, the column, must be given for a release whose records have weights, and only then"
             )
-        what = _of_the_release(what.with_score(SIDES if request.by == "side" else previous.first.score), request)
+        what = _of_the_release(what._with_score(SIDES if request.by == "side" else previous.first.score), request)
         return cls(what, _again(columns, request), request, payer, n, previous)
 
     def check_limit(self) -> None:
@@ -460,14 +460,14 @@ class TableRequest:
             group = columns.group(table, what, request.population)
             rows = Rows(columns.counting(table, what, group, request.population), progress, self.n)
             named: dict[str, Any] = {}
-            if what.classified:
-                probabilities, classes = what.columns(table)
+            if (classified := what._classified) is not None:
+                probabilities, classes = classified.columns(table)
                 named["classes"] = classes
             if group is not None and request.population is None:
                 names = group.columns if isinstance(group, GroupedColumns) else group.names
                 named |= {"by": "class" if columns.by_class else "group", "names": names}
             if self.previous is not None:
-                if what.classified:
+                if classified is not None:
                     release_class_names(self.previous, probabilities, classes)
                 if columns.by_class and not _same_names(named["names"], request.terms):
                     raise InputError("what", f"must have the {len(request.terms)} classes of previous", got="others")
@@ -482,7 +482,7 @@ def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Populat
 
     The names of classes, and the type of the names of groups, come from the table.
     """
-    requested = what.requested
+    requested = what._requested
     kinds = {
         "level": is_several(alpha),
         "class": columns.by_class,
@@ -505,11 +505,11 @@ def _of_the_release(what: ColumnSpec, request: Request) -> ColumnSpec:
     """The same columns for the score of the release; raises `InputError` if they give another score."""
     listed = list(request.terms.values())
     scores: Sequence[str | None] = [terms.score for terms in listed]
-    what = what.over(listed[0].spread if isinstance(listed[0].spread, Candidates) else None)
+    what = what._over(listed[0].spread if isinstance(listed[0].spread, Candidates) else None)
     given = [kind.name for kind in what.kinds]
     if set(given) != set(scores):
         raise InputError("what", f"must give the score {scores[0]!r}, as in previous", remedy=f"It gives {given[0]!r}")
-    bound = what.requested.get("bound", request.bound)
+    bound = what._requested.get("bound", request.bound)
     if request.loss is not None and bound != request.bound:
         raise InputError("bound", f"must be that of previous, {request.bound:g}", got=f"{bound:g}")
     return what
@@ -546,11 +546,11 @@ def class_weight_column(table: Table, what: ColumnSpec, by: str | None, shift: C
     """The column of each record's class, for its weight: the label or a named column, with the names of the weights."""
     if by is not None:
         return named_column(table, by, tuple(shift.classes))
-    if not what.labelled:
+    if not what._labelled:
         raise InputError(
             "by", "must name the column of each record's class with class_weights: no label is read otherwise"
         )
-    column = what.class_column(table)
+    column = what._class_column(table)
     order = order_of(column.names, shift.classes)
     if order is None:
         known = set(map(canonical_name, shift.classes))
@@ -582,5 +582,5 @@ def class_histograms(
     """
     with as_open_table(source) as table:
         return dict(
-            Counting.of(table, what, what.class_column(table), people, skip_incomplete).run(candidates, progress)[0]
+            Counting.of(table, what, what._class_column(table), people, skip_incomplete).run(candidates, progress)[0]
         )

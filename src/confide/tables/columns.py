@@ -66,13 +66,13 @@ _END = re.compile(
 class ColumnSpec(ABC):
     """The columns of each record, and everything that depends on their kind."""
 
-    labelled = False
+    _labelled = False
     """Whether the class of each record is known from these columns."""
 
     @property
-    def classified(self) -> bool:
-        """Whether sets of classes or labels are made from these columns."""
-        return self.labelled
+    def _classified(self) -> "ClassColumns | LossColumns | None":
+        """These columns, if sets of classes or labels are made from them."""
+        return None
 
     @property
     @abstractmethod
@@ -89,45 +89,41 @@ class ColumnSpec(ABC):
         """The readers of the columns, after checks; one per threshold."""
 
     @property
-    def requested(self) -> dict[str, Any]:
+    def _requested(self) -> dict[str, Any]:
         """What these columns are for, as fields of a request: a score, two sides or a loss."""
         return {"score": self.kind.name}
 
     @property
-    def outputs(self) -> Mapping[str, str]:
+    def _outputs(self) -> Mapping[str, str]:
         """Public metadata about the outputs of the model."""
         return {}
 
-    def with_score(self, score: str | None) -> Self:
+    def _with_score(self, score: str | None) -> Self:
         """The columns with the score of a release; unchanged if they cannot give it, or state their own score's name.
 
         Examples
         --------
-        >>> TargetColumns(("low", "high"), "y").with_score("cqr_sides").kinds[1].name
+        >>> TargetColumns(("low", "high"), "y")._with_score("cqr_sides").kinds[1].name
         'cqr_high'
-        >>> ClassColumns("p_*", "y").with_score("absolute_residual").score
+        >>> ClassColumns("p_*", "y")._with_score("absolute_residual").score
         'lac'
         """
         return self
 
-    def over(self, candidates: AnyCandidates) -> Self:
+    def _over(self, candidates: AnyCandidates) -> Self:
         """The columns with the candidates that they belong to, if they are losses."""
         return self
 
     @property
-    def whole(self) -> Self:
+    def _whole(self) -> Self:
         """The columns, of which everything is read that a score of this kind may depend on."""
         return self
 
-    def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
-        """The columns of probabilities in a table, and the class names; only if `classified`."""
-        raise NotImplementedError
-
-    def class_column(self, table: Table) -> NamedColumn:
+    def _class_column(self, table: Table) -> NamedColumn:
         """The column of each record's class, under the names by which classes are released."""
         raise InputError("by_class", "needs the probabilities and the label of every record")
 
-    def predictors(
+    def _predictors(
         self, table: Table, release: Release, by: str | Sequence[str] | None = None
     ) -> tuple[Predictor, ...]:
         """The predictors of a release for a table: one, or one per level.
@@ -150,20 +146,20 @@ class ColumnSpec(ABC):
             if part.by != "group" and by is not None:
                 raise InputError("by", "must be left out: the release has no thresholds per group of records")
             group = None if by is None else group_of_release(table, by, part)
-            predictors.append(self.predictor(table, part, group, suffix))
+            predictors.append(self._predictor(table, part, group, suffix))
         return tuple(predictors)
 
-    def predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         """The predictor of a release with one level."""
         raise InputError(
             "probabilities", "probabilities or predictions must be given: sets and intervals are made from them"
         )
 
-    def comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
         """The reader of each record, and its comparison with a release: that of its score, if nothing else is known."""
-        return self.with_score(_score_of(release)).readers(table)[0], ScoreOutcomes(release)
+        return self._with_score(_score_of(release)).readers(table)[0], ScoreOutcomes(release)
 
-    def scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The scores of a batch, and what a plan tells about their records; `reader` is one of `whole`."""
         return {"scores": reader.score_of(arrays)}
 
@@ -212,7 +208,7 @@ class ScoreColumn(ColumnSpec):
         table.check_number(self.column)
         return (ScoreReader.of(self.column, self.score),)
 
-    def with_score(self, score: str | None) -> "ScoreColumn":
+    def _with_score(self, score: str | None) -> "ScoreColumn":
         """The column with this score, unless it has another."""
         return self if self.score is not None else replace(self, score=score)
 
@@ -250,7 +246,7 @@ class ClassColumns(ColumnSpec):
     label_positions: bool = False
     logits: bool = False
 
-    labelled = True
+    _labelled = True
 
     def __post_init__(self) -> None:
         check_types(self, probabilities=(str, tuple), label=str, score=str, label_positions=bool, logits=bool)
@@ -324,38 +320,43 @@ class ClassColumns(ColumnSpec):
         return (ClassReader.of(found, label, self.score, entries=table.takes_entries),)
 
     @property
-    def outputs(self) -> Mapping[str, str]:
+    def _classified(self) -> "ClassColumns":
+        """These columns."""
+        return self
+
+    @property
+    def _outputs(self) -> Mapping[str, str]:
         """Whether the outputs are logits."""
         return {"outputs": FROM_LOGITS} if self.logits else {}
 
-    def with_score(self, score: str | None) -> "ClassColumns":
+    def _with_score(self, score: str | None) -> "ClassColumns":
         """The columns with this score, if it is one of classification."""
         return replace(self, score=str(score)) if _is_for("classification", score) else self
 
     @property
-    def whole(self) -> "ClassColumns":
+    def _whole(self) -> "ClassColumns":
         """The columns of a score that depends on all probabilities of a record."""
         return replace(self, score="aps_deterministic")
 
-    def class_column(self, table: Table) -> NamedColumn:
+    def _class_column(self, table: Table) -> NamedColumn:
         """The label column, with the names by which classes are released."""
         _, names = self.columns(table)
         label = self.label_column(table, names)
         return replace(label, names=class_keys(names), others=not self.label_positions)
 
-    def predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         """The predictor of sets of classes."""
         score = score_of_release(release, "classification")
         return set_predictor(*self.columns(table, number_of_classes(release)), score, release, group, suffix)
 
-    def comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
         """The probabilities and the label of each record, and the sets of a release, whatever its score."""
-        (reader,) = self.whole.readers(table)
+        (reader,) = self._whole.readers(table)
         p, names = self.columns(table)
         release_class_names(release, p, names)
         return reader, SetOutcomes(release, names)
 
-    def scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Also the scores of all classes, shape (n, K)."""
         of_classes, place = all_scores(arrays[0], self.score), arrays[1]
         own = np.where(place < 0, np.inf, of_classes[np.arange(len(place)), place])
@@ -422,11 +423,11 @@ class TargetColumns(ColumnSpec):
         return self.kinds[0]
 
     @property
-    def requested(self) -> dict[str, Any]:
+    def _requested(self) -> dict[str, Any]:
         """A score, or two sides."""
-        return super().requested if len(self.kinds) == 1 else {"by": "side"}
+        return super()._requested if len(self.kinds) == 1 else {"by": "side"}
 
-    def with_score(self, score: str | None) -> "TargetColumns":
+    def _with_score(self, score: str | None) -> "TargetColumns":
         """The columns with this score, if it is one of regression."""
         return replace(self, score=str(score)) if score == SIDES or _is_for("regression", score) else self
 
@@ -457,19 +458,19 @@ class TargetColumns(ColumnSpec):
         table.check_number(self.target)
         return tuple(TargetReader.of(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
 
-    def predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         """The predictor of intervals."""
         low, high = (score_of_release(side, "regression") for side in sides_of(release))
         self.check_predictions(table, score_kind(low))
         return interval_predictor(self.predictions, (low, high), release, group, suffix)
 
-    def comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
         """The predictions and the target of each record, and the intervals of a release."""
-        return self.with_score(_score_of(release)).readers(table)[0], IntervalOutcomes(release)
+        return self._with_score(_score_of(release)).readers(table)[0], IntervalOutcomes(release)
 
-    def scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Also the width of predicted intervals for CQR; crossing quantiles have width 0."""
-        scores = super().scores_read(reader, arrays)
+        scores = super()._scores_read(reader, arrays)
         if self.kind.family != "cqr":
             return scores
         return scores | {"widths": np.maximum(np.diff(arrays[0], axis=1), 0)[:, 0]}
@@ -516,16 +517,16 @@ class LossColumns(ColumnSpec):
         return kind if self.losses is not None else replace(kind, unregistered_spread=Spread("probability"))
 
     @property
-    def classified(self) -> bool:
-        """Whether they are the false-negative rate of sets of labels."""
-        return self.probabilities is not None
+    def _classified(self) -> "LossColumns | None":
+        """These columns, if they are the false-negative rate of sets of labels."""
+        return None if self.probabilities is None else self
 
     @property
-    def requested(self) -> dict[str, Any]:
+    def _requested(self) -> dict[str, Any]:
         """A loss and its bound."""
         return {"loss": self.loss, "bound": self.bound}
 
-    def over(self, candidates: AnyCandidates) -> "LossColumns":
+    def _over(self, candidates: AnyCandidates) -> "LossColumns":
         """The same losses, with the thresholds that they belong to."""
         if self.losses is None:
             return self
@@ -571,16 +572,16 @@ class LossColumns(ColumnSpec):
             )
         return (LossReader.of(found, self.candidates, str(self.kind.name), float(self.bound)),)
 
-    def predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         """The predictor of sets of labels."""
         if release.loss != FALSE_NEGATIVES:
             raise InputError("release", "must be of the false-negative rate, to make sets of labels")
         return set_predictor(*self.columns(table, number_of_classes(release)), "lac", release, group, suffix)
 
-    def comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
         """The critical threshold of each record, and that of a release."""
-        reader, outcomes = super().comparison(table, release)
-        if self.classified:
+        reader, outcomes = super()._comparison(table, release)
+        if self._classified is not None:
             release_class_names(release, *self.columns(table))
         if release.loss is None:
             raise InputError("release", "must be a bound on a loss, to be evaluated on losses")

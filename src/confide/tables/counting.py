@@ -248,7 +248,7 @@ def read_pilot(
     >>> read_pilot(pyarrow.table({"s": [0.1, 0.5, 0.99]}), ScoreColumn("s", "lac")).scores
     array([0.1 , 0.5 , 0.99])
     """
-    if "score" not in what.requested:
+    if "score" not in what._requested:
         raise InputError("pilot", "must have one score per record: no losses, and no scores of two sides")
     with as_open_table(source) as table:
         (found,) = read_scores(table, [what], skip_incomplete=skip_incomplete, progress=progress)
@@ -308,7 +308,7 @@ def read_scores(
     [array([0.1]), array([0.2])]
     """
     with as_open_table(source) as table:
-        wholes = dict.fromkeys(what.whole for what in specs)
+        wholes = dict.fromkeys(what._whole for what in specs)
         readers = {what: reader for what in wholes for reader in what.readers(table)}
         joined = JoinedColumns(tuple(map(RecordColumns, readers.values())))
         counting = joined.counting(table, skip_incomplete=skip_incomplete)
@@ -318,5 +318,5 @@ def read_scores(
             for _, found in batches:
                 arrays = dict(zip(readers, found, strict=True))
                 for what, scores in zip(specs, read, strict=True):
-                    scores.append(what.scores_read(readers[what.whole], arrays[what.whole]))
+                    scores.append(what._scores_read(readers[what._whole], arrays[what._whole]))
     return [ScoresRead.of({name: np.concatenate([batch[name] for batch in of]) for name in of[0]}) for of in read]

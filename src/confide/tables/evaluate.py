@@ -242,11 +242,11 @@ def _tallied(
     examples: int = 0,
 ) -> tuple[Tally, int]:
     """The counts of a table, and the number of its records."""
-    own = release.needs_groups(sets=what.labelled)
+    own = release.needs_groups(sets=what._labelled)
     if own and by is None:
         each = "true class" if release.by == "class" else "group"
         raise InputError("by", f"must be given, the column of each record's {each}, each of which has a threshold")
-    reader, comparison = what.comparison(table, release)
+    reader, comparison = what._comparison(table, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
     groups: NamedColumn | GroupedColumns | AnyGroups | None = None
     if by is not None:
@@ -310,8 +310,8 @@ def evaluate_table_privately(
         bound = people.bound(None if request.records_per_person == 1 else request.records_per_person)
         request = replace(request, records_per_person=bound, dataset=people.payer(request.dataset))
     with as_open_table(source) as table:
-        reader, comparison = what.comparison(table, release)
-        own = release.needs_groups(sets=what.labelled)
+        reader, comparison = what._comparison(table, release)
+        own = release.needs_groups(sets=what._labelled)
         if (by is not None) != (own or request.group_names is not None):
             raise InputError(
                 "by", "by and group_names must be given together: a column, and the public list of its values"
@@ -369,7 +369,7 @@ def monitoring_coverage_counts(
     """
     if release.by == "level":
         raise InputError("release", "must be of one level", remedy="Choose one with alpha")
-    if by is not None and not release.needs_groups(sets=what.labelled):
+    if by is not None and not release.needs_groups(sets=what._labelled):
         raise InputError("by", "must be left out: the release has one threshold for all records")
     with as_open_table(source) as table:
         tally, _ = _tallied(table, what, release, by, skip_incomplete, progress)
@@ -410,7 +410,7 @@ def size_counts(
     array([0, 1, 1])
     """
     with as_open_table(source) as table:
-        predictors = what.predictors(table, release, by)
+        predictors = what._predictors(table, release, by)
         if len(predictors) != 1 or not isinstance(predictors[0], SetPredictor):
             raise InputError("release", "must make one set per record, of one level: the sizes of sets are counted")
         warn_about(release)

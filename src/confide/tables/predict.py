@@ -111,7 +111,7 @@ def predict_table(
      1.5
     """
     with as_open_table(source) as table:
-        predictors = what.predictors(table, release, by)
+        predictors = what._predictors(table, release, by)
         warn_about(release)
         reads = [read for one in predictors for read in one.reads]
         rows = table.drop_missing(reads) if skip_incomplete else table
