@@ -106,6 +106,23 @@ def test_unusable_values_are_not_missing_values(tmp_path):
             assert table.left_out() == 3
 
 
+@pytest.mark.parametrize(
+    ("mark", "missing"), [*((mark, True) for mark in ("NA", "n/a", " NULL ", "\\N", "None", "#N/A")), ("abc", False)]
+)
+def test_marks_of_missing_numbers_in_csv(tmp_path, mark, missing):
+    """They are left out, and advised to be, only in a column of numbers; other texts are not called missing."""
+    path, what = tmp_path / "a.csv", ScoreColumn("s")
+    path.write_text("s,ward\n" + "0.5,NA\n" * 30 + f"{mark},NA\n" * 3)
+    with refused(confide.InputError, "table") as caught:
+        score_histogram(path, what, CANDIDATES)
+    assert ("skip_incomplete" in str(caught.value)) == missing
+    if missing:
+        assert group_histograms(path, what, "ward", ["NA"], CANDIDATES, skip_incomplete=True)["NA"].total == 30
+        return
+    with refused(confide.InputError, "table"):
+        score_histogram(path, what, CANDIDATES, skip_incomplete=True)
+
+
 @pytest.mark.slow
 def test_leaving_out_keeps_neighbours():
     """All tables of up to three records, and one more record: the counts differ by at most one record, and so the

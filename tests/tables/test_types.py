@@ -7,11 +7,13 @@ import datetime
 import gzip
 import io
 import json
+import traceback
 from decimal import Decimal
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -29,6 +31,7 @@ from confide.tables import (
     group_histograms,
     open_table,
     predict_table,
+    read_numbers,
     score_histogram,
 )
 from tests.builders import grid, slow
@@ -37,6 +40,7 @@ from tests.refused import bad_rows, refused
 
 UNIT = Candidates.unit(50)
 PAIR = ClassColumns("p", classes=("no", "yes"))
+PLANTED = "planted-4711"
 RELEASE = confide.calibrate(np.linspace(0, 1, 300), 0.1, 1.0, score="lac", classes=["no", "yes"])
 """Its thresholds differ from draw to draw; the tests read the columns that are copied."""
 
@@ -159,6 +163,37 @@ def test_the_values_of_folders_are_not_changed(tmp_path, kind, values):
     assert [one.counts.argmax() for one in found.values()] == [UNIT.edges.searchsorted(k / 4) for k in range(3)]
 
 
+# --- columns that Arrow or DuckDB does not have
+
+FOREIGN = {
+    "decimals of 256 bits": pa.array([Decimal(1)] * 3, pa.decimal256(50, 2)),
+    "large lists of half precision": pa.array([[np.float16(1)]] * 3, pa.large_list(pa.float16())),
+    "integers beyond 64 bits": [10**30] * 3,
+    "another byte order": np.arange(3).astype(">i8"),
+    "values of two types": [1.5, f"{PLANTED} 7", 1.5],
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_columns_that_are_not_read_may_hold_anything(tmp_path, kind):
+    """In data of Arrow, a data frame or a mapping; where it is read, the error names the column and no value."""
+    data = {"p": [0.2, 0.5, 0.7], "x": FOREIGN[kind]}
+    sources = [lambda: data, lambda: pd.DataFrame(data)]
+    if isinstance(data["x"], pa.Array):
+        table = pa.table(data)
+        sources = [lambda: table, lambda: iter(table.to_batches()), lambda: ds.dataset(table)]
+    for source in sources:
+        assert score_histogram(source(), ScoreColumn("p"), UNIT).total == 3
+        for act in (
+            lambda source: score_histogram(source, ScoreColumn("x"), UNIT),
+            lambda source: predict_table(source, PAIR, RELEASE, tmp_path / "out.csv"),
+        ):
+            with refused(InputError, "table") as caught:
+                act(source())
+            assert "'x'" in str(caught.value)
+            assert PLANTED not in "".join(traceback.format_exception(caught.value))
+
+
 # --- CSV
 
 MANY = 21_000
@@ -264,9 +299,19 @@ def test_separators_of_thousands_are_named(tmp_path, monkeypatch, place, cell, d
     assert "decimal" not in str(caught.value)
 
 
-# --- quotes on standard input
+def test_written_numbers_have_the_decimal_mark_of_the_input(tmp_path):
+    (tmp_path / "new.csv").write_text("id;f\n1;11,75\n2;9,5\n")
+    released = confide.calibrate(np.linspace(0, 1, 300), 0.1, 1.0, score="absolute_residual")
+    with open_table(tmp_path / "new.csv", decimal=",") as table:
+        predict_table(table, TargetColumns("f"), released, tmp_path / "out.csv")
+    assert "." not in (tmp_path / "out.csv").read_text()
+    with open_table(tmp_path / "out.csv", decimal=",") as table:
+        numbers = read_numbers(table)
+    ends = confide.predict_interval(numbers[:, 1], released)
+    assert np.array_equal(numbers[:, 2:], np.column_stack([ends.lower, ends.upper]))
 
-PLANTED = "planted-4711"
+
+# --- quotes on standard input
 
 
 @pytest.mark.parametrize("end", ["", '0.5,"closed\n'])

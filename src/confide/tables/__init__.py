@@ -5,10 +5,10 @@ made), evaluations, and prediction sets in files, folders and tables. Memory doe
 DuckDB, pyarrow and Ibis are imported when a table is opened, not before. Their error texts may quote records and are
 never passed on.
 
-columns.py         the columns of each record: the only definition
+columns.py         the columns of each record: the only definition, and everything that depends on their kind
 open_table.py      from a name or data to a table; files, streams, databases, spark open one kind each
 table.py           the interface of a table; duckdb_table.py, databases.py and spark.py implement it
-arrow.py           Arrow's types and columns; buffers.py: from Arrow to numpy and back
+arrow.py           Arrow's types and columns, and from Arrow to numpy and back
 expressions.py     types and columns of SQL and Ibis, and the rule of missing values
 named_columns.py   the columns of labels, groups, weights and persons
 readers.py         from columns to one score per record: in numpy, or as SQL
@@ -28,11 +28,18 @@ from confide.tables.calibrate import (
     TableRequest,
     calibrate_table,
     class_histograms,
-    class_keys,
     counting_query,
     recalibrate_table,
 )
-from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
+from confide.tables.columns import (
+    SIDES,
+    ClassColumns,
+    ColumnSpec,
+    LossColumns,
+    ScoreColumn,
+    TargetColumns,
+    class_keys,
+)
 from confide.tables.counting import group_histograms, read_numbers, read_pilot, read_scores, score_histogram
 from confide.tables.evaluate import (
     evaluate,

@@ -1,4 +1,8 @@
-"""Arrow data: types, columns as numpy arrays, and batches of one schema."""
+"""Arrow data: types, columns as numpy arrays and back by their buffers, and batches of one schema.
+
+The conversions of pyarrow import pandas if it is installed, which takes longer than reading a million numbers. These
+give the same arrays without it.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +15,6 @@ from numpy.typing import NDArray
 from confide.arrays import as_numeric
 from confide.errors import InputError
 from confide.support import as_integer, canonical_name
-from confide.tables.buffers import from_numpy, from_texts, integers_of, to_numpy
 
 Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text"]
 """The form in which a column is read.
@@ -115,6 +118,110 @@ def describe_type(kind: Any) -> str:
     if pa.types.is_temporal(kind):
         return "dates and times"
     return "true and false" if pa.types.is_boolean(kind) else "values of another type"
+
+
+def to_numpy(column: Any) -> NDArray[Any]:
+    """A column as a numpy array; missing numbers are NaN, as in `numpy.asarray`.
+
+    Examples
+    --------
+    >>> to_numpy(from_numpy(np.array([1, 2, 3]), missing=np.array([False, True, False])))
+    array([ 1., nan,  3.])
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_boolean(kind) and not column.null_count:
+        return to_numpy(column.cast(pa.int8())).astype(np.bool_)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return np.asarray(column)
+    held = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not held.null_count:
+        return np.from_dlpack(held)
+    known = np.from_dlpack(held.drop_null())
+    array = np.full(len(held), np.nan, known.dtype if pa.types.is_floating(kind) else np.float64)
+    array[to_numpy(held.is_valid())] = known
+    return array
+
+
+def integers_of(column: Any, missing: int) -> NDArray[np.int64]:
+    """A column of integers that int64 holds, shape (n,), with `missing` for missing ones.
+
+    Examples
+    --------
+    >>> integers_of(from_numpy(np.array([1, 2]), missing=np.array([True, False])), -1)
+    array([-1,  2])
+    """
+    array = np.full(len(column), missing, np.int64)
+    array[to_numpy(column.is_valid())] = to_numpy(column.drop_null())
+    return array
+
+
+def from_numpy(array: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Any:
+    """A numpy array of numbers or booleans as an Arrow array; those marked as missing are null.
+
+    Examples
+    --------
+    >>> from_numpy(np.array([True, False])).to_pylist(), str(from_numpy(np.zeros(1, np.float32)).type)
+    ([True, False], 'float')
+    """
+    import pyarrow as pa
+
+    values = _bits(array) if array.dtype == np.bool_ else pa.py_buffer(np.ascontiguousarray(array))
+    known = None if missing is None else _bits(~missing)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), len(array), [known, values])
+
+
+def from_texts(texts: Sequence[str]) -> Any:
+    """Texts as an Arrow array of strings.
+
+    Examples
+    --------
+    >>> from_texts(["a", "", "é"]).to_pylist()
+    ['a', '', 'é']
+    """
+    import pyarrow as pa
+
+    encoded = [text.encode() for text in texts]
+    offsets = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
+
+
+def with_decimal_commas(batch: Any) -> Any:
+    """A batch whose floats are texts with a decimal comma.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> with_decimal_commas(pa.record_batch({"upper": [0.5, -np.inf], "name": ["a.b", ""]})).to_pydict()
+    {'upper': ['0,5', '-inf'], 'name': ['a.b', '']}
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = [
+        pc.replace_substring(column.cast(pa.string()), ".", ",") if pa.types.is_floating(column.type) else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def from_names(names: Sequence[str | int]) -> Any:
+    """Names that are all texts or all integers as an Arrow array.
+
+    Examples
+    --------
+    >>> from_names([7, 11]).to_pylist(), from_names(["cat", "dog"]).to_pylist()
+    ([7, 11], ['cat', 'dog'])
+    """
+    texts = [name for name in names if isinstance(name, str)]
+    return from_texts(texts) if len(texts) == len(names) else from_numpy(np.array(names))
+
+
+def _bits(marks: NDArray[np.bool_]) -> Any:
+    import pyarrow as pa
+
+    return pa.py_buffer(np.packbits(marks, bitorder="little"))
 
 
 def column_of(batch: Any, read: ColumnRef) -> Any:

@@ -23,14 +23,14 @@ from confide.scores import score_kind
 from confide.support import needs_extra
 from confide.tables.arrow import ColumnRef, first_length
 from confide.tables.bin_counts import Job, count_stream
-from confide.tables.columns import ClassColumns, LossColumns, ScoreColumn, TargetColumns
+from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.failures import RowErrors
 from confide.tables.readers import RecordReader, ScoreReader
 from confide.tables.records import RecordColumns
 from confide.tables.streams import as_record_batches
 from confide.tables.table import ContributionBound, Table, no_progress
 
-Scores: TypeAlias = "ScoreColumn | ClassColumns | TargetColumns | LossColumns | str | Callable[[Any], Any] | None"
+Scores: TypeAlias = ColumnSpec | str | Callable[[Any], Any] | None
 """The scores of a batch: the columns to compute them from, the column of scores, a function, or the batch itself."""
 
 COUNT_COLUMNS = {"bin": "int32", "count": "int64"}
@@ -179,10 +179,10 @@ def _counted(
     with needs_extra("a batch", "standard", "pyarrow"):
         pass
     what = ScoreColumn(scores, score) if isinstance(scores, str) else scores
-    own = what.kind.name if isinstance(what, ScoreColumn | ClassColumns | TargetColumns | LossColumns) else score
+    own = what.kind.name if isinstance(what, ColumnSpec) else score
     if score not in (None, own):
         raise InputError("score", f"must be left out or be {own!r}, which is computed", got=repr(score))
-    if isinstance(what, ScoreColumn | ClassColumns | TargetColumns | LossColumns):
+    if isinstance(what, ColumnSpec):
         chosen = what.kind.candidates() if candidates is None else candidates
         arriving = (piece for batch in batches for piece in as_record_batches(batch, "the batches"))
         first = next(arriving, None)

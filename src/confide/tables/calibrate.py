@@ -1,6 +1,6 @@
 """Calibration and recalibration from tables of any kind: count, charge, draw."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from itertools import chain
@@ -45,15 +45,7 @@ from confide.support import (
 )
 from confide.tables.arrow import is_integer
 from confide.tables.bin_counts import Job
-from confide.tables.columns import (
-    SIDES,
-    ClassColumns,
-    ColumnSpec,
-    LossColumns,
-    TargetColumns,
-    stated_outputs,
-    with_score,
-)
+from confide.tables.columns import SIDES, ColumnSpec
 from confide.tables.counting import Counting
 from confide.tables.named_columns import (
     GroupedColumns,
@@ -102,6 +94,17 @@ class Columns:
         if self.by_class and (self.by is not None or self.groups is not None):
             raise InputError("by", "by and groups must be left out with by_class")
 
+    def check(self, population: Population | None) -> None:
+        """Check that the columns fit the population of a request: with weights there is one threshold."""
+        if population is None:
+            check_together(by=self.by, groups=self.groups)
+        elif self.groups is not None or self.by_class:
+            raise InputError(
+                "groups", "groups and by_class must be left out with weights: they belong to one threshold"
+            )
+        elif isinstance(population, RecordWeights) and self.by is not None:
+            raise InputError("by", "must be left out with weights of records")
+
     @property
     def names(self) -> tuple[str | int, ...] | GroupColumns:
         """The public names of groups, or the columns of groups that overlap, as a request takes them."""
@@ -115,18 +118,16 @@ class Columns:
         self, table: Table, what: ColumnSpec, population: Population | None
     ) -> NamedColumn | GroupedColumns | None:
         """The column that a threshold or a class weight depends on; None for one threshold for all records."""
-        if population is not None and (self.groups is not None or self.by_class):
-            raise InputError(
-                "groups", "groups and by_class must be left out with weights: they belong to one threshold"
-            )
-        if isinstance(population, RecordWeights) and self.by is not None:
-            raise InputError("by", "must be left out with weights of records")
         if isinstance(population, ClassShift):
             return class_weight_column(table, what, None if self.by is None else one_column(self.by), population)
+        if self.by_class:
+            return what._class_column(table)
+        if self.by is None:
+            return None
         names = self.names
-        if isinstance(names, GroupColumns) and self.by is not None:
+        if isinstance(names, GroupColumns):
             return GroupedColumns.of(table, self.by, names)
-        return group_or_class_column(table, what, self.by, self.groups, self.by_class)  # type: ignore[arg-type]
+        return named_column(table, one_column(self.by), names)
 
     def counting(
         self,
@@ -383,26 +384,20 @@ class TableRequest:
         **options: Unpack[TableOptions],
     ) -> "TableRequest":
         """Build the request from the arguments of `calibrate_table`."""
-        if isinstance(what, ClassColumns):
-            _ = kind_of_task(what.score, "classification", "a classification score, such as 'lac' or 'aps'")
+        if what._labelled:
+            _ = kind_of_task(str(what.kind.name), "classification", "a classification score, such as 'lac' or 'aps'")
         columns, rest = split_columns(options)
         payer, request_options = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
-        if (
-            "classes" in request_options
-            and isinstance(what, ClassColumns | LossColumns)
-            and what.probabilities is not None
-        ):
+        if "classes" in request_options and what._classified is not None:
             raise InputError("classes", "must be left out: they are those of the columns of probabilities")
-        if isinstance(what, LossColumns) and what.losses is not None:
-            what = what.over(candidates)
+        what = what._over(candidates)
         if columns.people is not None:
             request_options["records_per_person"] = columns.people.bound(request_options.get("records_per_person"))
         if n is not None:
             positive_integer("n", n)
         check_together(weights=columns.weights, weight_bound=weight_bound)
         population = shifted_population(class_weights, weight_bound)
-        if population is None:
-            check_together(by=columns.by, groups=columns.groups)
+        columns.check(population)
         request_options |= _divided(what, alpha, columns, population)
         if population is not None:
             refuse_weights(request_options.get("by"), ["weights" if class_weights is None else "class_weights"])
@@ -414,7 +409,7 @@ class TableRequest:
                     "share_low", "must be left out: it divides the loss between two sides, instead of shares"
                 )
             request_options["shares"] = shares_of_sides(low)
-        request_options["about"] = stated_outputs(what, request_options.get("about"))
+        request_options["about"] = {**what._outputs, **(request_options.get("about") or {})} or None
         request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, population=population, **request_options)
         return cls(what, columns, request, payer, n)
 
@@ -432,7 +427,7 @@ class TableRequest:
         """Build the request from the arguments of `recalibrate_table`."""
         columns, rest = split_columns(options)
         payer, request_options = split_options("recalibrate_table", rest, "partition")
-        request_options["about"] = stated_outputs(what, request_options.get("about"))
+        request_options["about"] = {**what._outputs, **(request_options.get("about") or {})} or None
         request = renewed(previous, epsilon=epsilon, candidates=candidates, **request_options)
         if columns.people is not None and columns.people.most != request.records_per_person:
             raise InputError(
@@ -443,12 +438,12 @@ class TableRequest:
         if columns.by_class or columns.groups is not None:
             raise InputError("groups", "groups and by_class must be left out: they are those of previous")
         weighted = isinstance(request.population, RecordWeights)
-        what = _of_the_release(with_score(what, SIDES if request.by == "side" else previous.first.score), request)
         if (columns.weights is not None) != weighted:
             raise InputError(
                 "weights", "weights, the column, must be given for a release whose records have weights, and only then"
             )
-        return cls(what, columns, request, payer, n, previous)
+        what = _of_the_release(what._with_score(SIDES if request.by == "side" else previous.first.score), request)
+        return cls(what, _again(columns, request), request, payer, n, previous)
 
     def check_limit(self) -> None:
         """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
@@ -486,21 +481,21 @@ class TableRequest:
     def _counting(self, table: Table) -> tuple[Counting, Request]:
         """The counting pass, and the request with the names of classes and groups, which may come from the table."""
         what, columns, request = self.what, self.columns, self.request
-        if self.previous is None or isinstance(request.population, ClassShift):
-            group = columns.group(table, what, request.population)
-        else:
-            group = _group_again(table, what, request, columns.by)
+        group = columns.group(table, what, request.population)
         counting = columns.counting(table, what, group, request.population)
         named: dict[str, Any] = {}
-        if isinstance(what, ClassColumns | LossColumns) and what.probabilities is not None:
-            probabilities, classes = what.columns(table)
-            if self.previous is None:
-                named["classes"] = classes
-            else:
-                release_class_names(self.previous, probabilities, classes)
-        if self.previous is None and group is not None and request.population is None:
+        if (classified := what._classified) is not None:
+            probabilities, classes = classified.columns(table)
+            named["classes"] = classes
+        if group is not None and request.population is None:
             names = group.columns if isinstance(group, GroupedColumns) else group.names
             named |= {"by": "class" if columns.by_class else "group", "names": names}
+        if self.previous is not None:
+            if classified is not None:
+                release_class_names(self.previous, probabilities, classes)
+            if columns.by_class and not _same_names(named["names"], request.terms):
+                raise InputError("what", f"must have the {len(request.terms)} classes of previous", got="others")
+            named = {}
         if any(getattr(request, name) != value for name, value in named.items()):
             request = replace(request, **named)
         return counting, request
@@ -557,96 +552,75 @@ def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Populat
 
     The names of classes, and the type of the names of groups, come from the table.
     """
+    requested = what._requested
     kinds = {
         "level": is_several(alpha),
         "class": columns.by_class,
         "group": columns.by is not None and population is None,
-        "side": isinstance(what, TargetColumns) and len(what.kinds) > 1,
-        "loss": isinstance(what, LossColumns),
+        "side": "by" in requested,
+        "loss": "loss" in requested,
     }
     found = [name for name, applies in kinds.items() if applies]
     if len(found) > 1:
         raise InputError(
             "by", "only one of several levels, groups or classes, two sides, and losses can be requested", got="more"
         )
-    if isinstance(what, LossColumns):
-        return {"loss": what.loss, "bound": what.bound}
-    if found == ["side"]:
-        return {"by": "side"}
-    by: dict[str, Any] = {"by": "level"} if found == ["level"] else {}
-    if found == ["group"]:
+    by: dict[str, Any] = {"by": "level"} if kinds["level"] else {}
+    if kinds["group"]:
         by = {"by": "group", "names": columns.names}
-    return {**by, "score": what.kind.name}
+    return {**by, **requested}
 
 
 def _of_the_release(what: ColumnSpec, request: Request) -> ColumnSpec:
     """The same columns for the score of the release; raises `InputError` if they give another score."""
     listed = list(request.terms.values())
     scores: Sequence[str | None] = [terms.score for terms in listed]
-    if isinstance(what, LossColumns) and what.losses is not None:
-        what = what.over(listed[0].spread if isinstance(listed[0].spread, Candidates) else None)
-    given = [kind.name for kind in what.kinds] if isinstance(what, TargetColumns) else [what.kind.name]
+    what = what._over(listed[0].spread if isinstance(listed[0].spread, Candidates) else None)
+    given = [kind.name for kind in what.kinds]
     if set(given) != set(scores):
         raise InputError("what", f"must give the score {scores[0]!r}, as in previous", remedy=f"It gives {given[0]!r}")
-    if isinstance(what, LossColumns) and request.loss is not None and what.bound != request.bound:
-        raise InputError("bound", f"must be that of previous, {request.bound:g}", got=f"{what.bound:g}")
+    bound = what._requested.get("bound", request.bound)
+    if request.loss is not None and bound != request.bound:
+        raise InputError("bound", f"must be that of previous, {request.bound:g}", got=f"{bound:g}")
     return what
 
 
-def _group_again(
-    table: Table, what: ColumnSpec, request: Request, by: str | Sequence[str] | None
-) -> NamedColumn | GroupedColumns | None:
-    """The column that thresholds depend on: the label, or a column with the release's names; None without groups."""
-    if not request.disjoint:
-        if by is not None:
+def _again(columns: Columns, request: Request) -> Columns:
+    """The columns with the groups or classes of the release; a column `by` names the class of a record as well."""
+    if columns.by_class or columns.groups is not None:
+        raise InputError("groups", "groups and by_class must be left out: they are those of previous")
+    if not request.disjoint and request.overlap is None:
+        if columns.by is not None and not isinstance(request.population, ClassShift):
             raise InputError("by", "must be left out: previous has no thresholds per group of records")
-        return None
-    names = tuple(request.terms)
-    if by is not None and request.overlap is not None:
-        return GroupedColumns.of(table, by, request.overlap)
-    if by is not None:
-        return group_or_class_column(table, what, one_column(by), names, by_class=False)
-    if request.by == "group":
+        return columns
+    if columns.by is None and request.by == "group":
         raise InputError("by", "must be given, the column of each record's group: previous has thresholds for each")
-    column = group_or_class_column(table, what, None, None, by_class=True)
-    assert column is not None
-    if set(map(canonical_name, map(str, column.names))) != set(map(canonical_name, map(str, names))):
-        raise InputError("what", f"must have the {len(names)} classes of previous", got="others")
-    return column
+    names = tuple(request.terms) if request.overlap is None else request.overlap.columns
+    return replace(columns, by_class=True) if columns.by is None else replace(columns, groups=names)
 
 
-def group_or_class_column(
-    table: Table, what: ColumnSpec, by: str | None, groups: Sequence[str | int] | None, by_class: bool
-) -> NamedColumn | None:
-    """The column that thresholds depend on: the label, or one with a public list of names; None for one threshold."""
-    if by_class:
-        if not isinstance(what, ClassColumns):
-            raise InputError("by_class", "needs the probabilities and the label of every record")
-        _, names = what.columns(table)
-        label = what.label_column(table, names)
-        return replace(label, names=class_keys(names), others=not what.label_positions)
-    if by is None and groups is None:
-        return None
-    check_together(by=by, groups=groups)
-    assert by is not None
-    assert groups is not None
-    column = group_column(table, by, tuple(groups))
-    in_csv = table.texts and all(as_integer(name) is not None for name in groups)
-    integers = in_csv or is_integer(table.type_of(by))
-    names = tuple(as_integer(name) if integers else canonical_name(name) for name in groups)  # type: ignore[misc]
-    return replace(column, names=names)
+def _same_names(names: Names, others: Iterable[Any]) -> bool:
+    """Whether these are the same names in any order."""
+    return set(map(canonical_name, map(str, names))) == set(map(canonical_name, map(str, others)))
+
+
+def named_column(table: Table, column: str, names: Names) -> NamedColumn:
+    """A column with a public list of names, which are integers if the column holds those, or all can be in CSV."""
+    held = group_column(table, column, names)
+    in_csv = table.texts and all(as_integer(name) is not None for name in names)
+    integers = in_csv or is_integer(table.type_of(column))
+    return replace(held, names=tuple(as_integer(name) if integers else canonical_name(name) for name in names))  # type: ignore[misc]
 
 
 def class_weight_column(table: Table, what: ColumnSpec, by: str | None, shift: ClassShift) -> NamedColumn:
     """The column of each record's class, for its weight: the label or a named column, with the names of the weights."""
-    if by is None and not isinstance(what, ClassColumns):
+    if by is not None:
+        return named_column(table, by, tuple(shift.classes))
+    if not what._labelled:
         raise InputError(
             "by", "must name the column of each record's class with class_weights: no label is read otherwise"
         )
-    if by is not None:
-        return group_or_class_column(table, what, by, shift.classes, False)  # type: ignore[return-value]
-    column = group_or_class_column(table, what, None, None, True)
-    assert column is not None
+    column = what._class_column(table)
     order = order_of(column.names, shift.classes)
     if order is None:
         known = set(map(canonical_name, shift.classes))
@@ -677,17 +651,6 @@ def class_histograms(
     {'no': [1, 0, 0], 'yes': [0, 1, 0]}
     """
     with as_open_table(source) as table:
-        column = group_or_class_column(table, what, None, None, by_class=True)
-        return dict(Counting.of(table, what, column, people, skip_incomplete).run(candidates, progress)[0])
-
-
-def class_keys(names: Names) -> Names:
-    """The names under which classes are released: positions as numbers, as in `predict_set`; other names unchanged.
-
-    Examples
-    --------
-    >>> class_keys(("0", "1")), class_keys(("cat", "1"))
-    ((0, 1), ('cat', '1'))
-    """
-    positions = tuple(range(len(names)))
-    return positions if tuple(map(canonical_name, names)) == tuple(map(str, positions)) else names
+        return dict(
+            Counting.of(table, what, what._class_column(table), people, skip_incomplete).run(candidates, progress)[0]
+        )

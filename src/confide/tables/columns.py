@@ -7,15 +7,21 @@ LossColumns    a loss at every candidate, or probabilities and true labels of se
 """
 
 import re
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from confide.candidates import AnyCandidates, Candidates, Spread
-from confide.core import FROM_LOGITS, critical_score
+from confide.core import FALSE_NEGATIVES, FROM_LOGITS, Release, as_release, critical_score
 from confide.errors import InputError
-from confide.scores import SCORES, ScoreKind, score_kind
+from confide.evaluation import IntervalOutcomes, RecordComparison, ScoreOutcomes, SetOutcomes
+from confide.scores import SCORES, ScoreKind, all_scores, score_kind
 from confide.support import (
+    canonical_name,
     check_column_order,
     check_types,
     column_order,
@@ -24,7 +30,17 @@ from confide.support import (
     several,
 )
 from confide.tables.arrow import describe_type, is_boolean, is_number, is_text, list_element
-from confide.tables.named_columns import NamedColumn, Names, label_column
+from confide.tables.named_columns import NamedColumn, Names, group_of_release, label_column
+from confide.tables.predictors import (
+    AnyGroup,
+    Predictor,
+    interval_predictor,
+    number_of_classes,
+    release_class_names,
+    score_of_release,
+    set_predictor,
+    sides_of,
+)
 from confide.tables.readers import (
     ClassReader,
     FalseNegativeReader,
@@ -47,8 +63,125 @@ _END = re.compile(
 """Column names whose end states which of two quantiles the column contains."""
 
 
+class ColumnSpec(ABC):
+    """The columns of each record, and everything that depends on their kind."""
+
+    _labelled = False
+    """Whether the class of each record is known from these columns."""
+
+    @property
+    def _classified(self) -> "ClassColumns | LossColumns | None":
+        """These columns, if sets of classes or labels are made from them."""
+        return None
+
+    @property
+    @abstractmethod
+    def kind(self) -> ScoreKind:
+        """The score's name and range; of two sides that of the lower one."""
+
+    @property
+    def kinds(self) -> tuple[ScoreKind, ...]:
+        """The names and ranges of the scores, one per threshold."""
+        return (self.kind,)
+
+    @abstractmethod
+    def readers(self, table: Table) -> tuple[RecordReader, ...]:
+        """The readers of the columns, after checks; one per threshold."""
+
+    @property
+    def _requested(self) -> dict[str, Any]:
+        """What these columns are for, as fields of a request: a score, two sides or a loss."""
+        return {"score": self.kind.name}
+
+    @property
+    def _outputs(self) -> Mapping[str, str]:
+        """Public metadata about the outputs of the model."""
+        return {}
+
+    def _with_score(self, score: str | None) -> Self:
+        """The columns with the score of a release; unchanged if they cannot give it, or state their own score's name.
+
+        Examples
+        --------
+        >>> TargetColumns(("low", "high"), "y")._with_score("cqr_sides").kinds[1].name
+        'cqr_high'
+        >>> ClassColumns("p_*", "y")._with_score("absolute_residual").score
+        'lac'
+        """
+        return self
+
+    def _over(self, candidates: AnyCandidates) -> Self:
+        """The columns with the candidates that they belong to, if they are losses."""
+        return self
+
+    @property
+    def _whole(self) -> Self:
+        """The columns, of which everything is read that a score of this kind may depend on."""
+        return self
+
+    def _class_column(self, table: Table) -> NamedColumn:
+        """The column of each record's class, under the names by which classes are released."""
+        raise InputError("by_class", "needs the probabilities and the label of every record")
+
+    def _predictors(
+        self, table: Table, release: Release, by: str | Sequence[str] | None = None
+    ) -> tuple[Predictor, ...]:
+        """The predictors of a release for a table: one, or one per level.
+
+        Raises
+        ------
+        InputError
+            If the release is for other scores than those of the columns, or has thresholds per group and `by`, the
+            column of the group, is not given.
+        """
+        parts = {"": release}
+        if as_release(release).by == "level":
+            parts = {f"_{float(alpha):g}": release.at(alpha) for alpha in release.parts}
+        predictors = []
+        for suffix, part in parts.items():
+            if part.by == "group" and by is None:
+                raise InputError(
+                    "by", "must be given, the column of each record's group, each of which has a threshold"
+                )
+            if part.by != "group" and by is not None:
+                raise InputError("by", "must be left out: the release has no thresholds per group of records")
+            group = None if by is None else group_of_release(table, by, part)
+            predictors.append(self._predictor(table, part, group, suffix))
+        return tuple(predictors)
+
+    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+        """The predictor of a release with one level."""
+        raise InputError(
+            "probabilities", "probabilities or predictions must be given: sets and intervals are made from them"
+        )
+
+    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+        """The reader of each record, and its comparison with a release: that of its score, if nothing else is known."""
+        return self._with_score(_score_of(release)).readers(table)[0], ScoreOutcomes(release)
+
+    def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """The scores of a batch, and what a plan tells about their records; `reader` is one of `whole`."""
+        return {"scores": reader.score_of(arrays)}
+
+
+def _score_of(release: Release) -> str | None:
+    return SIDES if release.by == "side" else release.first.score
+
+
+def class_keys(names: Names) -> Names:
+    """The names under which classes are released: positions as numbers, as in `predict_set`; other names unchanged.
+
+    Examples
+    --------
+    >>> class_keys(("0", "1")), class_keys(("cat", "1"))
+    ((0, 1), ('cat', '1'))
+    """
+    positions = tuple(range(len(names)))
+    return positions if tuple(map(canonical_name, names)) == tuple(map(str, positions)) else names
+
+
 @dataclass(frozen=True)
-class ScoreColumn:
+class ScoreColumn(ColumnSpec):
     """A column of scores.
 
     Parameters
@@ -75,9 +208,13 @@ class ScoreColumn:
         table.check_number(self.column)
         return (ScoreReader.of(self.column, self.score),)
 
+    def _with_score(self, score: str | None) -> "ScoreColumn":
+        """The column with this score, unless it has another."""
+        return self if self.score is not None else replace(self, score=score)
+
 
 @dataclass(frozen=True)
-class ClassColumns:
+class ClassColumns(ColumnSpec):
     """A classification score of the record's own class; engines compute LAC, one minus its probability, in SQL.
 
     Parameters
@@ -108,6 +245,8 @@ class ClassColumns:
     score: str = "lac"
     label_positions: bool = False
     logits: bool = False
+
+    _labelled = True
 
     def __post_init__(self) -> None:
         check_types(self, probabilities=(str, tuple), label=str, score=str, label_positions=bool, logits=bool)
@@ -180,9 +319,52 @@ class ClassColumns:
         label = replace(self.label_column(table, names), others=not self.label_positions)
         return (ClassReader.of(found, label, self.score, entries=table.takes_entries),)
 
+    @property
+    def _classified(self) -> "ClassColumns":
+        """These columns."""
+        return self
+
+    @property
+    def _outputs(self) -> Mapping[str, str]:
+        """Whether the outputs are logits."""
+        return {"outputs": FROM_LOGITS} if self.logits else {}
+
+    def _with_score(self, score: str | None) -> "ClassColumns":
+        """The columns with this score, if it is one of classification."""
+        return replace(self, score=str(score)) if _is_for("classification", score) else self
+
+    @property
+    def _whole(self) -> "ClassColumns":
+        """The columns of a score that depends on all probabilities of a record."""
+        return replace(self, score="aps_deterministic")
+
+    def _class_column(self, table: Table) -> NamedColumn:
+        """The label column, with the names by which classes are released."""
+        _, names = self.columns(table)
+        label = self.label_column(table, names)
+        return replace(label, names=class_keys(names), others=not self.label_positions)
+
+    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+        """The predictor of sets of classes."""
+        score = score_of_release(release, "classification")
+        return set_predictor(*self.columns(table, number_of_classes(release)), score, release, group, suffix)
+
+    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+        """The probabilities and the label of each record, and the sets of a release, whatever its score."""
+        (reader,) = self._whole.readers(table)
+        p, names = self.columns(table)
+        release_class_names(release, p, names)
+        return reader, SetOutcomes(release, names)
+
+    def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Also the scores of all classes, shape (n, K)."""
+        of_classes, place = all_scores(arrays[0], self.score), arrays[1]
+        own = np.where(place < 0, np.inf, of_classes[np.arange(len(place)), place])
+        return {"scores": own, "class_scores": of_classes}
+
 
 @dataclass(frozen=True)
-class TargetColumns:
+class TargetColumns(ColumnSpec):
     """Scores of regression: the absolute residual, also relative to the prediction, or CQR and its sides.
 
     Parameters
@@ -240,6 +422,15 @@ class TargetColumns:
         """The name and range of the score; of the lower side if there are two."""
         return self.kinds[0]
 
+    @property
+    def _requested(self) -> dict[str, Any]:
+        """A score, or two sides."""
+        return super()._requested if len(self.kinds) == 1 else {"by": "side"}
+
+    def _with_score(self, score: str | None) -> "TargetColumns":
+        """The columns with this score, if it is one of regression."""
+        return replace(self, score=str(score)) if score == SIDES or _is_for("regression", score) else self
+
     def check_predictions(self, table: Table, kind: ScoreKind) -> None:
         """Reject columns that are missing or not numeric, and a number of columns that does not fit the score."""
         if kind.score is None or kind.task != "regression" or kind.score.difficulty:
@@ -267,9 +458,26 @@ class TargetColumns:
         table.check_number(self.target)
         return tuple(TargetReader.of(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
 
+    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+        """The predictor of intervals."""
+        low, high = (score_of_release(side, "regression") for side in sides_of(release))
+        self.check_predictions(table, score_kind(low))
+        return interval_predictor(self.predictions, (low, high), release, group, suffix)
+
+    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+        """The predictions and the target of each record, and the intervals of a release."""
+        return self._with_score(_score_of(release)).readers(table)[0], IntervalOutcomes(release)
+
+    def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Also the width of predicted intervals for CQR; crossing quantiles have width 0."""
+        scores = super()._scores_read(reader, arrays)
+        if self.kind.family != "cqr":
+            return scores
+        return scores | {"widths": np.maximum(np.diff(arrays[0], axis=1), 0)[:, 0]}
+
 
 @dataclass(frozen=True)
-class LossColumns:
+class LossColumns(ColumnSpec):
     """Risk control: what a threshold would lose on each record (docs/theory.md, section 7).
 
     Parameters
@@ -308,8 +516,20 @@ class LossColumns:
         kind = score_kind(critical_score(self.loss))
         return kind if self.losses is not None else replace(kind, unregistered_spread=Spread("probability"))
 
-    def over(self, candidates: AnyCandidates) -> "LossColumns":
+    @property
+    def _classified(self) -> "LossColumns | None":
+        """These columns, if they are the false-negative rate of sets of labels."""
+        return None if self.probabilities is None else self
+
+    @property
+    def _requested(self) -> dict[str, Any]:
+        """A loss and its bound."""
+        return {"loss": self.loss, "bound": self.bound}
+
+    def _over(self, candidates: AnyCandidates) -> "LossColumns":
         """The same losses, with the thresholds that they belong to."""
+        if self.losses is None:
+            return self
         if not isinstance(candidates, Candidates):
             raise InputError("candidates", "must be given for losses: the thresholds that they belong to")
         return replace(self, candidates=candidates)
@@ -352,6 +572,21 @@ class LossColumns:
             )
         return (LossReader.of(found, self.candidates, str(self.kind.name), float(self.bound)),)
 
+    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+        """The predictor of sets of labels."""
+        if release.loss != FALSE_NEGATIVES:
+            raise InputError("release", "must be of the false-negative rate, to make sets of labels")
+        return set_predictor(*self.columns(table, number_of_classes(release)), "lac", release, group, suffix)
+
+    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+        """The critical threshold of each record, and that of a release."""
+        reader, outcomes = super()._comparison(table, release)
+        if self._classified is not None:
+            release_class_names(release, *self.columns(table))
+        if release.loss is None:
+            raise InputError("release", "must be a bound on a loss, to be evaluated on losses")
+        return reader, outcomes
+
 
 def _upper_first(lower: str, upper: str) -> bool:
     """Whether the names of two columns state that the first contains the upper quantile.
@@ -369,41 +604,9 @@ def _upper_first(lower: str, upper: str) -> bool:
     return float(ends[0]["level"] or 0) > float(ends[1]["level"] or 100)
 
 
-def stated_outputs(what: "ColumnSpec", about: Mapping[str, str] | None) -> Mapping[str, str] | None:
-    """The public metadata of a release, with an entry that its outputs are logits if they are.
-
-    Examples
-    --------
-    >>> stated_outputs(ClassColumns("z_*", "y", logits=True), {"model": "resnet"})
-    {'outputs': 'logits; softmax in double precision', 'model': 'resnet'}
-    """
-    if not (isinstance(what, ClassColumns) and what.logits):
-        return about
-    return {"outputs": FROM_LOGITS, **(about or {})}
-
-
-ColumnSpec: TypeAlias = ScoreColumn | ClassColumns | TargetColumns | LossColumns
-"""The columns of each record."""
-
-
-def with_score(what: ColumnSpec, score: str | None) -> ColumnSpec:
-    """The columns with the score of a release; unchanged if they cannot give it, or state their own score's name.
-
-    Examples
-    --------
-    >>> with_score(TargetColumns(("low", "high"), "y"), "cqr_sides").kinds[1].name
-    'cqr_high'
-    >>> with_score(ClassColumns("p_*", "y"), "absolute_residual").score
-    'lac'
-    """
-    if isinstance(what, ScoreColumn):
-        return what if what.score is not None else replace(what, score=score)
-    task = "regression" if score == SIDES else score_kind(score).task
-    if (isinstance(what, ClassColumns) and task == "classification") or (
-        isinstance(what, TargetColumns) and task == "regression"
-    ):
-        return replace(what, score=str(score))
-    return what
+def _is_for(task: str, score: str | None) -> bool:
+    """Whether a score is one of this task."""
+    return score_kind(score).task == task
 
 
 def number_columns(

@@ -15,10 +15,10 @@ from confide.candidates import Candidates
 from confide.core import Pilot
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.scores import ScoreKind, all_scores
+from confide.scores import ScoreKind
 from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.bin_counts import Job, count_rows
-from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
+from confide.tables.columns import ColumnSpec
 from confide.tables.named_columns import GroupedColumns, NamedColumn, WeightColumn, group_column
 from confide.tables.open_table import as_open_table
 from confide.tables.readers import ClassReader, refuse_first_rows
@@ -68,8 +68,7 @@ class Counting:
         several = group if isinstance(group, GroupedColumns) else None
         groups = (group,) if group is None else group.each
         records = tuple(RecordColumns(one, own, weight, people) for one in what.readers(table) for own in groups)
-        kinds = what.kinds if isinstance(what, TargetColumns) else (what.kind,)
-        return cls(table, records, kinds * len(groups), skip_incomplete, several)
+        return cls(table, records, what.kinds * len(groups), skip_incomplete, several)
 
     @property
     def all_count(self) -> bool:
@@ -106,7 +105,9 @@ class Counting:
         counted = table.count_all(jobs, progress) or count_rows(table, jobs, progress)
         found: list[Histograms] = []
         for (counts, errors), columns, chosen, job in zip(counted, self.records, lists, jobs, strict=True):
-            errors.refuse(columns.requirements, table.rows, skips=not self.skip_incomplete)
+            if errors:
+                skips = not self.skip_incomplete and table.lacks_values(columns.reads)
+                errors.refuse(columns.requirements, table.rows, skips=skips)
             found.append(job.histograms(chosen, counts))
         return found
 
@@ -255,7 +256,7 @@ def read_pilot(
     >>> read_pilot(pyarrow.table({"s": [0.1, 0.5, 0.99]}), ScoreColumn("s", "lac")).scores
     array([0.1 , 0.5 , 0.99])
     """
-    if isinstance(what, LossColumns) or (isinstance(what, TargetColumns) and len(what.kinds) > 1):
+    if "score" not in what._requested:
         raise InputError("pilot", "must have one score per record: no losses, and no scores of two sides")
     with as_open_table(source) as table:
         (found,) = read_scores(table, [what], skip_incomplete=skip_incomplete, progress=progress)
@@ -272,6 +273,13 @@ class ScoresRead(NamedTuple):
     """For classes: the scores of all of them, shape (n, K)."""
     width: float | None
     """For CQR: the mean width of the predicted intervals; crossing quantiles have width 0."""
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "ScoresRead":
+        """From the arrays of all records, by their names in `ColumnSpec.scores_read`."""
+        widths = arrays.get("widths")
+        mean = None if widths is None else float(widths.sum()) / max(len(widths), 1)
+        return cls(arrays["scores"], arrays.get("class_scores"), mean)
 
 
 def read_scores(
@@ -307,32 +315,16 @@ def read_scores(
     >>> [one.scores for one in read_scores(table, [ScoreColumn("a"), ScoreColumn("b")], skip_incomplete=True)]
     [array([0.1]), array([0.2])]
     """
-    # Whichever score: all probabilities of a record are read.
-    reads = [replace(what, score="aps_deterministic") if isinstance(what, ClassColumns) else what for what in specs]
-    scores, of_classes, widths = [[np.zeros(0)] for _ in specs], [list[Any]() for _ in specs], [0.0 for _ in specs]
-    rows = 0
     with as_open_table(source) as table:
-        for classes, what in zip(of_classes, specs, strict=True):
-            if isinstance(what, ClassColumns):
-                classes.append(np.zeros((0, len(what.columns(table)[1]))))
-        readers = {read: reader for read in dict.fromkeys(reads) for reader in read.readers(table)}
+        wholes = dict.fromkeys(what._whole for what in specs)
+        readers = {what: reader for what in wholes for reader in what.readers(table)}
         joined = JoinedColumns(tuple(map(RecordColumns, readers.values())))
         counting = joined.counting(table, skip_incomplete=skip_incomplete)
-        with closing(checked_batches(counting, joined, progress, skips=not skip_incomplete)) as batches:
-            for batch, found in batches:
-                rows += batch.num_rows
+        checked = checked_batches(counting, joined, progress, skips=not skip_incomplete, shows_types=True)
+        read: list[list[dict[str, NDArray[Any]]]] = [[] for _ in specs]
+        with closing(checked) as batches:
+            for _, found in batches:
                 arrays = dict(zip(readers, found, strict=True))
-                for k, (what, read) in enumerate(zip(specs, reads, strict=True)):
-                    if isinstance(what, ClassColumns):
-                        place = arrays[read][1]
-                        of_classes[k].append(all_scores(arrays[read][0], what.score))
-                        of_record = of_classes[k][-1][np.arange(batch.num_rows), place]
-                        scores[k].append(np.where(place < 0, np.inf, of_record))
-                        continue
-                    scores[k].append(readers[read].score_of(arrays[read]))
-                    if isinstance(what, TargetColumns) and what.kind.family == "cqr":
-                        widths[k] += float(np.maximum(np.diff(arrays[read][0], axis=1), 0).sum())
-    joined_classes = [np.concatenate(classes) if classes else None for classes in of_classes]
-    of_intervals = [isinstance(what, TargetColumns) and what.kind.family == "cqr" for what in specs]
-    mean_widths = [wide / max(rows, 1) if given else None for wide, given in zip(widths, of_intervals, strict=True)]
-    return list(map(ScoresRead, map(np.concatenate, scores), joined_classes, mean_widths))
+                for what, scores in zip(specs, read, strict=True):
+                    scores.append(what._scores_read(readers[what._whole], arrays[what._whole]))
+    return [ScoresRead.of({name: np.concatenate([batch[name] for batch in of]) for name in of[0]}) for of in read]

@@ -97,8 +97,8 @@ class DuckTable(Table):
 
     takes_entries = True
 
-    decimal = "."
-    """The decimal separator in CSV: a point or a comma."""
+    threads = 2
+    """The threads that read plain columns."""
 
     def __init__(
         self,
@@ -122,14 +122,14 @@ class DuckTable(Table):
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows.
 
-        One thread reads, because reading is not the bottleneck and every thread holds a row group. Lists and sorting
+        Few threads read, because reading is not the bottleneck and every thread holds a row group. Lists and sorting
         use every core.
         """
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
         with self._in_words():
             self._renew({name for read in (*columns, *self._needed) for name in (read.column, read.at) if name})
             busy = self._sorts or any(read.form in ("numbers", "entry") for read in columns)
-            self.connection.execute("RESET threads" if busy else "SET threads = 1")
+            self.connection.execute("RESET threads" if busy else f"SET threads = {self.threads}")
             query = select(", ".join(expressions) or "1 AS nothing", self._source)
             reader = self.connection.sql(query).to_arrow_reader(rows)
             yield from or_empty_batch(reader, reader.schema)
@@ -144,9 +144,12 @@ class DuckTable(Table):
         stated = self.row_count()
         if stated is not None:
             return stated
+        return self._count()
+
+    def _count(self, rest: str = "") -> int:
         with self._in_words():
             self._renew(None)
-            return int(self.connection.sql(select("count(*)", self._source)).fetchall()[0][0])
+            return int(self.connection.sql(select("count(*)", self._source, rest)).fetchall()[0][0])
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
@@ -233,16 +236,17 @@ class DuckTable(Table):
         made = copy(self)
         made._needed = (*self._needed, *reads)
         made._source, made.ordered = f"({select('*', self._source, f'WHERE NOT {wrong}')})", False
-        self._incomplete = select("count(*)", self._source, f"WHERE {wrong}")
+        self._incomplete = wrong
         return made
 
     def left_out(self) -> int:
         """The number of rows that lack a value in a column that is read."""
-        if not self._incomplete:
-            return 0
-        with self._in_words():
-            self._renew(None)
-            return int(self.connection.sql(self._incomplete).fetchall()[0][0])
+        return self._count(f"WHERE {self._incomplete}") if self._incomplete else 0
+
+    def lacks_values(self, reads: Sequence[ColumnRef]) -> bool:
+        """Whether some row lacks a value; in CSV a cell that is no number need not be a missing one."""
+        cells = [read for read in reads if self._is_cell(read.column)]
+        return not self.texts or self._count(f"WHERE {incomplete_sql(cells, self.schema, texts=True)}") > 0
 
     def _describe(self) -> None:
         """Register the columns with DuckDB before the rows are queried."""

@@ -18,11 +18,7 @@ from confide.core import Release, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import (
     Evaluation,
-    IntervalOutcomes,
     PrivateRequest,
-    RecordComparison,
-    ScoreOutcomes,
-    SetOutcomes,
     Tally,
     TooManyGroupsError,
     answer,
@@ -32,8 +28,8 @@ from confide.evaluation import (
 )
 from confide.mechanisms import Neighbors
 from confide.support import Level
-from confide.tables.buffers import to_numpy
-from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, TargetColumns, with_score
+from confide.tables.arrow import to_numpy
+from confide.tables.columns import ColumnSpec
 from confide.tables.named_columns import (
     AnyGroups,
     GroupedColumns,
@@ -43,8 +39,7 @@ from confide.tables.named_columns import (
     one_column,
 )
 from confide.tables.open_table import as_open_table
-from confide.tables.predictors import SetPredictor, predictors_of, release_class_names
-from confide.tables.readers import RecordReader
+from confide.tables.predictors import SetPredictor
 from confide.tables.records import RecordColumns, checked_batches, process_records
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
@@ -247,13 +242,15 @@ def _tallied(
     examples: int = 0,
 ) -> tuple[Tally, int]:
     """The counts of a table, and the number of its records."""
-    own = release.needs_groups(sets=isinstance(what, ClassColumns))
+    own = release.needs_groups(sets=what._labelled)
     if own and by is None:
         each = "true class" if release.by == "class" else "group"
         raise InputError("by", f"must be given, the column of each record's {each}, each of which has a threshold")
-    reader, comparison = _comparison(table, what, release)
+    reader, comparison = what._comparison(table, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
-    groups = None if by is None else _group_column(table, by, release, what)
+    groups: NamedColumn | GroupedColumns | AnyGroups | None = None
+    if by is not None:
+        groups = group_of_release(table, by, release) if own else AnyGroups.of(table, one_column(by))
 
     def add(arrays: list[Any], batch: Any) -> None:
         try:
@@ -261,7 +258,7 @@ def _tallied(
         except TooManyGroupsError:
             raise too_many_groups("by", str(by)) from None
 
-    rows = process_records(table, what, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
+    rows = process_records(table, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
     return tally, rows
 
 
@@ -313,8 +310,8 @@ def evaluate_table_privately(
         bound = people.bound(None if request.records_per_person == 1 else request.records_per_person)
         request = replace(request, records_per_person=bound, dataset=people.payer(request.dataset))
     with as_open_table(source) as table:
-        reader, comparison = _comparison(table, what, release)
-        own = release.needs_groups(sets=isinstance(what, ClassColumns))
+        reader, comparison = what._comparison(table, release)
+        own = release.needs_groups(sets=what._labelled)
         if (by is not None) != (own or request.group_names is not None):
             raise InputError(
                 "by", "by and group_names must be given together: a column, and the public list of its values"
@@ -335,38 +332,9 @@ def evaluate_table_privately(
                 )
                 add(*arrays, **named)
 
-            process_records(table, what, columns, add_batch, progress, skip_incomplete=skip_incomplete)
+            process_records(table, columns, add_batch, progress, skip_incomplete=skip_incomplete)
 
         return answer(request, comparison, count, charge_first=not table.local)
-
-
-def _comparison(table: Table, what: ColumnSpec, release: Release) -> tuple[RecordReader, RecordComparison]:
-    """The reader of each record, and its comparison with the release."""
-    if isinstance(what, ClassColumns):
-        (reader,) = replace(what, score="aps_deterministic").readers(
-            table
-        )  # for every score: all probabilities are read
-        p, names = what.columns(table)
-        release_class_names(release, p, names)
-        return reader, SetOutcomes(release, names)
-    score = SIDES if release.by == "side" else release.first.score
-    reader = with_score(what, score).readers(table)[0]
-    if isinstance(what, LossColumns) and what.probabilities is not None:
-        release_class_names(release, *what.columns(table))
-    if isinstance(what, TargetColumns):
-        return reader, IntervalOutcomes(release)
-    if isinstance(what, LossColumns) and release.loss is None:
-        raise InputError("release", "must be a bound on a loss, to be evaluated on losses")
-    return reader, ScoreOutcomes(release)
-
-
-def _group_column(
-    table: Table, by: str | Sequence[str], release: Release, what: ColumnSpec
-) -> NamedColumn | GroupedColumns | AnyGroups:
-    """The column of a record's group or true class in a release, or of any group."""
-    if release.needs_groups(sets=isinstance(what, ClassColumns)):
-        return group_of_release(table, by, release)
-    return AnyGroups.of(table, one_column(by))
 
 
 def monitoring_coverage_counts(
@@ -401,7 +369,7 @@ def monitoring_coverage_counts(
     """
     if release.by == "level":
         raise InputError("release", "must be of one level", remedy="Choose one with alpha")
-    if by is not None and not release.needs_groups(sets=isinstance(what, ClassColumns)):
+    if by is not None and not release.needs_groups(sets=what._labelled):
         raise InputError("by", "must be left out: the release has one threshold for all records")
     with as_open_table(source) as table:
         tally, _ = _tallied(table, what, release, by, skip_incomplete, progress)
@@ -442,7 +410,7 @@ def size_counts(
     array([0, 1, 1])
     """
     with as_open_table(source) as table:
-        predictors = predictors_of(table, what, release, by)
+        predictors = what._predictors(table, release, by)
         if len(predictors) != 1 or not isinstance(predictors[0], SetPredictor):
             raise InputError("release", "must make one set per record, of one level: the sizes of sets are counted")
         warn_about(release)

@@ -1,9 +1,10 @@
 """Columns as expressions of Ibis and in SQL: exact numbers, names, bins, and records with missing values.
 
 **The rule of missing values.** A record is complete if no column that is read of it is missing. A value is missing if
-it is null, NaN in a column of numbers, an empty text, or a list that contains null or NaN. Values that are present but
-cannot be used are not missing values and raise an error as usual. Examples are a probability of 1.5, a label that is
-not a class, or `abc` in a column of numbers.
+it is null, NaN in a column of numbers, an empty text, or a list that contains null or NaN; in a column of numbers of a
+CSV also if it is a mark by which programs write a missing number, such as NA, N/A or NULL. Values that are
+present but cannot be used are not missing values and raise an error as usual. Examples are a probability of 1.5, a
+label that is not a class, or `abc` in a column of numbers.
 
 **Why the privacy statement holds.** The completeness of a record follows from that record alone. Let f leave out the
 incomplete records of a table. Suppose that the tables D and D' differ by one record r, with D' = D + r. Then f(D') is
@@ -192,6 +193,8 @@ def _width_bucket() -> Any:
 
 _NUMBERS = ("number", "numbers", "entry", "length")
 _NAN = "'nan'"
+_MARKS = "('nan', 'na', 'n/a', '<na>', '#n/a', 'null', 'none', '\\n')"
+"""The marks of missing numbers in CSV, in lower case; the last is that of PostgreSQL and MySQL."""
 
 
 def incomplete_sql(reads: Sequence[ColumnRef], schema: Any, *, texts: bool) -> str:
@@ -205,7 +208,7 @@ def _missing_sql(column: str, kind: Any, texts: bool, numeric: bool) -> str:
 
     name = identifier(column)
     if texts:
-        return f"(COALESCE({name}, '') = ''{f' OR lower(trim({name})) = {_NAN}' if numeric else ''})"
+        return f"(COALESCE({name}, '') = ''{f' OR lower(trim({name})) IN {_MARKS}' if numeric else ''})"
     if list_element(kind) is not None:
         lists = f"CAST({name} AS DOUBLE[])"
         return (

@@ -155,7 +155,7 @@ class RowErrors:
             parts += [
                 f"{words} in every row; {_which(count, first, rows)}" for words, (count, first) in sorted(named.items())
             ]
-            parts += [f"{number} would {hint}" for (one, hint), number in self._hints.items() if one == reason]
+            parts += [f"{number} would {hint}" for (one, hint), number in sorted(self._hints.items()) if one == reason]
         where = f" ({rows.in_words})" if any(first is not None for _, first in self._found.values()) else ""
         raise InputError("table", "; ".join(parts) + where, remedy=_SKIP if skips and self.missing else "")
 

@@ -23,12 +23,13 @@ from confide.support import (
     names_object,
     new_file,
 )
+from confide.tables.arrow import with_decimal_commas
 from confide.tables.columns import ColumnSpec
 from confide.tables.databases import without_password
 from confide.tables.file_formats import file_format, format_of, write_batches
 from confide.tables.files import open_files
 from confide.tables.open_table import as_open_table
-from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictor, SetPredictor, predictors_of
+from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictor, SetPredictor
 from confide.tables.spark import SparkTable
 from confide.tables.table import Progress, Table, no_progress
 from confide.tables.writers import PredictionCounts, Predictions, Summary
@@ -178,7 +179,7 @@ def _predictions(
     skip_incomplete: bool,
 ) -> Predictions:
     """The predictions of the rows that count."""
-    predictors = predictors_of(table, what, release, by)
+    predictors = what._predictors(table, release, by)
     warn_about(release)
     reads = [read for one in predictors for read in one.reads]
     rows = table.drop_missing(reads) if skip_incomplete else table
@@ -275,7 +276,9 @@ def _write_file(predictions: Predictions, path: FileLocation, *, overwrite: bool
         new_file(path, overwrite=overwrite, kind=FileKind.PREDICTIONS, what_is=kind_of_table) as part,
         closing(predictions.batches(as_text=form.kind == "csv", progress=progress)) as batches,
     ):
-        write_batches(part, form, tally.counted(batches))
+        counted = tally.counted(batches)
+        decimal_commas = form.kind == "csv" and predictions.table.decimal == ","
+        write_batches(part, form, map(with_decimal_commas, counted) if decimal_commas else counted)
     return tally.summary()
 
 

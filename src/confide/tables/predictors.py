@@ -1,173 +1,142 @@
 """From the columns of a record to its prediction set or interval: in this process, or as SQL."""
 
 import json
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.core import FALSE_NEGATIVES, UNNAMED, Release, as_release, names_for
+from confide.core import UNNAMED, Release, names_for
 from confide.errors import InputError
 from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.support import check_column_order, is_numbering
-from confide.tables.arrow import ColumnRef
-from confide.tables.buffers import from_names, from_numpy, from_texts
-from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, TargetColumns
-from confide.tables.failures import ColumnError
-from confide.tables.named_columns import GroupedColumns, NamedColumn, Names, group_of_release
-from confide.tables.readers import (
-    NumberColumns,
-    Reasons,
-    finite_columns,
-    finite_errors,
-    finite_requirement,
-    mark,
-    other_sums,
-)
-from confide.tables.table import Table
+from confide.tables.arrow import from_names, from_numpy, from_texts
+from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
+from confide.tables.readers import NumberColumns, ProbabilityReader, Reasons, TargetReader
+from confide.tables.records import RecordColumns
 
+AnyGroup: TypeAlias = NamedColumn | GroupedColumns | None
 SET, SIZE, LOWER, UPPER = "prediction_set", "set_size", "lower", "upper"
 
 
-@dataclass(frozen=True, eq=False)
-class Predictor(ABC):
-    """The columns that are added to each record.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Predictor(RecordColumns):
+    """The columns of a record, and those that are added to it.
 
     Parameters
     ----------
-    reads
-        The columns that are read.
     adds
         The columns that are added; the last is null if a record has no prediction.
-    requirements
-        The requirements on every record, in words.
-    width
-        The approximate count of numbers that are read of each record.
     thresholds
         float64: one for all, shape (1,); one per class, shape (K,); or one per group, in the order of its names. For
         intervals, shape (2, ...), for the lower and the upper end.
-    group
-        The column of each record's group, for thresholds per group; the columns, if groups overlap.
     """
 
-    reads: tuple[ColumnRef, ...]
     adds: tuple[str, str]
-    requirements: tuple[str, ...]
-    width: int
     thresholds: NDArray[np.float64]
-    group: NamedColumn | GroupedColumns | None
 
-    @abstractmethod
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
-        """The added columns of a batch, and the reasons of unusable records; `as_text` writes lists as JSON."""
+        """The added columns of a batch, and the reasons of unusable records; `as_text` writes lists as JSON.
 
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """The errors column by column, for a batch with errors."""
-        groups = enumerate(() if self.group is None else self.group.each, start=self._first_of_groups)
-        return [*self.own_errors(batch), *(one.column_error(batch, reason) for reason, one in groups)]
-
-    @abstractmethod
-    def own_errors(self, batch: Any) -> list[ColumnError]:
-        """The errors of probabilities or predictions."""
-
-    def thresholds_of(self, batch: Any, reasons: Reasons) -> tuple[NDArray[np.float64], Reasons]:
-        """The threshold of each record by its group, and a reason for records of an unknown group.
-
-        If groups overlap, the largest threshold of the record's groups.
+        Here the arrays that they are computed from.
         """
-        assert self.group is not None
-        place = self.group.places(batch)
-        for reason, column in enumerate(np.atleast_2d(place.T), start=self._first_of_groups):
-            reasons = mark(reasons, column < 0, reason)
-        own = self.thresholds[..., np.maximum(place, 0)]
-        return own if place.ndim == 1 else own.max(axis=-1), reasons
+        return super().read(batch)
 
-    @property
-    def _first_of_groups(self) -> int:
-        """The reason of a record without a group in the first column; the requirements of groups are the last ones."""
-        return len(self.requirements) + 1 - (0 if self.group is None else len(self.group.each))
+    def thresholds_of(self, batch: Any, usable: Any) -> NDArray[np.float64]:
+        """The threshold of each usable record by its group; if groups overlap, the largest of the record's groups."""
+        assert isinstance(self.group, NamedColumn | GroupedColumns)
+        place = self.group.places(batch)[usable]
+        own = self.thresholds[..., place]
+        return own if place.ndim == 1 else own.max(axis=-1)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SetPredictor(Predictor):
     """Sets of classes or labels; randomised scores draw new numbers.
 
-    `names` are in the order of the probabilities. `by_class` states whether each class has its own threshold, and
-    `sums` whether rows sum to one.
+    `names` are in the order of the probabilities. `by_class` states whether each class has its own threshold.
     """
 
-    probabilities: NumberColumns
+    reader: ProbabilityReader
     names: Names
     score: str
     by_class: bool
-    sums: bool = True
+
+    @property
+    def probabilities(self) -> NumberColumns:
+        """The columns of probabilities."""
+        return self.reader.probabilities
 
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """Lists of class names, and their lengths."""
-        p, reasons = self.probabilities.matrix(batch)
-        if self.sums:
-            reasons = mark(reasons, other_sums(p), 3)
-        limits: Any = self.thresholds if self.by_class else float(self.thresholds[0])
-        if self.group is not None:
-            limits, reasons = self.thresholds_of(batch, reasons)
-        good = np.ones(len(p), dtype=np.bool_) if reasons is None else reasons == 0
+        (p,), reasons = super().read(batch)
+        usable = slice(None) if reasons is None else reasons == 0
         mask = np.zeros(p.shape, dtype=np.bool_)
-        if good.all() and len(p):
-            mask = set_mask(p, self.score, limits, per_class=self.by_class)
-        elif good.any():
-            own = limits if self.group is None else limits[good]
-            mask[good] = set_mask(p[good], self.score, own, per_class=self.by_class)
-        return _set_columns(mask, self.names, None if reasons is None else ~good, as_text=as_text), reasons
-
-    def own_errors(self, batch: Any) -> list[ColumnError]:
-        """Columns of probabilities."""
-        return self.probabilities.column_errors(batch)
+        if len(p[usable]):
+            limits: Any = self.thresholds if self.by_class else float(self.thresholds[0])
+            limits = limits if self.group is None else self.thresholds_of(batch, usable)
+            mask[usable] = set_mask(p[usable], self.score, limits, per_class=self.by_class)
+        return _set_columns(mask, self.names, None if reasons is None else reasons != 0, as_text=as_text), reasons
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class IntervalPredictor(Predictor):
     """Intervals around predictions, or around predicted quantiles; `scores` are those of the lower and upper end."""
 
-    predictions: tuple[str, ...]
     scores: tuple[str, str]
 
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """Both ends, rounded outwards."""
-        f, reasons = finite_columns(batch, self.predictions, first=1, positive=score_kind(self.scores[0]).positive)
-        thresholds: Any = self.thresholds[:, 0]
-        if self.group is not None:
-            thresholds, reasons = self.thresholds_of(batch, reasons)
-        good = np.ones(len(f[0]), dtype=np.bool_) if reasons is None else reasons == 0
-        ends = np.full((2, len(good)), np.nan)
-        if good.any():
-            kept = f[0][good] if len(f) == 1 else np.column_stack(f)[good]
+        (f,), reasons = super().read(batch)
+        usable = slice(None) if reasons is None else reasons == 0
+        ends = np.full((2, len(f)), np.nan)
+        if len(f[usable]):
+            thresholds = self.thresholds[:, 0] if self.group is None else self.thresholds_of(batch, usable)
             for side, score in enumerate(self.scores):
-                own = float(thresholds[side]) if self.group is None else thresholds[side][good]
-                ends[side, good] = interval_ends(kept, score, own)[side]
-        return [from_numpy(end, None if reasons is None else ~good) for end in ends], reasons
-
-    def own_errors(self, batch: Any) -> list[ColumnError]:
-        """Columns of predictions."""
-        return finite_errors(batch, self.predictions, first=1, positive=score_kind(self.scores[0]).positive)
+                limit: Any = float(thresholds[side]) if self.group is None else thresholds[side]
+                ends[side, usable] = interval_ends(f[usable], score, limit)[side]
+        return [from_numpy(end, None if reasons is None else reasons != 0) for end in ends], reasons
 
 
-def predictors_of(
-    table: Table, what: ColumnSpec, release: Release, by: str | Sequence[str] | None = None
-) -> tuple[Predictor, ...]:
-    """The predictors of a release for a table: one, or one per level.
+def set_predictor(
+    p: NumberColumns, names: Names, score: str, release: Release, group: AnyGroup, suffix: str
+) -> SetPredictor:
+    """The predictor of sets from columns of probabilities, whose names are `names`."""
+    names = release_class_names(release, p, names)
+    return SetPredictor(
+        reader=ProbabilityReader.of_sets(p, score),
+        group=group,
+        adds=(SET + suffix, SIZE + suffix),
+        thresholds=_limits(release, names),
+        names=names,
+        score=score,
+        by_class=release.by == "class",
+    )
 
-    Raises
-    ------
-    InputError
-        If the release is for other scores than those of the columns, or has thresholds per group and `by`, the column
-        of the group, is not given.
-    """
-    if as_release(release).by == "level":
-        return tuple(_predictor(table, what, release.at(alpha), by, f"_{float(alpha):g}") for alpha in release.parts)
-    return (_predictor(table, what, release, by, ""),)
+
+def interval_predictor(
+    predictions: tuple[str, ...], scores: tuple[str, str], release: Release, group: AnyGroup, suffix: str
+) -> IntervalPredictor:
+    """The predictor of intervals from columns of predictions."""
+    return IntervalPredictor(
+        reader=TargetReader.of(predictions, None, scores[0]),
+        group=group,
+        adds=(LOWER + suffix, UPPER + suffix),
+        thresholds=np.array([_limits(side) for side in sides_of(release)]),
+        scores=scores,
+    )
+
+
+def sides_of(release: Release) -> tuple[Release, Release]:
+    """The releases of the lower and of the upper end of an interval."""
+    low, high = map(release.alone, release.parts) if release.by == "side" else (release, release)
+    return low, high
+
+
+def number_of_classes(release: Release) -> int | None:
+    """The number of classes of a release, if it states them."""
+    return len(release.classes) if isinstance(release.classes, tuple) else release.classes
 
 
 def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any:
@@ -178,8 +147,7 @@ def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any
     InputError
         If the release is for other classes, or the columns have its class names in another order.
     """
-    known = release.classes
-    number = len(known) if isinstance(known, tuple) else known
+    known, number = release.classes, number_of_classes(release)
     if number is not None and p.width > number:
         texts = set(map(str, known)) if isinstance(known, tuple) else set(map(str, names))
         others = [repr(column) for column, name in zip(p.columns, names, strict=False) if str(name) not in texts]
@@ -212,65 +180,6 @@ def check_pair_order(p: NumberColumns, names: Names, release: Release) -> None:
         )
 
 
-def _predictor(
-    table: Table, what: ColumnSpec, release: Release, by: str | Sequence[str] | None, suffix: str
-) -> Predictor:
-    if release.by == "group" and by is None:
-        raise InputError("by", "must be given, the column of each record's group, each of which has a threshold")
-    if release.by != "group" and by is not None:
-        raise InputError("by", "must be left out: the release has no thresholds per group of records")
-    group = None if by is None else group_of_release(table, by, release)
-    if isinstance(what, TargetColumns):
-        return _interval_predictor(table, what, release, group, suffix)
-    if isinstance(what, LossColumns):
-        if release.loss != FALSE_NEGATIVES:
-            raise InputError("release", "must be of the false-negative rate, to make sets of labels")
-        score = "lac"
-    elif isinstance(what, ClassColumns):
-        score = _score(release, "classification")
-    else:
-        raise InputError(
-            "probabilities", "probabilities or predictions must be given: sets and intervals are made from them"
-        )
-    known = release.classes
-    p, found = what.columns(table, len(known) if isinstance(known, tuple) else known)
-    names = release_class_names(release, p, found)
-    sums = (p.sum_requirement,) if isinstance(what, ClassColumns) else ()
-    return SetPredictor(
-        reads=(*p.reads, *([] if group is None else (one.read for one in group.each))),
-        adds=(SET + suffix, SIZE + suffix),
-        requirements=(*p.probability_requirements, *sums, *_required(group)),
-        width=p.width,
-        thresholds=_limits(release, names),
-        group=group,
-        probabilities=p,
-        names=names,
-        score=score,
-        by_class=release.by == "class",
-        sums=bool(sums),
-    )
-
-
-def _interval_predictor(
-    table: Table, what: TargetColumns, release: Release, group: NamedColumn | GroupedColumns | None, suffix: str
-) -> IntervalPredictor:
-    low, high = map(release.alone, release.parts) if release.by == "side" else (release, release)
-    scores = _score(low, "regression"), _score(high, "regression")
-    kind = score_kind(scores[0])
-    what.check_predictions(table, kind)
-    wanted = [finite_requirement(name, kind.positive) for name in what.predictions]
-    return IntervalPredictor(
-        reads=(*map(ColumnRef, what.predictions), *([] if group is None else (one.read for one in group.each))),
-        adds=(LOWER + suffix, UPPER + suffix),
-        requirements=(*wanted, *_required(group)),
-        width=len(wanted),
-        thresholds=np.array([_limits(low), _limits(high)]),
-        group=group,
-        predictions=what.predictions,
-        scores=scores,
-    )
-
-
 def _limits(release: Release, classes: Names = ()) -> NDArray[np.float64]:
     """The thresholds: one, one per group of the release, or one per class, shape (1,), (G,) or (K,)."""
     if release.by == "group":
@@ -278,11 +187,8 @@ def _limits(release: Release, classes: Names = ()) -> NDArray[np.float64]:
     return np.atleast_1d(release.limits(classes=classes))
 
 
-def _required(group: NamedColumn | GroupedColumns | None) -> list[str]:
-    return [] if group is None else [one.requirement for one in group.each]
-
-
-def _score(release: Release, task: str) -> str:
+def score_of_release(release: Release, task: str) -> str:
+    """The score of a release whose thresholds are those of a score for this task."""
     if release.by not in (None, "group", "class"):
         raise InputError(
             "release", f"has no thresholds of a {task} score", remedy=f"Its kind is {type(release).__name__}"

@@ -18,8 +18,7 @@ from confide.arrays import SUM_REMEDY, SUM_TO_ONE, far_from_one, look_like_proba
 from confide.candidates import Candidates
 from confide.core import critical_thresholds, false_negative_thresholds
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
-from confide.tables.arrow import ColumnRef, column_of, matrix_column, number_column
-from confide.tables.buffers import integers_of, to_numpy
+from confide.tables.arrow import ColumnRef, column_of, integers_of, matrix_column, number_column, to_numpy
 from confide.tables.expressions import exact, matches, number
 from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import NamedColumn
@@ -52,6 +51,9 @@ class RecordReader(ABC):
         Whether engines can compute the score.
     """
 
+    checked_when_counted = False
+    """Whether only the one who counts the scores checks their range."""
+
     score: str | None
     reads: tuple[ColumnRef, ...]
     requirements: tuple[str, ...]
@@ -81,6 +83,10 @@ class RecordReader(ABC):
         """The scores, shape (n,), of arrays without reasons."""
         return arrays[0]
 
+    def evaluated(self, arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        """What an evaluation compares with a release: the score, unless sets or intervals are made from the arrays."""
+        return [self.score_of(arrays)]
+
     def scores(self, batch: Any) -> tuple[NDArray[Any], Reasons]:
         """The scores of a batch, NaN if there is none, and the reasons of those records."""
         arrays, reasons = self.read(batch)
@@ -97,7 +103,9 @@ class RecordReader(ABC):
 
 
 class ScoreReader(RecordReader):
-    """A column of ready-made scores; the counter checks their range."""
+    """A column of ready-made scores."""
+
+    checked_when_counted = True
 
     @classmethod
     def of(cls, column: str, score: str | None) -> "ScoreReader":
@@ -248,10 +256,31 @@ class NumberColumns:
 
 
 @dataclass(frozen=True)
-class ClassReader(RecordReader):
-    """A classification score of each record's own class; of a list, only its entry is read if the table can."""
+class ProbabilityReader(RecordReader):
+    """Probabilities of classes or of labels, from which sets are made."""
 
     probabilities: NumberColumns
+
+    @classmethod
+    def of_sets(cls, p: NumberColumns, score: str) -> "ProbabilityReader":
+        """The reader of probabilities alone; those of classes that exclude each other sum to one."""
+        sums = (p.sum_requirement,) if p.exclusive else ()
+        return cls(score, p.reads, (*p.probability_requirements, *sums), p.width, False, p)
+
+    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
+        """The probabilities, shape (n, K)."""
+        p, reasons = self.probabilities.matrix(batch)
+        return [p], mark(reasons, other_sums(p), 3) if self.probabilities.exclusive else reasons
+
+    def column_errors(self, batch: Any) -> list[ColumnError]:
+        """Columns of probabilities."""
+        return self.probabilities.column_errors(batch)
+
+
+@dataclass(frozen=True)
+class ClassReader(ProbabilityReader):
+    """A classification score of each record's own class; of a list, only its entry is read if the table can."""
+
     label: NamedColumn
     by_entry: bool = False
 
@@ -278,7 +307,11 @@ class ClassReader(RecordReader):
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """Columns of probabilities, and the label."""
-        return [*self.probabilities.column_errors(batch), self.label.column_error(batch, 3)]
+        return [*super().column_errors(batch), self.label.column_error(batch, 3)]
+
+    def evaluated(self, arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Probabilities and labels."""
+        return arrays
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """Any classification score; +inf for labels that are no class. Randomised scores draw new numbers."""
@@ -315,29 +348,50 @@ class ClassReader(RecordReader):
 
 @dataclass(frozen=True)
 class TargetReader(RecordReader):
-    """A regression score: absolute residual, gamma, or CQR and its sides; `names` are predictions and the target."""
+    """A regression score: absolute residual, gamma, or CQR and its sides; or predictions alone.
+
+    `names` are the columns of predictions and of the target, if it is read.
+    """
 
     names: tuple[str, ...]
-    positive: bool = False
+    positive: bool
+    scored: bool
 
     @classmethod
-    def of(cls, predictions: tuple[str, ...], target: str, score: str) -> "TargetReader":
-        """The reader of predictions and targets."""
-        names = (*predictions, target)
+    def of(cls, predictions: tuple[str, ...], target: str | None, score: str) -> "TargetReader":
+        """The reader of predictions and targets; without a target of predictions alone, which have no score."""
+        names, positive = (*predictions, *(() if target is None else (target,))), score_kind(score).positive
         apart = f"columns {', '.join(map(repr, names))} must hold numbers that are not too far apart to be subtracted"
-        positive = score_kind(score).positive
-        wanted = (apart, finite_requirement(names[0], positive), *map(finite_requirement, names[1:]))
+        finite = [finite_requirement(name, positive and place == 0) for place, name in enumerate(names)]
         in_sql = score in ("absolute_residual", "cqr", "cqr_low", "cqr_high")
-        return cls(score, tuple(map(ColumnRef, names)), wanted, len(names), in_sql, names, positive)
+        wanted = (*(() if target is None else (apart,)), *finite)
+        return cls(score, tuple(map(ColumnRef, names)), wanted, len(names), in_sql, names, positive, target is not None)
+
+    @property
+    def _columns(self) -> list[tuple[int, str, bool]]:
+        """The reason of each column's requirement, its name, and whether its numbers must be positive."""
+        reasons = enumerate(self.names, start=2 if self.scored else 1)
+        return [(reason, name, self.positive and name == self.names[0]) for reason, name in reasons]
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """Predictions, shape (n,), or quantiles, shape (n, 2); and targets."""
-        (*f, y), reasons = finite_columns(batch, self.names, first=2, positive=self.positive)
-        return [f[0] if len(f) == 1 else np.column_stack(f), y], reasons
+        """Predictions, shape (n,), or quantiles, shape (n, 2); and targets, if they are read."""
+        numbers, reasons = [number_column(batch, name) for name in self.names], None
+        for column, (reason, _, positive) in zip(numbers, self._columns, strict=True):
+            reasons = mark(reasons, _unusable(column, positive), reason)
+        y = [numbers.pop()] if self.scored else []
+        return [numbers[0] if len(numbers) == 1 else np.column_stack(numbers), *y], reasons
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
-        """Predictions, and the target."""
-        return finite_errors(batch, self.names, first=2, positive=self.positive)
+        """The same errors column by column, also if several numbers of a record are wrong."""
+        errors = []
+        for reason, name, positive in self._columns:
+            column = number_column(batch, name)
+            errors.append(number_error(reason, self.requirements[reason - 1], column, _unusable(column, positive)))
+        return errors
+
+    def evaluated(self, arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
+        """Predictions and targets."""
+        return arrays
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """Any regression score that needs no difficulty."""
@@ -387,10 +441,9 @@ class LossReader(RecordReader):
 
 
 @dataclass(frozen=True)
-class FalseNegativeReader(RecordReader):
+class FalseNegativeReader(ProbabilityReader):
     """The critical threshold of the false-negative rate of sets of labels; draws new uniform random numbers."""
 
-    probabilities: NumberColumns
     truth: NumberColumns
 
     @classmethod
@@ -401,13 +454,9 @@ class FalseNegativeReader(RecordReader):
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """Probabilities and true labels, shape (n, K) each."""
-        p, reasons = self.probabilities.matrix(batch)
+        arrays, reasons = super().read(batch)
         truth, _ = self.truth.matrix(batch)
-        return [p, truth], mark(reasons, ~((truth == 0) | (truth == 1)).all(axis=1), 3)
-
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """Columns of probabilities."""
-        return self.probabilities.column_errors(batch)
+        return [*arrays, truth], mark(reasons, ~((truth == 0) | (truth == 1)).all(axis=1), 3)
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The score 1 - p of one true label, chosen at random."""
@@ -454,28 +503,6 @@ def finite_requirement(column: str, positive: bool = False) -> str:
     """The requirement on a prediction or a target, for messages."""
     what = "a positive number" if positive else "a number"
     return f"column {column!r} must hold {what} that is finite (not missing, not NaN)"
-
-
-def finite_columns(
-    batch: Any, names: tuple[str, ...], first: int, *, positive: bool = False
-) -> tuple[list[NDArray[Any]], Reasons]:
-    """Columns of numbers, and reasons `first`, `first + 1`, ... for records whose number is not finite.
-
-    With `positive`, the numbers of the first column must be positive as well.
-    """
-    columns, reasons = [number_column(batch, name) for name in names], None
-    for i, column in enumerate(columns):
-        reasons = mark(reasons, _unusable(column, positive and i == 0), first + i)
-    return columns, reasons
-
-
-def finite_errors(batch: Any, names: tuple[str, ...], first: int, *, positive: bool = False) -> list[ColumnError]:
-    """The same errors column by column, also if several numbers of a record are wrong."""
-    found = []
-    for i, name in enumerate(names):
-        column, must = number_column(batch, name), positive and i == 0
-        found.append(number_error(first + i, finite_requirement(name, must), column, _unusable(column, must)))
-    return found
 
 
 def _unusable(column: NDArray[Any], positive: bool) -> NDArray[np.bool_]:

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.tables.arrow import ColumnRef, number_column
-from confide.tables.columns import ClassColumns, ColumnSpec, TargetColumns
 from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn, WeightColumn
-from confide.tables.readers import Reasons, RecordReader, ScoreReader, mark
+from confide.tables.readers import Reasons, RecordReader, mark
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
 _CELLS = 2**18
-_LEAST, _MOST = 2**11, 2**16
+_LEAST, _MOST = 2**11, 2**17
 
 
 def rows_per_batch(width: int) -> int:
@@ -88,7 +87,8 @@ def checked_batches(
             progress(batch.num_rows)
             if not errors:
                 yield batch, values
-    errors.refuse(reader.requirements, table.rows, skips=skips)
+    if errors:
+        errors.refuse(reader.requirements, table.rows, skips=skips and table.lacks_values(reader.reads))
     if shows_types and not start:
         yield empty, reader.read(empty)[0]
 
@@ -158,7 +158,7 @@ class RecordColumns:
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The input of a score, in arrays of n records, and the reasons of unusable records."""
         arrays, reasons = self.reader.read(batch)
-        if isinstance(self.reader, ScoreReader):
+        if self.reader.checked_when_counted:
             reasons = mark(reasons, ~self.reader.in_range(arrays[0]), 1)
         return arrays, self.with_column_reasons(batch, reasons, [one.unusable(batch) for one in self.required])
 
@@ -242,21 +242,16 @@ class JoinedColumns:
 
 def process_records(
     table: Table,
-    what: ColumnSpec,
     columns: RecordColumns,
     add: Callable[[list[Any], Any], None],
     progress: Progress,
     *,
     skip_incomplete: bool,
 ) -> int:
-    """Pass all records of a table with true labels on, as arrays and the batch they came in; returns their number.
-
-    For classes and regression these are all arrays that the score is computed from; otherwise the score.
-    """
-    whole, number = isinstance(what, ClassColumns | TargetColumns), 0
-    rows = columns.counting(table, skip_incomplete=skip_incomplete)
+    """Pass the records of a table on to an evaluation, batch by batch with their arrays; returns their number."""
+    number, rows = 0, columns.counting(table, skip_incomplete=skip_incomplete)
     with closing(checked_batches(rows, columns, progress, skips=not skip_incomplete)) as batches:
         for batch, arrays in batches:
-            add(arrays if whole else [columns.reader.score_of(arrays)], batch)
+            add(columns.reader.evaluated(arrays), batch)
             number += batch.num_rows
     return number

@@ -29,45 +29,73 @@ _ARROW_STREAM = b"\xff\xff\xff\xff"
 
 @contextmanager
 def open_memory(data: Any) -> Iterator[DuckTable]:
-    """Open an Arrow table, or a data frame that can be converted to one (pandas, polars, or any other)."""
+    """Open an Arrow table, or a data frame that can be converted to one (pandas, polars, or any other).
+
+    A column that Arrow or DuckDB does not have is an error only if it is read.
+    """
     import pyarrow as pa
 
     name = "the table in memory"
     in_words = partial(library_errors_in_fixed_words, name)
-    held = data if isinstance(data, pa.Table) else _as_arrow(data, name)
+    held, unread = (data, []) if isinstance(data, pa.Table) else _as_arrow(data, name)
     with embedded() as connection:
         with in_words():
             schema = readable_schema(held.schema)
             held = held if held.schema.types == schema.types else held.cast(schema)
+            failing = _not_registered(connection, held)
+            held, unread = held.drop_columns(failing), [*unread, *failing]
             connection.register(ROWS, held)
-        yield DuckTable(name, schema, connection, ROWS, in_words, rows=lambda: int(held.num_rows))
+        opened = DuckTable(name, held.schema, connection, ROWS, in_words, rows=lambda: int(held.num_rows))
+        opened.unreadable = tuple(unread)
+        yield opened
 
 
-def _as_arrow(data: Any, name: str) -> Any:
-    """A table of Arrow with the columns of any data; an error names the columns that cannot be converted."""
+def _not_registered(connection: Any, held: Any) -> list[str]:
+    """The columns of types that DuckDB does not have."""
+    import duckdb
 
-    def instead(error: Exception) -> InputError | None:
-        return None if isinstance(error, ConfideError | MemoryError) else unreadable(name, _not_converted(data))
-
-    with replaced_errors(instead):
-        return _converted(data)
-
-
-def _not_converted(data: Any) -> list[str]:
-    """The names of the columns that cannot be converted to Arrow alone; none where a column cannot be taken alone."""
-    if isinstance(data, Mapping):
-        alone = [(name, {name: column}) for name, column in data.items()]
-    elif hasattr(data, "iloc"):
-        alone = [(name, data.iloc[:, [place]]) for place, name in enumerate(data.columns)]
-    else:
-        return []
-    failing = []
-    for name, column in alone:
+    def fails(columns: Any) -> bool:
         try:
-            _converted(column)
-        except Exception:
-            failing.append(str(name))
-    return failing
+            connection.register(ROWS, columns)
+        except duckdb.Error:
+            return True
+        return False
+
+    return [name for name in held.column_names if fails(held.select([name]))] if fails(held) else []
+
+
+def _as_arrow(data: Any, name: str) -> tuple[Any, list[str]]:
+    """A table of Arrow with the columns of any data, and the names of the columns that cannot be converted."""
+    try:
+        return _converted(data), []
+    except (ConfideError, MemoryError):
+        raise
+    except Exception:  # it may quote values: nothing is raised while it is handled
+        alone = _columns_alone(data)
+    failing = [place for place, (_, column) in enumerate(alone) if not _converts(column)]
+    others = [place for place in range(len(alone)) if place not in failing]
+    if not failing or not others:
+        raise unreadable(name, [alone[place][0] for place in failing])
+    rest = data.iloc[:, others] if hasattr(data, "iloc") else dict(list(data.items())[place] for place in others)
+    with replaced_errors(lambda error: unreadable(name)):
+        return _converted(rest), [alone[place][0] for place in failing]
+
+
+def _columns_alone(data: Any) -> list[tuple[str, Any]]:
+    """The name of each column, and the data with this column alone; none if columns cannot be taken one by one."""
+    if isinstance(data, Mapping):
+        return [(str(name), {name: column}) for name, column in data.items()]
+    if hasattr(data, "iloc"):
+        return [(str(name), data.iloc[:, [place]]) for place, name in enumerate(data.columns)]
+    return []
+
+
+def _converts(data: Any) -> bool:
+    try:
+        _converted(data)
+    except Exception:
+        return False
+    return True
 
 
 def _converted(data: Any) -> Any:
@@ -103,10 +131,15 @@ def open_batches(
         if schema is None:
             raise InputError("source", f"{name} must have at least one batch", got="none")
         first = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
-    schema = readable_schema(first.schema)
-    pieces = split_batches(chain([first], arriving), schema)
     with embedded() as connection:
-        yield StreamedTable(name, schema, connection, first, pieces, in_words)
+        with in_words():
+            schema = readable_schema(first.schema)
+            unread = _not_registered(connection, pa.Table.from_batches([first]).cast(schema))
+            schema = pa.schema([field for field in schema if field.name not in unread])
+        pieces = split_batches(chain([first], arriving), schema)
+        opened = StreamedTable(name, schema, connection, first, pieces, in_words)
+        opened.unreadable = tuple(unread)
+        yield opened
 
 
 class StreamedTable(DuckTable):
@@ -114,6 +147,8 @@ class StreamedTable(DuckTable):
 
     takes_entries = False
     """The sums of rows are checked while they are read, so whole lists are read."""
+
+    threads = 1
 
     def __init__(
         self,
@@ -182,6 +217,10 @@ class StreamedTable(DuckTable):
         """The number of rows read so far that lacked a value."""
         return self._left_out
 
+    def lacks_values(self, reads: Sequence[ColumnRef]) -> bool:
+        """True: the rows cannot be read again."""
+        return True
+
     def _describe(self) -> None:
         self.connection.register(ROWS, self._arrives.empty_table())
 
@@ -209,7 +248,11 @@ def _as_column(column: Any) -> Any | None:
     array = np.asarray(column)
     if array.ndim == 2:
         return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(array).ravel()), array.shape[1])
-    return pa.array(column if array.dtype == object else array, from_pandas=True) if array.ndim == 1 else None
+    if array.ndim != 1:
+        return None
+    # numpy would make texts of a list of numbers and texts
+    mixed = isinstance(column, list | tuple) or array.dtype == object
+    return pa.array(column if mixed else array, from_pandas=True)
 
 
 def as_record_batches(batch: Any, name: str) -> Iterator[Any]:
@@ -221,7 +264,9 @@ def as_record_batches(batch: Any, name: str) -> Iterator[Any]:
     elif isinstance(batch, pa.Table):
         yield from batch.to_batches()
     elif isinstance(batch, Mapping) or hasattr(batch, "__arrow_c_stream__") or hasattr(batch, "iloc"):
-        table = _as_arrow(batch, name)
+        table, unread = _as_arrow(batch, name)
+        if unread:
+            raise unreadable(name, unread)
         yield from or_empty_batch(table.to_batches(), table.schema)
     else:
         raise InputTypeError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, several
 from confide.tables.arrow import ColumnRef, describe_type, is_integer, is_number, is_text, list_element
-from confide.tables.failures import Rows
+from confide.tables.failures import Rows, unreadable
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset
@@ -152,8 +152,14 @@ class Table(ABC):
     texts = False
     """Whether every cell is a text, as in CSV, which becomes a number only where a number is read."""
 
+    decimal = "."
+    """The decimal separator of numbers in texts: a point or a comma."""
+
     disagreements: Mapping[str, str] = MappingProxyType({})
     """The columns whose types differ among the parts of the source, such as the files of a folder, and these types."""
+
+    unreadable: tuple[str, ...] = ()
+    """The columns of data in memory whose values Arrow or DuckDB does not have."""
 
     takes_entries = False
     """Whether a column can be read as an `entry`."""
@@ -201,6 +207,10 @@ class Table(ABC):
         """The number of rows that `drop_missing` left out, after they were read. As private as the number of rows."""
         return 0
 
+    def lacks_values(self, reads: Sequence[ColumnRef]) -> bool:
+        """Whether rows may lack a value that is read, where numbers are missing; called after an error."""
+        return True
+
     def count(self, job: Any, progress: Any) -> Any:
         """Count in the table's engine; None if this process counts."""
         return None
@@ -213,7 +223,7 @@ class Table(ABC):
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
-        return list(dict.fromkeys([*self.schema.names, *self.disagreements]))
+        return list(dict.fromkeys([*self.schema.names, *self.disagreements, *self.unreadable]))
 
     def type_of(self, column: str) -> Any:
         """The Arrow type of a column.
@@ -233,6 +243,8 @@ class Table(ABC):
                 got=self.disagreements[column],
                 remedy="Convert the parts to one type, or leave the column out",
             )
+        if column in self.unreadable:
+            raise unreadable(self.name, [column])
         if column not in self.schema.names:
             raise InputError("column", f"{column!r} is not in {self.name}", remedy=self.existing())
         return self.schema.field(column).type

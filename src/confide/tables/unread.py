@@ -17,7 +17,7 @@ from confide.core import LONGEST, Request
 from confide.errors import InputError
 from confide.support import FileLocation, ObjectPath, as_place, canonical_name, one_of, same_place
 from confide.tables.bin_counts import DOUBLES, Counts, Job, binned_by_reason, scored_rows
-from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, ScoreColumn
+from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
 from confide.tables.counts_file import COLUMNS, read_counts
 from confide.tables.databases import IbisTable
 from confide.tables.expressions import with_trees
@@ -199,7 +199,7 @@ def _kinds(what: ColumnSpec, others: Any) -> dict[str, str]:
             raise InputError("logits", "must be left out: their softmax is not computed in SQL", remedy=_ELSEWHERE)
         kinds |= dict.fromkeys(_probabilities(what), "number")
         kinds |= {} if what.label is None else {what.label: "position" if what.label_positions else "text"}
-    else:
+    elif isinstance(what, TargetColumns):
         kinds |= dict.fromkeys([*what.predictions, *([] if what.target is None else [what.target])], "number")
     kinds |= {} if others.weights is None else {others.weights: "number"}
     by = () if others.by is None else (others.by,) if isinstance(others.by, str) else others.by

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from confide.sets import warn_of_widths
-from confide.tables.arrow import ColumnRef
-from confide.tables.buffers import to_numpy
+from confide.tables.arrow import ColumnRef, to_numpy
 from confide.tables.failures import ColumnError
 from confide.tables.predictors import LOWER, SIZE, Predictor
 from confide.tables.readers import Reasons
@@ -97,7 +96,7 @@ class _AllPredictors:
         return self.predictors[0].width
 
     @property
-    def requirements(self) -> tuple[str, ...]:
+    def requirements(self) -> list[str]:
         return self.predictors[0].requirements
 
     def read(self, batch: Any) -> tuple[list[Any], Reasons]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confide.tables.buffers import from_names, from_numpy, from_texts, integers_of, to_numpy
+from confide.tables.arrow import from_names, from_numpy, from_texts, integers_of, to_numpy
 
 NUMBERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
 SHAPES = {
