@@ -284,6 +284,16 @@ def test_the_row_that_is_too_short_or_too_long(tmp_path, lines, row, values, pac
     assert f"row {row}, as in a spreadsheet, has {values} value" in message
 
 
+@pytest.mark.parametrize("kind", ["memory", "frame", "batches"])
+def test_names_that_differ_in_case_alone_are_refused_where_they_are_read(kind):
+    """DuckDB would read the first of them for both."""
+    held = pa.table({"s": [0.1] * 9, "S": [0.9] * 9, "t": [0.5] * 9})
+    data = {"memory": lambda: held, "frame": held.to_pandas, "batches": lambda: iter(held.to_batches())}[kind]
+    for name in ("s", "S"):
+        refusal(lambda name=name: score_histogram(data(), ScoreColumn(name, "lac"), UNIT), "column")
+    assert score_histogram(data(), ScoreColumn("t", "lac"), UNIT).counts.sum() == 9
+
+
 @pytest.mark.parametrize("header", ["p_a,p_a,label", "p_a,p_A,label"])
 def test_column_names_that_occur_twice(tmp_path, header, monkeypatch):
     path = tmp_path / "a.csv"

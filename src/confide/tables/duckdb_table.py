@@ -96,6 +96,7 @@ class DuckTable(Table):
     """
 
     takes_entries = True
+    distinguishes_case = False
 
     threads = 2
     """The threads that read plain columns."""

@@ -161,6 +161,9 @@ class Table(ABC):
     unreadable: tuple[str, ...] = ()
     """The columns of data in memory whose values Arrow or DuckDB does not have."""
 
+    distinguishes_case = True
+    """Whether columns whose names differ in upper and lower case alone can be read."""
+
     takes_entries = False
     """Whether a column can be read as an `entry`."""
 
@@ -247,6 +250,10 @@ class Table(ABC):
             raise unreadable(self.name, [column])
         if column not in self.schema.names:
             raise InputError("column", f"{column!r} is not in {self.name}", remedy=self.existing())
+        twins = [name for name in self.schema.names if name != column and name.lower() == column.lower()]
+        if twins and not self.distinguishes_case:
+            must = f"{column!r} must differ from {twins[0]!r} in more than upper and lower case"
+            raise InputError("column", must, remedy="Rename one of them")
         return self.schema.field(column).type
 
     def existing(self) -> str:
