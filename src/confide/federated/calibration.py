@@ -236,8 +236,8 @@ class FederatedRelease(Release):
                 if encode(stated) != encode(content):
                     raise Refusal("malformed", "the release is not written as its content is; do not use it")
                 return _read(stated, None)
-            stated, signer, _ = read_message(KIND, text, _Stated, MOST_CHARACTERS)
-            released = _read(stated, msgspec.json.decode(text)["signatures"][0]["sig"])
+            stated, signer, _, signature = read_message(KIND, text, _Stated, MOST_CHARACTERS)
+            released = _read(stated, signature)
             if released.signer != signer:
                 raise Refusal("malformed", "the calibration is signed with another key than its plan; do not use it")
             return released

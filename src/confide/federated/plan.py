@@ -436,7 +436,7 @@ def read_plan(text: str) -> FederatedPlan:
     Refusal
         `malformed` or `altered`.
     """
-    stated, signer, _ = read_message("plan", text, _Plan)
+    stated, signer, *_ = read_message("plan", text, _Plan)
     if stated.coordinator is None or any(silo.signature is None for silo in stated.silos):
         raise Refusal("malformed", "the plan must name its coordinator and contain signed silos; request the original")
     if stated.coordinator.signing != signer:
