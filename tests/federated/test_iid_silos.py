@@ -81,5 +81,6 @@ def test_errors_for_secret_sizes_name_methods_for_different_silos(three, tmp_pat
     asked = ["--alpha", "0.1", "--epsilon", "4", "--set", "candidates=20", "--set", "n_min=100", "--compare"]
     assert main(["federated", "plan", *silos, "--keys", str(tmp_path / "coordinator.key"), *asked]) == 0
     said = capsys.readouterr().out
-    assert "private-qq, all 3 silos" in said
+    assert "private-qq: " in said
+    assert "see the reply of each silo" in said
     assert "you can use secure-sum, whose promise holds for non-IID silos" in said

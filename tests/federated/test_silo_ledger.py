@@ -286,11 +286,6 @@ def test_a_second_process_is_notified_when_the_first_one_dies(three, monkeypatch
     assert three.ledgers[0].spent == 2.0
 
 
-def charged(silo, read):
-    """Charge a silo's answer without making it."""
-    silo.ledger.charge(silo.dataset, silo.cost(read, 0), read.digest, token=read.session)
-
-
 def test_where_there_are_no_file_locks_a_faster_process_is_noticed_by_its_charge(three, monkeypatch):
     """Two processes find no charge without a working lock; the ledger accepts the session once."""
     monkeypatch.setitem(sys.modules, "fcntl", None)

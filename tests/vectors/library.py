@@ -135,7 +135,7 @@ def _canonical(text: str) -> str:
 
 
 def _unseal(kind: str, text: str) -> dict[str, Any]:
-    payload, signer = messages.open_message(kind, text)
+    payload, signer, _ = messages.open_message(kind, text)
     return {"signer": signer, "silo": json.loads(payload)["silo"]}
 
 

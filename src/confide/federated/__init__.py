@@ -53,8 +53,6 @@ from confide.federated.messages import Message, read_time
 from confide.federated.own_share import OwnShare, own_share
 from confide.federated.plan import (
     FederatedPlan,
-    ThresholdPlan,
-    collusion_text,
     identity_rows,
     read_plan,
     roster_number,
@@ -77,6 +75,7 @@ from confide.federated.refusals import CODES, Refusal
 from confide.federated.reply_laws import RandomRankReply, ReplyLaw
 from confide.federated.signed import read_signed, sign, signed_by
 from confide.federated.silo_ledger import RECORDS, SiloLedger
+from confide.federated.threshold_plan import ThresholdPlan, collusion_text
 from confide.federated.verification import Verification, verify
 
 __all__ = [

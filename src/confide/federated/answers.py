@@ -172,7 +172,7 @@ def read_answer(plan: FederatedPlan, text: str) -> Answer:
     Refusal
         `malformed`, `altered`, `foreign`, `late` or `out-of-range`.
     """
-    stated, signer, digest = read_message("answer", text, Sending)
+    stated, signer, digest, _ = read_message("answer", text, Sending)
     if stated.plan != plan.digest:
         raise Refusal("foreign", "the answer belongs to another plan")
     i = plan.position(stated.silo)

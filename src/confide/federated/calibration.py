@@ -18,10 +18,11 @@ from confide.core import By, Key, Release, Threshold, kind_asked, register_kind
 from confide.errors import FormatError, InputError
 from confide.federated.answers import check_versions, read_answer, sorted_refusals
 from confide.federated.messages import PREFIX, Form, encode, envelope, read_content, read_message, signature_of
-from confide.federated.plan import FederatedPlan, ThresholdPlan, read_plan
+from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.protocols import NoisyCounts
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.terms import Counts
+from confide.federated.threshold_plan import ThresholdPlan
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.support import Classes, Facts, Section, class_count, decimal_text, escape_line
 from confide.support import Form as DocumentForm
@@ -236,8 +237,8 @@ class FederatedRelease(Release):
                 if encode(stated) != encode(content):
                     raise Refusal("malformed", "the release is not written as its content is; do not use it")
                 return _read(stated, None)
-            stated, signer, _ = read_message(KIND, text, _Stated, MOST_CHARACTERS)
-            released = _read(stated, msgspec.json.decode(text)["signatures"][0]["sig"])
+            stated, signer, _, signature = read_message(KIND, text, _Stated, MOST_CHARACTERS)
+            released = _read(stated, signature)
             if released.signer != signer:
                 raise Refusal("malformed", "the calibration is signed with another key than its plan; do not use it")
             return released

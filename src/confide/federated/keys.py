@@ -256,12 +256,11 @@ class Silo:
         Refusal
             `malformed`, or `altered` if it is not signed by the key that it contains.
         """
-        stated, signer, _ = read_message("silo", text, _Stated, _MOST)
+        stated, signer, _, signature = read_message("silo", text, _Stated, _MOST)
         if signer != stated.signing:
             raise Refusal(
                 "altered", "the public file is signed with another key than its own; request another from its owner"
             )
-        signature = msgspec.json.decode(text)["signatures"][0]["sig"]
         fields: dict[str, Any] = msgspec.structs.asdict(stated)
         silo: Silo = read_content("silo", lambda: cls(**fields, signature=signature))
         return silo

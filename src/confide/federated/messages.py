@@ -42,7 +42,7 @@ class _Envelope(Form):
 
 
 class Message(NamedTuple, Generic[Content]):
-    """The content of a message, the key that signed it, in hexadecimal, and the digest of its payload.
+    """The content of a message, the key that signed it, in hexadecimal, the digest of its payload, and the signature.
 
     The reader decides whether to trust the key.
     """
@@ -50,6 +50,7 @@ class Message(NamedTuple, Generic[Content]):
     content: Content
     signer: str
     digest: str
+    signature: str
 
 
 def encode(content: Any) -> bytes:
@@ -103,15 +104,15 @@ def read_message(kind: str, text: str, form: type[Content], most: int = MOST_CHA
     Refusal
         `malformed` or `altered`.
     """
-    payload, signer = open_message(kind, text, most)
+    payload, signer, signature = open_message(kind, text, most)
     content = read_content(kind, lambda: msgspec.json.decode(payload, type=form))
     if encode(content) != payload:
         raise Refusal("malformed", f"the {kind} is not written as its content is; request the original")
-    return Message(content, signer, digest(payload))
+    return Message(content, signer, digest(payload), signature)
 
 
-def open_message(kind: str, text: str, most: int = MOST_CHARACTERS) -> tuple[bytes, str]:
-    """The payload of a message, and the key that signed it; raises a `Refusal`."""
+def open_message(kind: str, text: str, most: int = MOST_CHARACTERS) -> tuple[bytes, str, str]:
+    """The payload of a message, the key that signed it, and the signature in base64; raises a `Refusal`."""
     if not isinstance(text, str) or len(text) > most:
         raise Refusal("malformed", f"the {kind} must be a str of at most {most} characters")
     try:
@@ -122,7 +123,7 @@ def open_message(kind: str, text: str, most: int = MOST_CHARACTERS) -> tuple[byt
     if made.payloadType != type_of(kind):
         raise Refusal("malformed", _other_type(made.payloadType, kind))
     verify(kind, payload, signature.keyid, signature.sig)
-    return payload, signature.keyid
+    return payload, signature.keyid, signature.sig
 
 
 def verify(kind: str, payload: bytes, signer: str, signature: str) -> None:

@@ -20,10 +20,10 @@ from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedRelease, FederatedThreshold, PlanStatement
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.messages import MOST_CHARACTERS
-from confide.federated.plan import ThresholdPlan
 from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw
+from confide.federated.threshold_plan import ThresholdPlan
 from confide.guarantee import Guarantee
 from confide.support import Facts, Form, Section, exact_level, refused_content
 

@@ -10,11 +10,11 @@ The rows that describe a plan for people are here, too: they are the same wherev
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
-from itertools import accumulate, groupby
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -41,7 +41,8 @@ from confide.federated.messages import Form, digest, encode, read_content, read_
 from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Method, Promise
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Counts, Federation, Missing, Population, Terms
-from confide.guarantee import Guarantee, silos_text
+from confide.federated.threshold_plan import ThresholdPlan
+from confide.guarantee import Guarantee
 from confide.ledger import MOST_RELEASE
 from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
 from confide.support import Described, Section, one_of
@@ -50,116 +51,6 @@ MOST_REPLIES = 2_000_000
 """Silos times thresholds: a release with all replies stays below the size that readers accept."""
 _ASKED = ("alpha", "epsilon", "by", "names", "shares", "score", "classes", "about", "candidates", "neighbors", "delta")
 """The arguments of a request that a plan may have."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ThresholdPlan(Terms):
-    """The part of a plan for one threshold: its terms, and the mechanisms and the channel that follow from them.
-
-    Parameters
-    ----------
-    method
-        The name of the method: one of `confide.federated.protocols.PROTOCOLS`.
-    protocol
-        The method's parameters: what every silo draws, and how the threshold follows.
-    channel
-        How the silos' vectors are added.
-    """
-
-    method: str
-    protocol: Method
-    channel: Channel
-
-    @classmethod
-    def of(cls, terms: Terms, method: str) -> "ThresholdPlan":
-        """Derive everything from the terms.
-
-        Raises
-        ------
-        InputError
-            If the method does not support them, or no finite threshold can be guaranteed.
-        """
-        row = PROTOCOLS[method]
-        row.check(terms)
-        channel = row.channel.planned(terms)
-        protocol = row.draws.planned(terms, channel)
-        return cls(**vars(terms), method=method, protocol=protocol, channel=channel.carrying(protocol.bits(terms)))
-
-    @property
-    def derived(self) -> list[Any]:
-        """What participants compare: all that follows from the terms."""
-        privacy = self.privacy()
-        losses = [privacy.epsilon, privacy.replace_one, privacy.rho]
-        return [self.candidates.size, self.candidates.digest, vars(self.protocol), vars(self.channel), losses]
-
-    def loss(self, i: int) -> float:
-        """The privacy loss that silo i is charged: under `replace_one` for public sizes, else under `add_remove`."""
-        return self.protocol.loss(self, i)
-
-    def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
-        """The loss of one record: silos hold different records, so it is the largest loss of a silo."""
-        return self.protocol.privacy(self, self._who(answered))
-
-    def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
-        """The rank k of the answer that becomes the threshold, and the guarantee, for the silos that answered.
-
-        Parameters
-        ----------
-        answered
-            Positions of the silos that answered; by default all.
-
-        Returns
-        -------
-        k, guarantee
-            The threshold is the k-th smallest of all answers, those of Byzantine silos included; if k exceeds their
-            number it is +inf. k = 0 for sums of counts.
-        """
-        who = self._who(answered)
-        self.channel.check_answers(self, who)
-        return self.protocol.certify(self, who)
-
-    def promises(self) -> dict[int, Promise]:
-        """The guarantee by number of answers, from all silos down to the least number that gives a threshold."""
-        return self.protocol.promises(self, self.channel.numbers(self))
-
-    @property
-    def promise_lines(self) -> list[str]:
-        """The guarantees for all numbers of answers."""
-        return [
-            f"{number} answer{'' if number == '1' else 's'}: {words}"
-            for number, words in promise_ranges(self.promises())
-        ]
-
-    @property
-    def assumed(self) -> str:
-        """The guarantee's assumption about the silos or the new record."""
-        return silos_text(self.protocol.about_silos(self))
-
-    @property
-    def method_rows(self) -> list[tuple[str, str]]:
-        """Additional rows of the method, (name, value) each."""
-        return self.protocol.rows(self)
-
-    @property
-    def trust_rows(self) -> list[tuple[str, str]]:
-        """The conditions of the guarantee and of privacy, and the settings of the method, as (name, value) rows."""
-        rows = [
-            ("silos that may be missing", f"{self.dropouts}; " + _MISSING[self.missing]),
-            ("Byzantine silos", f"at most {self.liars}"),
-            ("guarantee", self.assumed),
-        ]
-        if (collude := collusion_text(self)) is not None:
-            rows.append((self.protocol.reliance_label, f"the other silos: {collude}"))
-        return rows + self.method_rows
-
-    def _who(self, answered: Collection[int] | None) -> list[int]:
-        return sorted(range(len(self.silos)) if answered is None else set(answered))
-
-
-_MISSING = {
-    "independent": "whether a silo answers must not depend on its scores",
-    "arbitrary": "whether a silo answers may depend on its scores",
-}
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -193,7 +84,7 @@ class FederatedPlan(Federation, Described):
     parts: Mapping[Key, ThresholdPlan] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.check()
+        self._check()
         one_of("method", self.method, METHODS)
         if not isinstance(self.session, str) or not re.fullmatch("[0-9a-f]{32}", self.session):
             raise InputError("session", "must have 32 hexadecimal digits")
@@ -233,7 +124,7 @@ class FederatedPlan(Federation, Described):
             if stated not in derived:
                 alpha, delta, epsilon, score = stated
                 of_one = Terms(
-                    alpha=alpha, delta=delta, epsilon=epsilon, score=score, candidates=candidates, **self.assumptions
+                    alpha=alpha, delta=delta, epsilon=epsilon, score=score, candidates=candidates, **self._assumptions
                 )
                 derived[stated] = ThresholdPlan.of(of_one, self.method)
             parts[key] = derived[stated]
@@ -545,7 +436,7 @@ def read_plan(text: str) -> FederatedPlan:
     Refusal
         `malformed` or `altered`.
     """
-    stated, signer, _ = read_message("plan", text, _Plan)
+    stated, signer, *_ = read_message("plan", text, _Plan)
     if stated.coordinator is None or any(silo.signature is None for silo in stated.silos):
         raise Refusal("malformed", "the plan must name its coordinator and contain signed silos; request the original")
     if stated.coordinator.signing != signer:
@@ -623,26 +514,3 @@ def roster_number(participants: Iterable[Silo]) -> str:
 
 def _records(silo: Silo) -> str:
     return "" if silo.size is None else f", {silo.size} records"
-
-
-def collusion_text(plan: FederatedPlan | ThresholdPlan) -> str | None:
-    """How many colluding silos the privacy of an answer withstands, in words; None if it relies on no other silo."""
-    count = plan.channel.colluders
-    if count is None:
-        return None
-    who = f"at most {count} of the {len(plan.silos)} silos" if count else "no silo"
-    return f"{who} may collude with the coordinator"
-
-
-def promise_ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
-    """Ranges of numbers of answers with the same guarantee, the largest numbers first, and its text."""
-    for words, numbers in groupby(promises, key=lambda answers: _promised(promises[answers])):
-        most, *others = numbers
-        yield f"{others[-1]} to {most}" if others else f"{most}", words
-
-
-def _promised(promise: Promise) -> str:
-    if promise.infinite == "always":
-        return "the threshold +inf"
-    covers = f"coverage at least {promise.coverage:.6g}"
-    return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")

@@ -32,9 +32,10 @@ from confide.core import (
 from confide.errors import InputError, SimilarNameWarning
 from confide.federated.keys import Silo
 from confide.federated.messages import write_time
-from confide.federated.plan import FederatedPlan, ThresholdPlan
+from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS
 from confide.federated.terms import Missing, Population
+from confide.federated.threshold_plan import ThresholdPlan
 from confide.ledger import name_key, similar
 from confide.mechanisms import Neighbors, split_epsilon
 from confide.scores import score_kind

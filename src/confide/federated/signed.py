@@ -108,7 +108,7 @@ def signed_by(signer: str | None, demanded: Silo | None, what: str) -> Verificat
 
 def _read(text: str) -> Release:
     try:
-        payload, _ = open_message(KIND, text)
+        payload = open_message(KIND, text)[0]
     except Refusal as refusal:
         raise FormatError("file", "must be a signed release as it was signed", remedy=str(refusal)) from None
     inside = payload.decode(errors="replace")

@@ -53,7 +53,7 @@ class Federation:
     n_min: int
     n_typical: int
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Check the silos, the numbers and the assumptions."""
         check_silos(self.silos)
         check_count("liars", self.liars, len(self.silos) - 1)
@@ -64,7 +64,7 @@ class Federation:
         positive_integer("n_typical", self.n_typical, most=MOST_RECORDS)
 
     @property
-    def assumptions(self) -> dict[str, Any]:
+    def _assumptions(self) -> dict[str, Any]:
         """The fields of a federation by name."""
         return {item.name: getattr(self, item.name) for item in fields(Federation)}
 
