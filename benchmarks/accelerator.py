@@ -74,7 +74,7 @@ def differences(device: str, n: int, k: int) -> Iterator[tuple[str, int | None]]
             try:
                 mask = predict_mask(p.to(device), released, u=u)
                 scores = true_scores(p.to(device), labels.to(device), score, u=u)
-            except confide.InputTypeError:
+            except confide.errors.InputTypeError:
                 yield name, None
                 continue
             wrong = int((mask.cpu().numpy() != confide.predict_set(held, released, u=numbers).mask).sum())
@@ -134,7 +134,7 @@ def times(device: str, n: int, k: int, runs: int) -> None:
         released = release(score, k)
         try:
             ours = shortest(lambda released=released: predict_mask(p, released), device, runs)
-        except confide.InputTypeError:
+        except confide.errors.InputTypeError:
             print(f"{score} | needs float64, which this device lacks")
             continue
         other = torchcp(score, p, device)

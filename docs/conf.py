@@ -83,11 +83,11 @@ def name_array_types(app: Sphinx, what: str, name: str, item: Any, options: Any,
 
 LLMS = """# confide
 
-> Prediction sets with a finite-sample coverage guarantee and a differential-privacy guarantee, for any model, on one machine, in a
-> database, or across silos. Python: `import confide`; command line: `confide`.
+> Prediction sets with a finite-sample coverage guarantee and a differential-privacy guarantee, for any model, on one
+> machine, in a database, or across silos. Python: `import confide`; command line: `confide`.
 
-Calibrate with `confide.calibrate(scores, alpha, epsilon)`, predict with `confide.predict_set(probabilities, release)`. Every release
-states its guarantee and its privacy loss, and `confide verify` computes both again.
+Calibrate with `confide.calibrate(scores, alpha, epsilon)`, predict with `confide.predict_set(probabilities, release)`.
+Every release states its guarantee and its privacy loss, and `confide verify` computes both again.
 
 ## Pages
 

@@ -189,26 +189,26 @@ def test_from_reference():
 )
 def test_values_that_cannot_be_used(values, got):
     """How many are wrong and where the first stands, a shape, or a number of candidates."""
-    with refused(confide.InputError, "candidates") as e:
+    with refused(confide.errors.InputError, "candidates") as e:
         Candidates.of(values)
     assert numbers(e) == got
 
 
 @pytest.mark.parametrize("values", [["a"], [True, False], [1j], None, "0.5", np.array(["2020"], "M8[D]")])
 def test_values_of_the_wrong_type(values):
-    with refused(confide.InputTypeError, "candidates"):
+    with refused(confide.errors.InputTypeError, "candidates"):
         Candidates.of(values)
 
 
 def test_the_constructor_checks_too():
     for edges in ([2.0, 1.0], [np.nan], [np.inf], [[1.0]]):
-        with refused(confide.InputError, "candidates"):
+        with refused(confide.errors.InputError, "candidates"):
             Candidates(np.array(edges), {"kind": "of", "size": 2})
 
 
 REFUSED = [
     *(
-        Refused(make, {}, change, argument, kind=confide.InputError)
+        Refused(make, {}, change, argument, kind=confide.errors.InputError)
         for make, change, argument in [
             (Candidates.unit, {"size": 0}, "size"),
             (Candidates.unit, {"size": MOST_CANDIDATES + 1}, "size"),
@@ -232,7 +232,7 @@ REFUSED = [
         ]
     ),
     *(
-        Refused(make, {}, change, argument, kind=confide.InputTypeError)
+        Refused(make, {}, change, argument, kind=confide.errors.InputTypeError)
         for make, change, argument in [
             (Candidates.unit, {"size": 10.0}, "size"),
             (Candidates.unit, {"size": True}, "size"),
@@ -250,7 +250,7 @@ def test_options_that_are_refused(row):
 
 
 def test_a_reference_sample_is_refused_without_its_values():
-    with refused(confide.InputError, "scores") as e:
+    with refused(confide.errors.InputError, "scores") as e:
         Candidates.from_reference([1.0, np.nan, 2.0, -np.inf])
     assert numbers(e) == [2, 1]
 

@@ -137,7 +137,7 @@ def test_a_quarter_of_the_intervals_cross():
     widths = np.where(half > 0, 2 * (3 + released.threshold), 0)
     np.testing.assert_allclose(intervals.widths, widths, atol=1e-9)
     assert not intervals.contains(outcomes)[half < 0].any()
-    found = confide.evaluate_intervals(released, quantiles, outcomes)
+    found = confide.evaluation.evaluate_intervals(released, quantiles, outcomes)
     assert found.coverage.value == pytest.approx(241 / 400)
     assert found.mean_width == pytest.approx(widths.mean())
 
@@ -156,7 +156,7 @@ def test_pixels_without_a_label_must_be_named(k):
     released = confide.calibrate_masks(images, 0.1, 1.0, candidates=GRID, ignore_index=255)
     assert released.risk <= 0.1 + 1e-12
     with refused(InputError, argument):
-        confide.evaluate_masks(images, released)
+        confide.evaluation.evaluate_masks(images, released)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint32, np.uint64, list])

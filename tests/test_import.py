@@ -103,11 +103,11 @@ def test_public_names():
 def test_errors_are_standard_errors_too():
     import confide
 
-    assert issubclass(confide.InputError, ValueError)
-    assert issubclass(confide.InputTypeError, TypeError)
-    assert issubclass(confide.FormatError, confide.InputError)
+    assert issubclass(confide.errors.InputError, ValueError)
+    assert issubclass(confide.errors.InputTypeError, TypeError)
+    assert issubclass(confide.errors.FormatError, confide.errors.InputError)
     assert issubclass(confide.CoverageWarning, UserWarning)
-    for error in (confide.InputError, confide.InputTypeError, confide.FormatError):
+    for error in (confide.errors.InputError, confide.errors.InputTypeError, confide.errors.FormatError):
         assert issubclass(error, confide.ConfideError)
 
 

@@ -56,7 +56,7 @@ FRONTS = {
     "top_k_score": lambda p, classes: confide.top_k_score(p, LABELS, classes),
     "predict_set": lambda p, classes: list(map(sorted, _sets(p, classes))),
     "predict_labels": lambda p, classes: list(map(sorted, confide.predict_labels(p, MISSED, classes).labels())),
-    "evaluate_sets": lambda p, classes: confide.evaluate_sets(RELEASED, p, LABELS, classes).coverage,
+    "evaluate_sets": lambda p, classes: confide.evaluation.evaluate_sets(RELEASED, p, LABELS, classes).coverage,
     "evaluate": lambda p, classes: confide.evaluate(RELEASED, probabilities=p, labels=LABELS, classes=classes).coverage,
     "calibrate_false_negatives": lambda p, classes: sorted(
         confide.calibrate_false_negatives(p, TRUTH, 0.3, 8.0, u=U, classes=classes).classes
@@ -116,7 +116,7 @@ def test_true_values_of_several_labels_are_matched_by_name():
     np.testing.assert_array_equal(scores[1], scores[0])
     np.testing.assert_array_equal(scores[2], scores[0])
     sets = confide.predict_labels(FRAME, MISSED)
-    rates = [confide.false_negative_rate(sets, one) for one in (TRUTH, turned, turned.astype(int))]
+    rates = [confide.evaluation.false_negative_rate(sets, one) for one in (TRUTH, turned, turned.astype(int))]
     np.testing.assert_array_equal(rates[1], rates[0])
     np.testing.assert_array_equal(rates[2], rates[0])
     for other in (turned.add_prefix("t_"), truth.set_axis(OTHER, axis=1)):
@@ -302,19 +302,19 @@ ROWS = {
         pd.DataFrame(np.zeros((400, 2))), confide.Candidates.unit(3), 0.3, 8.0, loss="none", u=y(pd.Series(U))
     ),
     "calibrate_sides": lambda y: confide.calibrate_sides(pd.DataFrame({"low": N - 1, "high": N + 1}), y(N), 0.3, 8.0),
-    "class_coverage": lambda y: confide.class_coverage(SETS, y(LABELLED)),
-    "coverage": lambda y: confide.coverage(SETS, y(LABELLED)),
-    "size_coverage": lambda y: confide.size_coverage(SETS, y(LABELLED)),
-    "group_coverage": lambda y: confide.group_coverage(SETS, LABELLED, y(GROUPS)),
-    "false_negative_rate": lambda y: confide.false_negative_rate(SETS, y(pd.DataFrame(TRUTH))),
+    "class_coverage": lambda y: confide.evaluation.class_coverage(SETS, y(LABELLED)),
+    "coverage": lambda y: confide.evaluation.coverage(SETS, y(LABELLED)),
+    "size_coverage": lambda y: confide.evaluation.size_coverage(SETS, y(LABELLED)),
+    "group_coverage": lambda y: confide.evaluation.group_coverage(SETS, LABELLED, y(GROUPS)),
+    "false_negative_rate": lambda y: confide.evaluation.false_negative_rate(SETS, y(pd.DataFrame(TRUTH))),
     "evaluate": lambda y: confide.evaluate(RELEASED, scores=SERIES, groups=y(GROUPS)),
-    "evaluate_intervals": lambda y: confide.evaluate_intervals(LINE, N, y(N)),
-    "evaluate_scores": lambda y: confide.evaluate_scores(RELEASED, SERIES, groups=y(GROUPS)),
-    "evaluate_sets": lambda y: confide.evaluate_sets(RELEASED, FRAME, y(LABELLED)),
+    "evaluate_intervals": lambda y: confide.evaluation.evaluate_intervals(LINE, N, y(N)),
+    "evaluate_scores": lambda y: confide.evaluation.evaluate_scores(RELEASED, SERIES, groups=y(GROUPS)),
+    "evaluate_sets": lambda y: confide.evaluation.evaluate_sets(RELEASED, FRAME, y(LABELLED)),
     "predict_interval": lambda y: confide.predict_interval(N, SCALED, difficulty=y(ONES)),
     "predict_set": lambda y: confide.predict_set(FRAME, BY_GROUP, groups=y(GROUPS)),
     "recalibrate": lambda y: confide.recalibrate(BY_GROUP, SERIES, groups=y(GROUPS)),
-    "plot_coverage": lambda y: confide.plot_coverage(SETS, y(LABELLED)),
+    "plot_coverage": lambda y: confide.plots.plot_coverage(SETS, y(LABELLED)),
 }  # fmt: skip
 ALIGNED = {
     "probabilities", "labels", "truth", "targets", "predictions", "quantiles", "groups", "weights", "difficulty", "u",

@@ -73,7 +73,7 @@ def test_the_search_finds_what_is_planted():
     for value in PLANTED:
         with pytest.raises(AssertionError, match="a private value is visible"):
             assert_no_private_value({"leak": [np.float64(value)]})
-    hidden = confide.InputError("scores", "must be right")
+    hidden = confide.errors.InputError("scores", "must be right")
     hidden.__context__, hidden.__suppress_context__ = ValueError(f"not a float: {PLANTED[0]} apples"), True
     with pytest.raises(AssertionError, match="visible"):
         assert_error_is_private(hidden)
@@ -159,7 +159,7 @@ BAD_CALLS = {
     "lengths": lambda s: confide.absolute_residual_score(s, s[1:]),
     "reference": lambda s: confide.Candidates.from_reference(np.append(s, np.nan)),
     "unsorted": lambda s: confide.Candidates.of(s),
-    "covered": lambda s: confide.coverage(s),
+    "covered": lambda s: confide.evaluation.coverage(s),
 }
 
 
@@ -364,7 +364,7 @@ def error_of(call, *arguments):
     ("error", "instead"),
     [
         (duckdb.InterruptException("stopped"), KeyboardInterrupt),
-        (duckdb.OutOfMemoryException("full"), confide.InputError),
+        (duckdb.OutOfMemoryException("full"), confide.errors.InputError),
         (pa.ArrowMemoryError("full"), MemoryError),
         (RuntimeError("of the caller"), RuntimeError),
     ],

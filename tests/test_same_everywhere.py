@@ -202,9 +202,9 @@ def test_every_front_states_the_same_coverage(released, tables, tmp_path):
     """Coverage and its interval, of sets, of an array of records and of a file."""
     sets = confide.predict_set(P[NEW], released)
     names = np.array(NAMES)[Y[NEW]]
-    expected = confide.coverage(sets, names)
+    expected = confide.evaluation.coverage(sets, names)
     assert sets.coverage(names) == expected
-    found = confide.evaluate_sets(released, P[NEW], names).coverage
+    found = confide.evaluation.evaluate_sets(released, P[NEW], names).coverage
     assert (found.value, found.low, found.high, found.n) == (expected.value, expected.low, expected.high, expected.n)
     released.save(tmp_path / "released.json")
     source = (tables / "new.parquet", *CLASSIFIED, "--label", "y")

@@ -80,8 +80,8 @@ def test_watches_state_their_looks_and_the_alarm():
 
 def test_evaluations_say_that_they_are_not_private():
     p = np.tile([[0.75, 0.25], [0.25, 0.75]], (50, 1))
-    found = confide.evaluate_sets(calibration_at(0.5), p, ["cat", "dog"] * 50, ["cat", "dog"], examples=2)
-    levels = confide.evaluate_scores(read(text_of("levels")), np.linspace(0, 0.2, 100))
+    found = confide.evaluation.evaluate_sets(calibration_at(0.5), p, ["cat", "dog"] * 50, ["cat", "dog"], examples=2)
+    levels = confide.evaluation.evaluate_scores(read(text_of("levels")), np.linspace(0, 0.2, 100))
     for value in (found, levels):
         line, full, table = shown(value)
         assert line.endswith("NOT PRIVATE)")
@@ -90,8 +90,11 @@ def test_evaluations_say_that_they_are_not_private():
     assert "alpha 0.3: 1.000" in repr(levels)
     assert 'scope="rowgroup"' in table
     sets = confide.PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog"))
-    assert shown(confide.class_coverage(sets, ["dog", "dog"]))[0] == "CoverageTable(1 parts, n=2, worst 'dog' 0.500)"
-    assert repr(confide.coverage(sets, ["dog", "dog"])).startswith("CoverageEstimate(0.500 (95 % interval")
+    assert (
+        shown(confide.evaluation.class_coverage(sets, ["dog", "dog"]))[0]
+        == "CoverageTable(1 parts, n=2, worst 'dog' 0.500)"
+    )
+    assert repr(confide.evaluation.coverage(sets, ["dog", "dog"])).startswith("CoverageEstimate(0.500 (95 % interval")
 
 
 def test_ledgers_and_accounts_show_neither_releases_nor_fingerprints(tmp_path):
@@ -116,7 +119,9 @@ def test_nothing_hostile_gets_through():
     for value in (
         confide.PredictionSets(np.ones((2, 2), bool), (hostile, "b")),
         calibration_at(0.5, hostile),
-        confide.class_coverage(confide.PredictionSets(np.ones((2, 2), bool), (hostile, "b")), [hostile, "b"]),
+        confide.evaluation.class_coverage(
+            confide.PredictionSets(np.ones((2, 2), bool), (hostile, "b")), [hostile, "b"]
+        ),
         confide.calibrate(
             np.linspace(0, 1, 400), 0.2, 2.0, groups=[hostile, "b"] * 200, names=[hostile, "b"], score="lac", n_min=1
         ),

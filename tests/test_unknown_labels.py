@@ -112,7 +112,7 @@ def test_evaluations_count_them_as_missed(by):
         from_table = calibrate_table(FRAME, ClassColumns("p_*", "y"), 0.2, 50.0, by_class=True)
         for name in NAMES:  # noise of a few ranks of 200 at epsilon 50
             assert abs(from_table.parts[name].threshold - released.parts[name].threshold) < 0.2
-    found = confide.evaluate_sets(released, P, LABELS, NAMES)
+    found = confide.evaluation.evaluate_sets(released, P, LABELS, NAMES)
     assert found == evaluate_table(FRAME, ClassColumns("p_*", "y"), released) == Evaluation.from_json(found.to_json())
     assert (found.classes[-1].name, found.classes[-1].n, found.classes[-1].covered) == ("(other)", 60, 0)
     assert sum(part.n for part in found.classes) == found.coverage.n == 600

@@ -24,7 +24,7 @@ WRONG = {"budget_plan": ("evaluation", "evaluations")}
 @pytest.mark.parametrize("call", CALLS)
 def test_a_name_that_is_no_choice_is_refused(call):
     wrong, near = WRONG.get(call, ("dropout", "dropouts"))
-    with refused(confide.InputTypeError, wrong) as caught:
+    with refused(confide.errors.InputTypeError, wrong) as caught:
         CALLS[call](**{wrong: 1})
     assert repr(near) in caught.value.remedy
 
@@ -32,7 +32,7 @@ def test_a_name_that_is_no_choice_is_refused(call):
 def test_a_watch_refuses_it_before_anything_is_read(tmp_path):
     released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     state = tmp_path / "watch.json"
-    with refused(confide.InputTypeError, "batches"):
+    with refused(confide.errors.InputTypeError, "batches"):
         confide.watch(
             pyarrow.table({"s": [0.1]}),
             ScoreColumn("s"),

@@ -91,7 +91,7 @@ released = confide.calibrate(scores, alpha=0.1, epsilon=1.0)
 bare = confide.calibrate(scores, alpha=0.1, mechanism="none", neighbors="replace_one")
 for name, calibration in (("private", released), ("not private", bare)):
     sets = confide.predict_set(p[part_new], calibration, classes=list(cifar10.CLASSES))
-    covered = confide.coverage(sets.contains(np.array(cifar10.CLASSES)[labels[part_new]]))
+    covered = confide.evaluation.coverage(sets.contains(np.array(cifar10.CLASSES)[labels[part_new]]))
     print(f"{name:12} threshold {calibration.threshold:.3f}, coverage {covered}, mean size {sets.sizes.mean():.2f}")
 
 # %% [markdown]

@@ -15,6 +15,7 @@ Examples
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 
 # The stub lists each name once: `from confide.scores import aps_score as aps_score`.
 _STUB = __spec__.loader.get_data(f"{__path__[0]}/__init__.pyi").decode()  # works in a zip file as well
@@ -30,7 +31,7 @@ def __getattr__(name: str) -> object:
         value: object = version("confide")
     elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
-    elif f"confide.{name}" in _HOMES.values():
+    elif not name.startswith("_") and find_spec(f"confide.{name}"):
         value = import_module(f"confide.{name}")
     else:
         raise AttributeError(f"module 'confide' has no attribute {name!r}")

@@ -123,7 +123,7 @@ MISSING = {
 
 @pytest.mark.parametrize("make", MISSING.values(), ids=MISSING.keys())
 def test_missing_values_raise_an_error_with_count_and_first_position(make):
-    with pytest.raises(confide.InputError) as caught:
+    with pytest.raises(confide.errors.InputError) as caught:
         confide.calibrate(make(), alpha=0.1, epsilon=1.0)
     assert numbers(caught) == [2, 0, 1]  # NaN, outside, first position
 
@@ -181,7 +181,7 @@ NOT_NUMBERS = {
 
 @pytest.mark.parametrize("data", NOT_NUMBERS.values(), ids=NOT_NUMBERS.keys())
 def test_values_that_are_not_numbers_raise_an_error(data):
-    with refused(confide.InputTypeError, "scores") as refusal:
+    with refused(confide.errors.InputTypeError, "scores") as refusal:
         confide.calibrate(data, alpha=0.1, epsilon=1.0)
     assert isinstance(refusal.value, TypeError)
 
@@ -199,16 +199,16 @@ def test_values_that_are_not_numbers_raise_an_error(data):
     ],
 )
 def test_vectors_have_one_dimension(data, shape):
-    with refused(confide.InputError, "scores") as caught:
+    with refused(confide.errors.InputError, "scores") as caught:
         confide.calibrate(data, alpha=0.1, epsilon=1.0)
     assert numbers(caught) == shape
 
 
 @pytest.mark.parametrize("data", [[], np.array([]), np.array([], dtype=np.float16), pd.Series([], dtype=float)])
 def test_empty_input_raises_an_error_where_n_is_public(data):
-    with refused(confide.InputError, "n"):
+    with refused(confide.errors.InputError, "n"):
         confide.calibrate(data, alpha=0.1, epsilon=1.0, neighbors="replace_one")
-    with refused(confide.InputError, "n"):
+    with refused(confide.errors.InputError, "n"):
         confide.calibrate(data, alpha=0.1, mechanism="none")
 
 
@@ -269,7 +269,7 @@ def test_probabilities_outside_the_unit_interval(bad, dtype):
     p = np.full((300_000, 2), 0.5, dtype=dtype)
     nearest = {"just above 1": np.nextafter(dtype(1), dtype(2)), "just below 0": -np.finfo(dtype).smallest_subnormal}
     p[[7, 280_000], 1] = nearest.get(bad, bad)
-    with refused(confide.InputError, "probabilities") as caught:
+    with refused(confide.errors.InputError, "probabilities") as caught:
         as_probabilities("probabilities", p)
     assert numbers(caught) == [2, 7]
 
@@ -324,7 +324,7 @@ def test_labels_by_name(labels, classes):
 
 def test_errors_of_unknown_labels_do_not_name_them():
     labels = np.array(["cat", "secret-123456789", "dog", None], dtype=object)
-    with refused(confide.InputError, "labels") as refusal:
+    with refused(confide.errors.InputError, "labels") as refusal:
         confide.lac_score(np.full((4, 2), 0.5), labels, classes=["cat", "dog"])
     assert numbers(refusal) == [1, 3]
 
@@ -333,21 +333,21 @@ def test_errors_of_unknown_labels_do_not_name_them():
     "labels", [[0.0, 1.0], [True, False], ["0", "1"], [1j, 0], pl.Series([0, None]), pa.array([0, None]), [None, 1]]
 )
 def test_labels_without_names_are_integers(labels):
-    with refused(confide.InputTypeError, "labels"):
+    with refused(confide.errors.InputTypeError, "labels"):
         confide.lac_score(np.full((2, 2), 0.5), labels)
 
 
 @pytest.mark.parametrize("classes", [None, ["a", "b"]])
 def test_masked_labels_raise_an_error(classes):
     labels = np.ma.array([0, 1, 1] if classes is None else ["a", "b", "b"], mask=[0, 1, 0])
-    with refused(confide.InputError, "labels") as caught:
+    with refused(confide.errors.InputError, "labels") as caught:
         confide.lac_score(np.full((3, 2), 0.5), labels, classes=classes)
     assert numbers(caught) == [1, 1]
 
 
 @pytest.mark.parametrize("labels", [[0], [0, 1, 1], []])
 def test_labels_as_many_as_rows(labels):
-    with refused(confide.InputError, "labels") as caught:
+    with refused(confide.errors.InputError, "labels") as caught:
         confide.lac_score(np.full((2, 2), 0.5), labels)
     assert numbers(caught) == [len(labels), 2]
 
@@ -355,11 +355,14 @@ def test_labels_as_many_as_rows(labels):
 @pytest.mark.parametrize(
     ("classes", "error", "counts"),
     [
-        (["a"], confide.InputError, [1, 2]),
-        (["a", "b", "c"], confide.InputError, [3, 2]),
-        (["a", "a"], confide.InputError, [1]),
-        ([1, 1.0], confide.InputError, [1]),
-        *((wrong, confide.InputTypeError, []) for wrong in ("ab", {"a", "b"}, {"a": 1, "b": 2}, [["a"], ["b"]], 5)),
+        (["a"], confide.errors.InputError, [1, 2]),
+        (["a", "b", "c"], confide.errors.InputError, [3, 2]),
+        (["a", "a"], confide.errors.InputError, [1]),
+        ([1, 1.0], confide.errors.InputError, [1]),
+        *(
+            (wrong, confide.errors.InputTypeError, [])
+            for wrong in ("ab", {"a", "b"}, {"a": 1, "b": 2}, [["a"], ["b"]], 5)
+        ),
     ],
 )
 def test_classes_that_cannot_be_used(classes, error, counts):

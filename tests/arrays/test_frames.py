@@ -42,7 +42,7 @@ def test_integers_are_names_unless_they_count():
 
 
 def test_repeated_column_names_raise_an_error():
-    with refused(confide.InputError, "probabilities"):
+    with refused(confide.errors.InputError, "probabilities"):
         confide.lac_score(pd.DataFrame(np.eye(2), columns=["a", "a"]), ["a", "a"])
 
 
@@ -54,7 +54,7 @@ def test_scores_are_matched_by_name(library):
     np.testing.assert_allclose(scores, [0.8, 0.5])
     assert scores.classes == ("cat", "dog", "owl")
     for labels in ([0, 1], [1, 2]):
-        with refused(confide.InputError, "labels"):
+        with refused(confide.errors.InputError, "labels"):
             confide.lac_score(frame, labels)
     assert (
         confide.lac_score(frame, [0, 1], classes=[0, 1, 2]).tolist()

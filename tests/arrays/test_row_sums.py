@@ -94,6 +94,6 @@ FUNCTIONS = {
 def test_errors_have_count_position_and_remedy(name):
     p = np.full((2000, 3), 1 / 3)
     p[[7, 11]] = 0.9
-    with refused(confide.InputError, "probabilities") as caught:
+    with refused(confide.errors.InputError, "probabilities") as caught:
         FUNCTIONS[name](p, np.zeros(2000, np.int64))
     assert numbers(caught) == [2, 1000, 7]  # rows, checked rows, first

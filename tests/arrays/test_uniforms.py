@@ -25,7 +25,7 @@ CALLS = {
     "saps_score": lambda **u: confide.saps_score(P, Y, 0.1, **u),
     "set_mask": lambda **u: set_mask(P, "aps", 0.5, **u),
     "predict_set": lambda **u: confide.predict_set(P, SETS, **u).mask,
-    "evaluate_sets": lambda **u: np.array(confide.evaluate_sets(SETS, P, Y, **u).mean_size),
+    "evaluate_sets": lambda **u: np.array(confide.evaluation.evaluate_sets(SETS, P, Y, **u).mean_size),
     "false_negative_thresholds": lambda **u: false_negative_thresholds(P * np.arange(1, 5) / 4, P > 0, **u),
     "critical_thresholds": lambda **u: critical_thresholds(LOSSES, GRID, **u),
 }
@@ -59,7 +59,7 @@ def test_generators_are_refused_in_every_ordinary_call(name):
         "calibrate_losses": lambda u: confide.calibrate_losses(LOSSES, GRID, 0.1, 1.0, u=u, loss="own"),
     }
     for u in (np.random.default_rng(0), np.random.RandomState(0), random.Random(0), Functions(), np.random.rand):
-        with refused(confide.InputTypeError, "u"):
+        with refused(confide.errors.InputTypeError, "u"):
             calls[name](u=u)
 
 
@@ -72,6 +72,6 @@ def test_new_random_numbers_are_uniform():
 
 
 def test_given_random_numbers_are_checked():
-    with refused(confide.InputError, "u") as caught:
+    with refused(confide.errors.InputError, "u") as caught:
         confide.class_score(P, Y, "aps", u=[0.5] * 3)
     assert numbers(caught) == [3, 400]

@@ -49,7 +49,7 @@ def test_the_way_from_records_to_sets(confide_run, folder):
 
     seen = confide_run("evaluate", new, "--calibration", "cal.json", *COLUMNS)
     assert (seen.code, seen.err) == (0, "")
-    assert str(confide.coverage(sets.contains(np.array(NAMES)[y]))) in seen.out
+    assert str(confide.evaluation.coverage(sets.contains(np.array(NAMES)[y]))) in seen.out
     assert "they are not private" in seen.out
 
 

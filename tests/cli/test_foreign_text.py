@@ -55,7 +55,7 @@ def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
         assert not STEERS & set(result.out + result.err)
         assert not any(line.strip().startswith("signed by") for line in result.out.splitlines())
     forged = content | {"versions": {f"confide{HOSTILE}": f"1{HOSTILE}\nsigned by 'coordinator'"}}
-    with refused(confide.FormatError, "release") as refusal:
+    with refused(confide.errors.FormatError, "release") as refusal:
         confide.Release.from_json(json.dumps({**forged, "sha256": checksum(forged)}))
     assert not STEERS & set(str(refusal.value))
     printed = str(confide.Release.load(path))

@@ -170,12 +170,16 @@ def run(confide_run, monkeypatch):
 def expected(released, name):
     """The results of the calls on arrays for the same release."""
     if name in ("scores", "people"):
-        return confide.evaluate_scores(released, DATA["s"].to_numpy(), groups=WARD) if name == "scores" else None
+        return (
+            confide.evaluation.evaluate_scores(released, DATA["s"].to_numpy(), groups=WARD)
+            if name == "scores"
+            else None
+        )
     if name in ("residuals", "quantiles", "sides"):
         f = F if name == "residuals" else np.column_stack([F - 1, F + 1])
-        return confide.evaluate_intervals(released, f, F + T, groups=WARD)
+        return confide.evaluation.evaluate_intervals(released, f, F + T, groups=WARD)
     if name in ("lac", "aps_deterministic", "groups", "classes", "levels", "class weights", "weights"):
-        return confide.evaluate_sets(released, P, np.array(NAMES)[Y], NAMES, groups=WARD)
+        return confide.evaluation.evaluate_sets(released, P, np.array(NAMES)[Y], NAMES, groups=WARD)
     return None
 
 

@@ -109,7 +109,7 @@ def test_every_output_over_every_file(folder, name):
         if written is kind:
             check_output(path, written, force=True)
             continue
-        with refused(confide.InputError, "output") as caught:
+        with refused(confide.errors.InputError, "output") as caught:
             check_output(path, written, force=True)
         found = (
             kind
@@ -124,7 +124,7 @@ def test_empty_files_and_devices_may_be_written(folder):
     (folder / "empty").touch()
     for written in WRITTEN:
         check_output(folder / "empty", written, force=True)
-    with refused(confide.InputError, "output"):
+    with refused(confide.errors.InputError, "output"):
         check_output(Path("/dev/null"), FileKind.RELEASE, force=True)
 
 
@@ -221,7 +221,7 @@ def test_python_spares_files_of_another_kind(there):
     released = confide.Release.load("cal.json")
     for path in ("records.parquet", "budget.db", "e.json"):
         before = Path(path).read_bytes()
-        with refused(confide.InputError, "output"):
+        with refused(confide.errors.InputError, "output"):
             released.save(path, overwrite=True)
         assert Path(path).read_bytes() == before
     table = pa.table({"p_a": [0.5], "p_b": [0.5], "x": [1]})
@@ -233,6 +233,6 @@ def test_python_spares_files_of_another_kind(there):
     )
     os.link("sets/one.parquet", "linked.parquet")
     for out in ("sets/one.parquet", "linked.parquet"):
-        with refused(confide.InputError, "output"):
+        with refused(confide.errors.InputError, "output"):
             predict_table("sets", ClassColumns("p_*"), released, out, keep=["x"], overwrite=True)
     assert predict_table(table, ClassColumns("p_*"), released, "s.parquet", keep=["x"], overwrite=True)["rows"] == 1

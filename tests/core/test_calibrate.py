@@ -147,18 +147,23 @@ def test_the_kind_of_release_follows_from_the_arguments():
 @pytest.mark.parametrize(
     ("histogram", "more", "error", "argument"),
     [
-        ({}, {}, confide.InputError, "histogram"),
-        ({"a": 3}, {}, confide.InputTypeError, "histogram"),
-        ({"a": COUNTS, "b": ScoreHistogram.empty(confide.Candidates.unit(3))}, {}, confide.InputError, "histogram"),
-        ({"a": COUNTS}, {"alpha": [0.1, 0.2]}, confide.InputError, "alpha"),
-        ({"cqr_low": COUNTS}, {"score": "cqr_sides"}, confide.InputError, "histogram"),
+        ({}, {}, confide.errors.InputError, "histogram"),
+        ({"a": 3}, {}, confide.errors.InputTypeError, "histogram"),
+        (
+            {"a": COUNTS, "b": ScoreHistogram.empty(confide.Candidates.unit(3))},
+            {},
+            confide.errors.InputError,
+            "histogram",
+        ),
+        ({"a": COUNTS}, {"alpha": [0.1, 0.2]}, confide.errors.InputError, "alpha"),
+        ({"cqr_low": COUNTS}, {"score": "cqr_sides"}, confide.errors.InputError, "histogram"),
         (
             {"cqr_low": COUNTS, "cqr_high": ScoreHistogram.empty(UNIT)},
             {"score": "cqr_sides"},
-            confide.InputError,
+            confide.errors.InputError,
             "histogram",
         ),
-        ({"a": COUNTS, 1: COUNTS, "1": COUNTS}, {}, confide.InputError, "names"),
+        ({"a": COUNTS, 1: COUNTS, "1": COUNTS}, {}, confide.errors.InputError, "names"),
     ],
 )
 def test_inconsistent_counts_raise(histogram, more, error, argument):

@@ -35,7 +35,7 @@ def test_a_forged_pickle_raises():
     stored = pickle.dumps(released("add_remove"), 0)
     forged = stored.replace(b"0.9", b"0.8")
     assert forged != stored
-    with pytest.raises(confide.FormatError):
+    with pytest.raises(confide.errors.FormatError):
         pickle.loads(forged)  # noqa: S301
 
 
@@ -63,9 +63,9 @@ def test_conditional_coverage_for_a_public_n(name):
     assert promised == sorted(promised, reverse=True)
     assert 0.5 < promised[-1] < promised[0] < 1
     assert calibration.conditional_coverage(0.05, n=1000) == promised[2]
-    with refused(confide.InputError, "n"):
+    with refused(confide.errors.InputError, "n"):
         calibration.conditional_coverage(0.05, n=999)
-    with refused(confide.InputError, "n"):
+    with refused(confide.errors.InputError, "n"):
         calibration.coverage_at_most(999)
 
 
@@ -78,21 +78,21 @@ def test_conditional_coverage_is_at_least_the_requested_one():
 def test_conditional_coverage_for_a_secret_n():
     calibration = released("add_remove")
     for call in (lambda: calibration.conditional_coverage(0.05), calibration.coverage_at_most):
-        with refused(confide.InputError, "n"):
+        with refused(confide.errors.InputError, "n"):
             call()
     assert calibration.conditional_coverage(0.05, 10**6) < calibration.conditional_coverage(0.05, 1000) < 0.9
     assert calibration.n is None  # and remains unknown
     for n in (0, -1):
-        with refused(confide.InputError, "n"):
+        with refused(confide.errors.InputError, "n"):
             calibration.conditional_coverage(0.05, n)
     for n in (1.5, True, "5"):
-        with refused(confide.InputTypeError, "n"):
+        with refused(confide.errors.InputTypeError, "n"):
             calibration.coverage_at_most(n)
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, 2, math.nan, "x"])
 def test_delta_is_a_probability(delta):
-    with refused(confide.InputError, "delta"):
+    with refused(confide.errors.InputError, "delta"):
         released("replace_one").conditional_coverage(delta)
 
 
@@ -109,14 +109,14 @@ def test_save_and_load(tmp_path):
 
 
 def test_loading_invalid_files_raises(tmp_path):
-    with refused(confide.InputError, "path"):
+    with refused(confide.errors.InputError, "path"):
         Release.load(tmp_path / "missing.json")
-    with refused(confide.InputError, "path"):
+    with refused(confide.errors.InputError, "path"):
         Release.load(tmp_path)
     for content in (b"", b"{}", b"\xff\xfe\x00", b"PAR1", b"\x00" * 100, released("lac").to_json().encode()[:-20]):
         path = tmp_path / "damaged.json"
         path.write_bytes(content)
-        with pytest.raises(confide.FormatError):
+        with pytest.raises(confide.errors.FormatError):
             Release.load(path)
 
 

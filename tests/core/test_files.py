@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import confide
-from confide import FormatError, Release
+from confide import Release
+from confide.errors import FormatError
 from confide.support import checksum
 from tests.builders import slow
 from tests.calibrations import KINDS, OPTIONS, of_kind, released
@@ -127,7 +128,7 @@ def test_nested_to_any_depth(depth):
 
 @pytest.mark.parametrize("text", [None, 5, b"{}", {}, ["{}"]])
 def test_only_texts(text):
-    with refused(confide.InputTypeError, "text"):
+    with refused(confide.errors.InputTypeError, "text"):
         Release.from_json(text)
 
 

@@ -52,7 +52,7 @@ def test_the_hash_is_the_same_on_every_machine():
 # --- errors
 
 VALID = {"outputs": PROBE, "decimals": DECIMALS}
-INPUT, TYPE = confide.InputError, confide.InputTypeError
+INPUT, TYPE = confide.errors.InputError, confide.errors.InputTypeError
 BAD = [
     ("outputs", INPUT, []), ("outputs", INPUT, [np.nan, 0.1]), ("outputs", INPUT, [np.inf, 0.1]),
     ("outputs", TYPE, ["cat"] * 10), ("outputs", TYPE, None),
@@ -68,7 +68,7 @@ def test_unusable_outputs(row):
 
 def test_fields_are_validated():
     for change in ({"sha256": "0x"}, {"sha256": "G" * 64}, {"decimals": 99}):
-        with refused(confide.InputError, next(iter(change))):
+        with refused(confide.errors.InputError, next(iter(change))):
             replace(MODEL, **change)
 
 
@@ -76,11 +76,11 @@ def test_fields_are_validated():
 def test_arrays_of_outputs_are_no_fingerprint():
     """So that outputs of calibration records are not passed by mistake."""
     for one in (PROBE, "model.onnx", 3):
-        with refused(confide.InputTypeError, "fingerprint"):
+        with refused(confide.errors.InputTypeError, "fingerprint"):
             confide.calibrate(SCORES, 0.1, 1.0, fingerprint=one)
-        with refused(confide.InputTypeError, "fingerprint"):
+        with refused(confide.errors.InputTypeError, "fingerprint"):
             RELEASES["threshold"]().for_model(one)
-    with refused(confide.InputTypeError, "fingerprint"):
+    with refused(confide.errors.InputTypeError, "fingerprint"):
         RELEASES["threshold"]().for_model(None)
 
 
@@ -93,7 +93,7 @@ def test_files(tmp_path):
     path.write_bytes(b"retrained")
     for other in (ModelFingerprint.of_file(path), MODEL):
         assert stated != other
-    with refused(confide.InputError, "fingerprint"):
+    with refused(confide.errors.InputError, "fingerprint"):
         ModelFingerprint.of_file(tmp_path / "missing.onnx")
 
 
@@ -129,7 +129,7 @@ def test_every_release_keeps_it(name):
     assert str(MODEL) in str(release) or release.by is not None
     for one in (release, read(release)):
         assert one.for_model(MODEL) is one
-        with refused(confide.InputError, "fingerprint") as caught:
+        with refused(confide.errors.InputError, "fingerprint") as caught:
             one.for_model(OTHER)
         assert "Recalibrate" in caught.value.remedy
 
@@ -138,7 +138,7 @@ def test_a_release_without_one_is_written_as_before_and_cannot_be_compared():
     release = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
     assert "fingerprint" not in release.to_json()
     for one in (release, read(release)):
-        with refused(confide.InputError, "fingerprint"):
+        with refused(confide.errors.InputError, "fingerprint"):
             one.for_model(MODEL)
 
 
@@ -157,10 +157,10 @@ def test_renewals_keep_it_or_state_another(name):
 def test_a_ledger_returns_it_and_it_is_no_part_of_the_request(tmp_path):
     account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "clinic"}
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **OPTIONS, **account)
-    with pytest.warns(confide.EarlierReleaseWarning):
+    with pytest.warns(confide.errors.EarlierReleaseWarning):
         again = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **OPTIONS, **account)
     assert again == first
-    with pytest.warns(confide.EarlierReleaseWarning):
+    with pytest.warns(confide.errors.EarlierReleaseWarning):
         other = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **OPTIONS | {"fingerprint": OTHER}, **account)
     assert (other.threshold, other.fingerprint) == (first.threshold, OTHER)
 
@@ -259,5 +259,5 @@ def test_an_onnx_file_is_compared_with_a_fingerprint_of_files(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert _onnx(read(stated), tmp_path)
-    with refused(confide.InputError, "fingerprint"):
+    with refused(confide.errors.InputError, "fingerprint"):
         _onnx(of_model(release, ModelFingerprint(sha256="0" * 64)), tmp_path)

@@ -181,7 +181,7 @@ def test_candidates_of_your_own_are_known_to_the_maker_alone():
 def test_a_file_whose_thresholds_do_not_follow_is_refused(released, change):
     content = json.loads(released.to_json())
     change(content)
-    with pytest.raises(confide.FormatError):
+    with pytest.raises(confide.errors.FormatError):
         confide.Release.from_json(signed(content))
 
 
@@ -196,7 +196,7 @@ def test_a_ledger_charges_all_levels_once(tmp_path, released):
     asked = {"score": "lac", "neighbors": neighbors, "ledger": ledger, "dataset": "clinic"}
     first = confide.calibrate(SCORES, LEVELS, 1.0, **asked)
     assert [entry.cost.epsilon for entry in ledger.account("clinic").entries] == [1.0]
-    with pytest.warns(confide.EarlierReleaseWarning):
+    with pytest.warns(confide.errors.EarlierReleaseWarning):
         again = confide.calibrate(SCORES, LEVELS, 1.0, **asked)
     assert again == first
     assert again.at(0.15) == first.at(0.15)

@@ -101,7 +101,7 @@ def test_one_pass_one_record_per_image_and_a_complete_file(released):
     assert confide.Release.from_json(released.to_json()) == released
     assert "missed_area(background=0)" in str(released)
     assert released.risk <= 0.1 + 1e-12
-    found = confide.evaluate_masks(images_of(400, np.random.default_rng(1), k=3), released)
+    found = confide.evaluation.evaluate_masks(images_of(400, np.random.default_rng(1), k=3), released)
     assert 0.03 < found.loss < 0.15
     assert 1 < found.area_ratio < 4
     assert found.classes.names == ("1", "2")
@@ -118,23 +118,23 @@ def test_masks_are_the_pixels_within_the_threshold(released):
     assert confide.predict_masks(edge, of_masks(0.25)).tolist() == [[True, False]]
     with pytest.warns(confide.CoverageWarning):
         assert confide.predict_masks(np.zeros((1, 2)), of_masks(np.inf)).all()
-    with refused(confide.InputError, "probabilities"):
+    with refused(confide.errors.InputError, "probabilities"):
         confide.predict_masks(p[:2], released)
-    with refused(confide.InputTypeError, "calibration"):
+    with refused(confide.errors.InputTypeError, "calibration"):
         confide.predict_masks(p, calibration_at(0.5))
 
 
 def test_evaluation_counts_by_hand():
     p = np.array([[[0.9, 0.4, 0.8, 0.3]], [[0.1, 0.6, 0.2, 0.7]]])
     truth = np.array([[0, 1, 1, ANY]])
-    found = confide.evaluate_masks([(p, truth), (p, np.zeros((1, 4), int))], of_masks(0.45, classes=2))
+    found = confide.evaluation.evaluate_masks([(p, truth), (p, np.zeros((1, 4), int))], of_masks(0.45, classes=2))
     # Inside are pixels 0, 2 of class 0 and 1, 3 of class 1; the last of them is ignored in the first image.
     assert found.loss == pytest.approx((1 / 3 + 2 / 4) / 2)
     assert found.area_ratio == pytest.approx((3 + 4) / (3 + 4))
     missed = {part.name: 1 - part.value for part in found.classes}
     assert missed == {"0": pytest.approx((0 + 2 / 4) / 2), "1": 0.5}
     assert confide.Evaluation.from_json(found.to_json()) == found
-    alike = confide.evaluate_masks([(p, truth)], of_masks(0.45, "missed_area(average=classes)", 2))
+    alike = confide.evaluation.evaluate_masks([(p, truth)], of_masks(0.45, "missed_area(average=classes)", 2))
     assert alike.loss == pytest.approx((0 + 1 / 2) / 2)
     assert "1.00 times the true area" in str(found)
 
@@ -152,7 +152,7 @@ def test_evaluation_counts_by_hand():
 )
 def test_an_invalid_image_raises_with_its_position(p, truth, argument, got):
     fine = (np.full((1 if len(p) == 1 else 2, 2), 0.5), np.zeros(2))
-    with refused(confide.InputError, argument) as caught:
+    with refused(confide.errors.InputError, argument) as caught:
         confide.calibrate_masks([fine, (p, truth)], 0.1, 1.0)
     assert caught.value.got == got
     assert "image 1" in str(caught.value)
@@ -161,19 +161,19 @@ def test_an_invalid_image_raises_with_its_position(p, truth, argument, got):
 def test_invalid_choices_raise():
     image = (np.full((1, 2), 0.5), np.zeros(2))
     for options, kind, argument in (
-        ({"background": 0}, confide.InputError, "background"),
-        ({"background": -1}, confide.InputError, "background"),
-        ({"average": "area"}, confide.InputError, "average"),
-        ({"classes": 2}, confide.InputError, "images"),
-        ({"weights": [1.0]}, confide.InputTypeError, "weights"),
+        ({"background": 0}, confide.errors.InputError, "background"),
+        ({"background": -1}, confide.errors.InputError, "background"),
+        ({"average": "area"}, confide.errors.InputError, "average"),
+        ({"classes": 2}, confide.errors.InputError, "images"),
+        ({"weights": [1.0]}, confide.errors.InputTypeError, "weights"),
     ):
         with refused(kind, argument):
             confide.calibrate_masks([image], 0.1, 1.0, **options)
-    with refused(confide.InputError, "classes"):
+    with refused(confide.errors.InputError, "classes"):
         confide.calibrate_masks([], 0.1, 1.0)
-    with refused(confide.InputError, "loader"):
+    with refused(confide.errors.InputError, "loader"):
         confide.calibrate_masks([], 0.1, 1.0, classes=1, neighbors="replace_one")
-    with refused(confide.InputError, "images"):
+    with refused(confide.errors.InputError, "images"):
         confide.calibrate_masks([np.zeros((3, 2))], 0.1, 1.0)
 
 
@@ -208,4 +208,4 @@ def test_torch_masks_are_those_of_numpy_bit_for_bit(torch, kind):
     assert (masks.numpy() == [confide.predict_masks(image, ours) for image in p.numpy()]).all()
     loader = [(logits[:7], truth[:7]), (logits[7:], truth[7:])]
     found = front.evaluate_masks(torch.nn.Identity(), loader, mine, progress=False, **how)
-    assert found == confide.evaluate_masks(pairs, ours)
+    assert found == confide.evaluation.evaluate_masks(pairs, ours)

@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 
 import confide
-from confide import InputError, InputTypeError
 from confide.arrays import GroupColumns
 from confide.core import Request
 from confide.core.terms import Terms
+from confide.errors import InputError, InputTypeError
 from confide.mechanisms import size_zcdp
 from confide.selection import zcdp_of_range
 from tests.builders import slow
@@ -386,7 +386,7 @@ def test_a_ledger_charges_the_sum_over_columns(tmp_path):
     assert account.spent().epsilon <= 3.0
     cells = {tuple(entry.cost.group) for entry in account.entries}
     assert cells == {(f"people: {name}", str(value)) for name, values in NAMES.items() for value in values}
-    with pytest.warns(confide.EarlierReleaseWarning):
+    with pytest.warns(confide.errors.EarlierReleaseWarning):
         assert confide.calibrate(scores, 0.2, 3.0, groups=groups, names=NAMES, **options) == first
     with pytest.raises(confide.BudgetError):
         confide.calibrate(scores, 0.3, 1.0, groups=groups, names=NAMES, **options)

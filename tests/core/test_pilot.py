@@ -81,10 +81,10 @@ def test_nothing_else_depends_on_the_pilot(neighbors):
     ],
 )
 def test_invalid_pilot_samples(pilot, argument, got):
-    with refused(confide.InputError, argument) as caught:
+    with refused(confide.errors.InputError, argument) as caught:
         plan(pilot=pilot)
     assert caught.value.got == got
-    with refused(confide.InputError, "class_scores"):
+    with refused(confide.errors.InputError, "class_scores"):
         Pilot([0.5], [0.5, 0.6])
-    with refused(confide.InputError, "score"):
+    with refused(confide.errors.InputError, "score"):
         plan(pilot=confide.aps_score([[0.5, 0.5]], [0]))

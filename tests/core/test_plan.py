@@ -273,7 +273,7 @@ def test_utilities_beyond_64_bits_are_saturated_whatever_n_is(n):
     relative = [max(u - max(exact), -(2**62)) for u in exact]
     assert [int(u) - int(found.max()) for u in found] == relative
     assert mechanism.choose(counts) == 2
-    with refused(confide.InputError, "alpha"):
+    with refused(confide.errors.InputError, "alpha"):
         slopes_for(Fraction(1, 10**6), Fraction(1), 1000, 1000, "add_remove", 1e-9)
 
 

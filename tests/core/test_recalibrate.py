@@ -79,7 +79,7 @@ def test_weights_of_a_table_are_those_of_the_release():
     first, labels = of_kind("shares before and after"), np.array(["a", "b"])[HALF]
     table = pa.table({"s": SCORES, "class": labels, "w": np.ones(N)})
     assert recalibrate_table(first, table, ScoreColumn("s"), by="class").population == first.population
-    with refused(confide.InputError, "weights"):
+    with refused(confide.errors.InputError, "weights"):
         recalibrate_table(first, table, ScoreColumn("s"), by="class", weights="w")
 
 
@@ -108,10 +108,10 @@ def test_other_candidates():
 def test_candidates_of_your_own_must_be_given_again():
     own, values = released("own candidates"), np.linspace(-1, 2, 77) ** 3
     assert isinstance(renewed(own).candidates, OwnCandidates)
-    with refused(confide.InputError, "candidates"):
+    with refused(confide.errors.InputError, "candidates"):
         confide.recalibrate(own, SCORES)
     assert confide.recalibrate(own, SCORES, candidates=Candidates.of(values)).candidates == own.candidates
-    with refused(confide.InputError, "candidates"):
+    with refused(confide.errors.InputError, "candidates"):
         confide.recalibrate(of_kind("losses"), STEPS)
 
 
@@ -119,7 +119,7 @@ def test_a_ledger_charges_the_renewal_of_another_release(tmp_path):
     account = {"ledger": Ledger(tmp_path / "l.db"), "dataset": "a"}
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", neighbors="replace_one", **account)
     second = confide.recalibrate(first, SCORES**2, **account)
-    with pytest.warns(confide.EarlierReleaseWarning):
+    with pytest.warns(confide.errors.EarlierReleaseWarning):
         assert confide.recalibrate(first, SCORES**2, **account) == second
     assert account["ledger"].account("a").spent().epsilon == 2.0
     confide.recalibrate(second, SCORES**3, **account)
@@ -132,16 +132,16 @@ def test_a_ledger_charges_the_renewal_of_another_release(tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "error", "argument"),
     [
-        ("groups", {}, confide.InputError, "groups"),
-        ("sides", {}, confide.InputError, "targets"),
-        ("shares before and after", {}, confide.InputError, "labels"),
-        ("guess", {"u": HALF}, confide.InputError, "u"),
-        ("guess", {"groups": HALF}, confide.InputError, "groups"),
-        ("guess", {"partition": "ward"}, confide.InputError, "partition"),
-        ("guess", {"alpha": 0.2}, confide.InputTypeError, "alpha"),
-        ("guess", {"candidates": [0.5]}, confide.InputTypeError, "candidates"),
-        ("none", {"epsilon": 1.0}, confide.InputError, "epsilon"),
-        ("counts", {}, confide.InputTypeError, "previous"),
+        ("groups", {}, confide.errors.InputError, "groups"),
+        ("sides", {}, confide.errors.InputError, "targets"),
+        ("shares before and after", {}, confide.errors.InputError, "labels"),
+        ("guess", {"u": HALF}, confide.errors.InputError, "u"),
+        ("guess", {"groups": HALF}, confide.errors.InputError, "groups"),
+        ("guess", {"partition": "ward"}, confide.errors.InputError, "partition"),
+        ("guess", {"alpha": 0.2}, confide.errors.InputTypeError, "alpha"),
+        ("guess", {"candidates": [0.5]}, confide.errors.InputTypeError, "candidates"),
+        ("none", {"epsilon": 1.0}, confide.errors.InputError, "epsilon"),
+        ("counts", {}, confide.errors.InputTypeError, "previous"),
     ],
 )
 def test_arguments_that_exclude_a_renewal(name, options, error, argument):
@@ -153,15 +153,15 @@ def test_only_releases_of_one_owner_are_renewed_with_the_same_score():
     first = of_kind("guess")
     federated = type("Federated", (Release,), {})(first.request, first.parts, first.versions)
     for previous in (0.5, first.only, federated):
-        with refused(confide.InputTypeError, "previous"):
+        with refused(confide.errors.InputTypeError, "previous"):
             confide.recalibrate(previous, SCORES)
-    with refused(confide.InputError, "score"):
+    with refused(confide.errors.InputError, "score"):
         confide.recalibrate(first, confide.margin_score(np.full((N, 2), 0.5), np.zeros(N, int)))
-    with refused(confide.InputError, "alpha"):
+    with refused(confide.errors.InputError, "alpha"):
         renewed(first, alpha=0.2)
 
 
 @pytest.mark.parametrize("renews", ["", "0" * 63, "A" * 64, "g" * 64, ["0" * 64], 1, "0" * 64 + "\n"])
 def test_what_is_renewed_is_a_checksum(renews):
-    with refused(confide.InputError, "renews"):
+    with refused(confide.errors.InputError, "renews"):
         Request(alpha=0.1, epsilon=1.0, renews=renews)

@@ -92,7 +92,7 @@ def test_false_negative_rate_by_simulation():
         truth = rng.random(p.shape) < p
         released = confide.calibrate_false_negatives(p[1:], truth[1:], 0.1, 2.0)
         sets = confide.predict_labels(p[:1], released)
-        losses.append(confide.false_negative_rate(sets, truth[:1])[0])
+        losses.append(confide.evaluation.false_negative_rate(sets, truth[:1])[0])
         sizes.append(sets.sizes[0])
     assert np.mean(losses) - stats.norm.isf(1e-4) * np.std(losses) / 20 <= 0.1
     assert np.mean(sizes) < 6.5  # all labels would be 8; the best threshold has 5.5
@@ -103,7 +103,7 @@ def test_false_negative_rate_by_simulation():
 def test_an_invalid_bound_raises_before_anything_is_charged(tmp_path):
     ledger, candidates = confide.Ledger(tmp_path / "ledger.db"), confide.Candidates.unit(4)
     given = {"loss": "false_negative_rate", "bound": 0.5, "ledger": ledger, "dataset": "a"}
-    with refused(confide.InputError, "bound"):
+    with refused(confide.errors.InputError, "bound"):
         confide.calibrate_losses(np.zeros((9, 3)), candidates, 0.1, 1.0, **given)
     assert not ledger.accounts()
 
@@ -111,9 +111,9 @@ def test_an_invalid_bound_raises_before_anything_is_charged(tmp_path):
 def test_invalid_losses_raise():
     candidates = confide.Candidates.unit(4)
     for losses in ([[0.5, 0.6, 0.1]], [[0.5, 0.4, 0.1], [2.0, 0.1, 0.0]], [[np.nan, 0.4, 0.1]], [[0.5, 0.4]]):
-        with refused(confide.InputError, "losses"):
+        with refused(confide.errors.InputError, "losses"):
             critical_thresholds(losses, candidates, u=np.full(len(losses), 0.5))
-    with refused(confide.InputError, "truth"):
+    with refused(confide.errors.InputError, "truth"):
         confide.calibrate_false_negatives([[0.5]], [[2]], 0.1, 1.0, u=[0.5])
-    with refused(confide.InputTypeError, "calibration"):
+    with refused(confide.errors.InputTypeError, "calibration"):
         confide.predict_labels([[0.5]], None)

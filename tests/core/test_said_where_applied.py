@@ -52,12 +52,12 @@ APPLIED = {
     "sides": (lambda: confide.predict_interval([[0.0, 1.0]], sides()), "upper side"),
     "labels": (lambda: confide.predict_labels(P, losses()), "nothing is excluded"),
     "none": (lambda: confide.predict_set(np.zeros((0, 2)), INFINITE), LABELS),
-    "sets": (lambda: confide.evaluate_sets(INFINITE, P, Y), LABELS),
-    "sets of levels": (lambda: confide.evaluate_sets(levels(), P, Y), LABELS),
-    "intervals": (lambda: confide.evaluate_intervals(WIDE, [1.0], [2.0]), "the whole line"),
-    "scores": (lambda: confide.evaluate_scores(INFINITE, [0.5]), LABELS),
-    "scores of levels": (lambda: confide.evaluate_scores(levels(), [0.5]), "for alpha 0.1; every label"),
-    "critical thresholds": (lambda: confide.evaluate_scores(losses(), [0.5]), "nothing is excluded"),
+    "sets": (lambda: confide.evaluation.evaluate_sets(INFINITE, P, Y), LABELS),
+    "sets of levels": (lambda: confide.evaluation.evaluate_sets(levels(), P, Y), LABELS),
+    "intervals": (lambda: confide.evaluation.evaluate_intervals(WIDE, [1.0], [2.0]), "the whole line"),
+    "scores": (lambda: confide.evaluation.evaluate_scores(INFINITE, [0.5]), LABELS),
+    "scores of levels": (lambda: confide.evaluation.evaluate_scores(levels(), [0.5]), "for alpha 0.1; every label"),
+    "critical thresholds": (lambda: confide.evaluation.evaluate_scores(losses(), [0.5]), "nothing is excluded"),
     "nearly": (lambda: confide.predict_interval([1.0], nearly()), "not a plausible size"),
 }
 
@@ -78,7 +78,7 @@ def test_a_useful_threshold_causes_no_warning():
     confide.predict_set(P, groups(threshold=0.5), groups=[0, 1])
     confide.predict_labels(P, losses(0.5))
     confide.predict_interval([[0.0, 1.0]], sides(0.5))
-    confide.evaluate_scores(levels(0.5), [0.5])
+    confide.evaluation.evaluate_scores(levels(0.5), [0.5])
 
 
 def test_a_release_is_examined_once_and_does_not_change(monkeypatch):

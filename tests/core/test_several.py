@@ -89,7 +89,7 @@ def test_coverage_within_every_class():
         single = confide.predict_set(p[test], confide.calibrate(values, 0.1, 1.0, score=score))
         released = confide.calibrate(values, 0.1, 1.0, groups=y[half], names=range(k), by="class", score=score)
         sets = confide.predict_set(p[test], released)
-        table, plain = (confide.class_coverage(s, y[test]) for s in (sets, single))
+        table, plain = (confide.evaluation.class_coverage(s, y[test]) for s in (sets, single))
         assert plain.coverage[2] < 0.8
         for hits, count in zip(table.hits, table.n, strict=True):
             assert stats.binomtest(int(hits), int(count), 0.88, alternative="less").pvalue > 1e-6
@@ -122,9 +122,9 @@ def test_groups_by_simulation_and_small_groups():
     assert (np.mean(sizes, axis=0) < [0.43, 0.87]).all()
     lower, _ = released.limits(2, groups=["a", "tiny"])
     assert lower == released["a"].threshold
-    with refused(confide.InputError, "groups"):
+    with refused(confide.errors.InputError, "groups"):
         confide.predict_set([[0.5, 0.5]] * 2, released, groups=["a", "z"])
-    with refused(confide.InputError, "groups"):
+    with refused(confide.errors.InputError, "groups"):
         confide.predict_set([[0.5, 0.5]], released)
 
 
@@ -170,5 +170,5 @@ def test_rho_of_two_groups_is_that_of_both_ranges():
 
 def test_sizes_of_groups_are_not_printed():
     for options in ({}, {"neighbors": "replace_one"}):
-        with refused(confide.InputError, "mechanism"):
+        with refused(confide.errors.InputError, "mechanism"):
             confide.calibrate([0.5] * 9, 0.1, groups=["a"] * 9, names=["a", "b"], mechanism="none", **options)

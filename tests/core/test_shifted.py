@@ -173,7 +173,7 @@ def test_the_ledger_distinguishes_weights(records, tmp_path):
     ledger = confide.Ledger(tmp_path / "budget.ledger", limit=10.0)
     options = {"labels": labels, "score": "lac", "candidates": CANDIDATES, "ledger": ledger, "dataset": "records"}
     first = confide.calibrate(scores, 0.1, 1.0, class_weights=SHIFT, **options)
-    with pytest.warns(confide.EarlierReleaseWarning):
+    with pytest.warns(confide.errors.EarlierReleaseWarning):
         assert confide.calibrate(scores, 0.1, 1.0, class_weights=SHIFT, **options) == first
     other = ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.8, "b": 0.2})
     confide.calibrate(scores, 0.1, 1.0, class_weights=other, **options)

@@ -54,7 +54,7 @@ def test_a_file_without_metadata_has_none_of_the_fields():
 )
 def test_metadata_are_validated_before_anything_is_released(about, tmp_path):
     ledger = confide.Ledger(tmp_path / "a.db")
-    with pytest.raises((confide.InputError, confide.InputTypeError)) as caught:
+    with pytest.raises((confide.errors.InputError, confide.errors.InputTypeError)) as caught:
         released(about=about, ledger=ledger, dataset="d")
     assert caught.value.argument.startswith("about")
     assert not ledger.accounts()
@@ -95,7 +95,7 @@ def test_documents_state_the_versions_that_drew_them(drawn, kind):
 def test_invalid_versions_raise(drawn, kind, versions):
     content = json.loads(drawn[kind].to_json())
     holder(content)["versions"] = versions
-    with pytest.raises(confide.FormatError):
+    with pytest.raises(confide.errors.FormatError):
         kind.from_json(signed(content))
 
 
@@ -108,12 +108,12 @@ def test_a_release_without_a_score_name_makes_no_sets():
     for act in (
         lambda: confide.predict_set(P, bare),
         lambda: confide.predict_interval(P[:, 0], bare),
-        lambda: confide.evaluate_sets(bare, P, Y),
-        lambda: confide.evaluate_intervals(bare, P[:, 0], P[:, 1]),
+        lambda: confide.evaluation.evaluate_sets(bare, P, Y),
+        lambda: confide.evaluation.evaluate_intervals(bare, P[:, 0], P[:, 1]),
     ):
-        with refused(confide.InputError, "calibration"):
+        with refused(confide.errors.InputError, "calibration"):
             act()
     assert confide.predict_set(P, bare, score="margin").contains(Y).mean() > 0.87
-    assert confide.evaluate_scores(bare, confide.margin_score(P, Y)).coverage.value > 0.87
-    with refused(confide.InputError, "score"):
+    assert confide.evaluation.evaluate_scores(bare, confide.margin_score(P, Y)).coverage.value > 0.87
+    with refused(confide.errors.InputError, "score"):
         confide.predict_set(P, released(), score="margin")

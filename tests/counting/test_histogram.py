@@ -112,7 +112,7 @@ def test_blocks(monkeypatch, n):
     bad = scores.copy()
     bad[[n // 2, n - 1]] = np.nan
     count = 1 if n // 2 == n - 1 else 2
-    with refused(confide.InputError, "scores") as e:
+    with refused(confide.errors.InputError, "scores") as e:
         ScoreHistogram.from_scores(bad, FAMILIES["unit"])
     assert numbers(e) == [count, 0, n // 2]
 
@@ -142,7 +142,7 @@ def test_bad_scores_are_counted_across_blocks(dtype):
     scores = np.full(300_000, 0.5, dtype=dtype)
     scores[[5, 150_000]] = np.nan
     scores[[3, 299_999]] = -np.inf
-    with refused(confide.InputError, "scores") as e:
+    with refused(confide.errors.InputError, "scores") as e:
         ScoreHistogram.from_scores(scores, FAMILIES["unit"])
     assert numbers(e) == [2, 2, 3]
 
@@ -160,7 +160,7 @@ def test_bad_scores_are_counted_across_blocks(dtype):
 def test_range_of_a_score(score, bad, dtype):
     for value in bad:
         scores = np.array([0.5, 0.5, value, 0.5], dtype=dtype)
-        with refused(confide.InputError, "scores") as e:
+        with refused(confide.errors.InputError, "scores") as e:
             confide.calibrate(scores, alpha=0.1, epsilon=1.0, score=score)
         assert numbers(e) == [0, 1, 2]
 
@@ -176,10 +176,10 @@ def test_ends_of_the_range_are_scores(score, value, dtype):
 
 def test_errors_of_scores_contain_no_values():
     for bad in (np.nan, -np.inf):
-        with pytest.raises(confide.InputError) as refusal:
+        with pytest.raises(confide.errors.InputError) as refusal:
             confide.calibrate(np.append(planted_scores(), bad), alpha=0.1, epsilon=1.0)
         assert_error_is_private(refusal.value)
-    with pytest.raises(confide.InputError) as refusal:
+    with pytest.raises(confide.errors.InputError) as refusal:
         confide.calibrate(planted_scores(), alpha=0.1, epsilon=1.0, score="lac")
     assert_error_is_private(refusal.value)
 
@@ -216,9 +216,9 @@ def test_histograms_over_equal_candidates_add():
 
 def test_histograms_that_cannot_be_added():
     a = random_histogram(0)
-    with refused(confide.InputError, "other"):
+    with refused(confide.errors.InputError, "other"):
         a + random_histogram(0, Candidates.unit(999))
-    with refused(confide.InputError, "histograms"):
+    with refused(confide.errors.InputError, "histograms"):
         merge([])
     for other in (1, a.counts, None):
         with pytest.raises(TypeError):
@@ -248,17 +248,17 @@ def test_counts_are_a_read_only_copy():
 @pytest.mark.parametrize(
     ("counts", "kind", "got"),
     [
-        ([1.0, 2.0, 3.0], confide.InputTypeError, [64]),
-        ([True, False, True], confide.InputTypeError, []),
-        (["1", "2", "3"], confide.InputTypeError, [1]),
-        ([1, 2], confide.InputError, [2]),
-        ([[1, 2, 3]], confide.InputError, [1, 3]),
-        (3, confide.InputError, []),
-        ([1, -1, -3], confide.InputError, [1]),
-        ([1, 0, -1], confide.InputError, [2]),
-        ([2**47, 2**47, 1], confide.InputError, []),
-        (np.array([2**64 - 1, 0, 0], np.uint64), confide.InputError, []),
-        ([2**62, 2**62, 2**62], confide.InputError, []),
+        ([1.0, 2.0, 3.0], confide.errors.InputTypeError, [64]),
+        ([True, False, True], confide.errors.InputTypeError, []),
+        (["1", "2", "3"], confide.errors.InputTypeError, [1]),
+        ([1, 2], confide.errors.InputError, [2]),
+        ([[1, 2, 3]], confide.errors.InputError, [1, 3]),
+        (3, confide.errors.InputError, []),
+        ([1, -1, -3], confide.errors.InputError, [1]),
+        ([1, 0, -1], confide.errors.InputError, [2]),
+        ([2**47, 2**47, 1], confide.errors.InputError, []),
+        (np.array([2**64 - 1, 0, 0], np.uint64), confide.errors.InputError, []),
+        ([2**62, 2**62, 2**62], confide.errors.InputError, []),
     ],
 )
 def test_counts_that_cannot_be_used(counts, kind, got):
@@ -295,5 +295,5 @@ def test_counts_over_some_candidates_equal_counts_over_only_these():
     for kept in (edges, edges[::3], edges[:1], edges[-2:]):
         few = Candidates.of(kept)
         np.testing.assert_array_equal(fine.over(few).counts, ScoreHistogram.from_scores(scores, few).counts)
-    with refused(confide.InputError, "candidates"):
+    with refused(confide.errors.InputError, "candidates"):
         fine.over(Candidates.of([edges[0], edges[0] + 1e-9]))

@@ -54,18 +54,18 @@ def test_regressor_chooses_a_model():
     ],
 )
 def test_impossible_options_raise(options, argument):
-    with refused(confide.InputError, argument):
+    with refused(confide.errors.InputError, argument):
         confide.PrivateConformalClassifier(MODELS, random_state=0, **options).fit(X[:500], Y[:500])
 
 
 def test_several_regressors_need_a_largest_width_and_absolute_residuals():
     models = {"mean": DummyRegressor(), "line": LinearRegression()}
-    with refused(confide.InputError, "largest_size"):
+    with refused(confide.errors.InputError, "largest_size"):
         confide.PrivateConformalRegressor(models, random_state=0).fit(X[:100], Y[:100])
     for wrong in ({}, {1: DummyRegressor(), 2: LinearRegression()}):
-        with refused(confide.InputError, "estimator"):
+        with refused(confide.errors.InputError, "estimator"):
             confide.PrivateConformalRegressor(wrong, random_state=0).fit(X[:100], Y[:100])
-    with refused(confide.InputTypeError, "conformity_score"):
+    with refused(confide.errors.InputTypeError, "conformity_score"):
         confide.PrivateConformalRegressor(conformity_score=("gamma", "cqr"), random_state=0).fit(X[:100], Y[:100])
-    with refused(confide.InputError, "conformity_score"):
+    with refused(confide.errors.InputError, "conformity_score"):
         confide.PrivateConformalRegressor(models, conformity_score="gamma", random_state=0).fit(X[:100], Y[:100])

@@ -90,7 +90,7 @@ def test_a_confidence_level_is_one_minus_alpha(front):
         assert sorted(str(float(level)) for level in released.levels) == levels
         assert front(**options).get_params()["alpha"] is None
     for options in ({"alpha": 0.1, "confidence_level": 0.9}, {"confidence_level": 90}):
-        with refused(confide.InputError, "confidence_level"):
+        with refused(confide.errors.InputError, "confidence_level"):
             front(**options).fit(X, y)
 
 
@@ -173,10 +173,10 @@ def test_torch_from_a_loader():
     assert torch.equal(*(front.predict_set(rows, lac, logits=False) for rows in (half, half.double())))
     broken = x[:5].clone()
     broken[3] = float("nan")
-    with refused(confide.InputError, "probabilities") as caught:
+    with refused(confide.errors.InputError, "probabilities") as caught:
         front.predict_set(broken, released, u=torch.rand(5))
     assert numbers(caught)[-1] == 3
-    with pytest.raises(confide.InputError):
+    with pytest.raises(confide.errors.InputError):
         front.calibrate(model, [], 0.1, 1.0, progress=False, neighbors="replace_one")
 
 
@@ -199,15 +199,15 @@ def test_torch_detects_softmax_outputs_and_logits(front):
     assert released.classes == 6
     accelerated = [p.cuda(), p.half().cuda()] if torch.cuda.is_available() else []
     for outputs in (p, p.half(), p.bfloat16(), p.bfloat16().float(), p.double(), p[:1], torch.eye(6), *accelerated):
-        with refused(confide.InputError, "outputs"):
+        with refused(confide.errors.InputError, "outputs"):
             front.predict_set(outputs, released)
         assert front.predict_set(outputs, released, logits=False).shape == outputs.shape
-    with refused(confide.InputError, "outputs"):
+    with refused(confide.errors.InputError, "outputs"):
         front.calibrate(lambda x: x, [(p, y)], 0.1, 1.0, progress=False)
     accelerated = [logits.half().cuda()] if torch.cuda.is_available() else []
     wrong = (logits, logits.half(), logits.bfloat16(), -p, 0.9 * p, torch.full((5, 6), 0.9), *accelerated)
     for outputs in wrong:
-        with refused(confide.InputError, "outputs"):
+        with refused(confide.errors.InputError, "outputs"):
             front.predict_set(outputs, released, logits=False)
         assert front.predict_set(outputs, released).shape == outputs.shape
 
@@ -238,9 +238,9 @@ def test_torch_takes_what_hugging_face_hands_over(front):
     assert_threshold_below(released, confide.lac_score(torch.softmax(logits, 1), y))
     assert sets.shape == (3000, 4)
     for broken in ({"input_ids": logits}, logits):
-        with refused(confide.InputTypeError, "loader"):
+        with refused(confide.errors.InputTypeError, "loader"):
             front.calibrate(model, [broken], 0.1, 2.0, progress=False)
-    with refused(confide.InputTypeError, "outputs"):
+    with refused(confide.errors.InputTypeError, "outputs"):
         front.calibrate(lambda x: [1.0], [(logits, y)], 0.1, 2.0, progress=False)
 
 
@@ -260,7 +260,7 @@ def test_torch_ignores_labels(front):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", confide.CoverageWarning)
         front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, progress=False)
-    with refused(confide.InputError, "labels"):
+    with refused(confide.errors.InputError, "labels"):
         front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, progress=False, ignore_index=-1)
 
 
@@ -281,7 +281,7 @@ def test_torch_calibrates_regressors(front):
         assert_covers(released, 3000, ((lower <= y[3000:]) & (y[3000:] <= upper)).numpy())
         ours = confide.interval_score(f.squeeze(-1), y[3000:], score)
         assert np.isfinite(ours).all()
-    with pytest.raises(confide.InputError):
+    with pytest.raises(confide.errors.InputError):
         front.calibrate(model, loader, 0.1, 2.0, score="normalised_residual", progress=False)
 
 
@@ -297,10 +297,10 @@ def test_torch_draws_fresh_numbers(front):
         drawn.append(front.predict_set(p, released, logits=False))
     assert not torch.equal(*drawn)  # equal with probability 2^-400
     for u in (torch.Generator(), np.random.default_rng(0)):
-        with refused(confide.InputTypeError, "u"):
+        with refused(confide.errors.InputTypeError, "u"):
             front.predict_set(p, released, logits=False, u=u)
     for u in (torch.rand(3), torch.full((400,), 1.5)):
-        with refused(confide.InputError, "u"):
+        with refused(confide.errors.InputError, "u"):
             front.predict_set(p, released, logits=False, u=u)
     again = [front.predict_set(p, released, logits=False, u=confide.ExperimentalUniforms(1)) for _ in range(2)]
     assert torch.equal(*again)
@@ -320,7 +320,7 @@ def test_jax_arrays():
         scores = confide.all_scores(p, score)
         apart = np.abs(scores - threshold) > 1e-6  # jax computes in float32
         assert (np.asarray(mask) == (scores <= threshold))[apart | (score == "top_k")].all()
-    with pytest.raises(confide.InputTypeError):
+    with pytest.raises(confide.errors.InputTypeError):
         predict_mask(jax.numpy.asarray(p), calibration_at(0.8, score="aps_deterministic"))
     with jax.enable_x64(True):
         u = np.random.default_rng(1).random(30)
@@ -357,7 +357,7 @@ def _changed(y, value):
 def test_missing_targets_are_one_line(front, kind):
     X = RNG.normal(size=(60, 2))
     y = np.where(X[:, 0] > 0, "a", "b") if front is confide.PrivateConformalClassifier else X[:, 0]
-    with refused(confide.InputError, "y") as caught:
+    with refused(confide.errors.InputError, "y") as caught:
         front(alpha=0.1, epsilon=1.0).fit(X, MISSING[kind](y))
     assert numbers(caught) == [2, 3]
 
@@ -385,10 +385,10 @@ class Other(LinearRegression):
 def test_targets_and_predictions_that_are_not_numbers_are_refused(kind):
     X = RNG.normal(size=(60, 2))
     y = 1000 * X[:, 0]
-    with refused(confide.InputTypeError, "y") as caught:
+    with refused(confide.errors.InputTypeError, "y") as caught:
         confide.PrivateConformalRegressor(alpha=0.1, epsilon=1.0).fit(X, TARGETS[kind](y))
     assert caught.value.__cause__ is caught.value.__context__ is None
     model = Other().fit(X, y)
     model.kind = kind
-    with refused(confide.InputTypeError, "predictions"):
+    with refused(confide.errors.InputTypeError, "predictions"):
         confide.PrivateConformalRegressor(model, alpha=0.1, epsilon=1.0, prefit=True).fit(X, y)

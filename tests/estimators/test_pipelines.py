@@ -50,33 +50,33 @@ def test_sets_of_a_pipeline_are_those_of_its_last_step():
     pipe.fit(X, Y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", FittedStepWarning)
-        sets = confide.pipeline_sets(pipe, X[:50], alpha=0.1)
+        sets = confide.estimators.pipeline_sets(pipe, X[:50], alpha=0.1)
     rows = 2 * Normalizer().transform(X[:50])
     np.testing.assert_array_equal(sets.mask, pipe[-1].predict_set(rows, alpha=0.1).mask)
     assert 0 < sets.mask.mean() < 1
-    np.testing.assert_array_equal(confide.pipeline_sets(pipe[-1], rows, alpha=0.1).mask, sets.mask)
+    np.testing.assert_array_equal(confide.estimators.pipeline_sets(pipe[-1], rows, alpha=0.1).mask, sets.mask)
 
 
 def test_a_step_fitted_on_calibration_records_causes_a_warning_at_the_callers_line():
     """Frozen steps were fitted elsewhere, according to the user; stateless ones process each record separately."""
     pipe = make_pipeline(StandardScaler(), confide.PrivateConformalClassifier(**FAST)).fit(X, Y)
     with pytest.warns(FittedStepWarning) as seen:
-        confide.pipeline_sets(pipe, X[:5])
+        confide.estimators.pipeline_sets(pipe, X[:5])
     assert [one.filename for one in seen] == [__file__]
     frozen = make_pipeline(FrozenEstimator(StandardScaler().fit(X)), confide.PrivateConformalClassifier(**FAST))
     with warnings.catch_warnings():
         warnings.simplefilter("error", FittedStepWarning)
-        confide.pipeline_sets(frozen.fit(X, Y), X[:5])
+        confide.estimators.pipeline_sets(frozen.fit(X, Y), X[:5])
 
 
 def test_pipelines_with_another_last_step_raise():
-    with refused(confide.InputTypeError, "model"):
-        confide.pipeline_sets(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y), X)
+    with refused(confide.errors.InputTypeError, "model"):
+        confide.estimators.pipeline_sets(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y), X)
     regressor = make_pipeline(Normalizer(), confide.PrivateConformalRegressor(**FAST)).fit(X, X[:, 0])
-    with refused(confide.InputTypeError, "model"):
-        confide.pipeline_sets(regressor, X)
-    with refused(confide.InputTypeError, "model"):
-        confide.pipeline_intervals(Ridge().fit(X, X[:, 0]), X)
+    with refused(confide.errors.InputTypeError, "model"):
+        confide.estimators.pipeline_sets(regressor, X)
+    with refused(confide.errors.InputTypeError, "model"):
+        confide.estimators.pipeline_intervals(Ridge().fit(X, X[:, 0]), X)
 
 
 def test_warnings_through_a_pipeline_point_at_the_callers_line():
@@ -95,7 +95,7 @@ def test_groups_and_weights_are_routed_through_a_pipeline():
     place = {tuple(row): i for i, row in enumerate(2 * X)}
     own = [place[tuple(row)] for row in pipe[-1].estimator_.seen_]
     np.testing.assert_array_equal(pipe[-1].estimator_.given_, WEIGHTS[own])
-    sets = confide.pipeline_sets(pipe, X[:9], groups=WARD[:9])
+    sets = confide.estimators.pipeline_sets(pipe, X[:9], groups=WARD[:9])
     np.testing.assert_array_equal(sets.mask, pipe[-1].predict_set(2 * X[:9], groups=WARD[:9]).mask)
 
 
@@ -120,7 +120,7 @@ def test_searches_and_cross_validation_route_too():
     search = GridSearchCV(make_pipeline(Normalizer(), model), {"privateconformalclassifier__alpha": [0.3]}, cv=2)
     search.fit(X, Y, groups=WARD, sample_weight=WEIGHTS)
     assert search.best_estimator_[-1].estimator_.given_ is not None
-    sets = confide.pipeline_sets(search, X[:9], groups=WARD[:9])
+    sets = confide.estimators.pipeline_sets(search, X[:9], groups=WARD[:9])
     assert sets.mask.shape == (9, 2)
     given = {"groups": WARD, "sample_weight": WEIGHTS}
     found = cross_validate(model, X, Y, cv=2, params=given, error_score="raise")
@@ -132,4 +132,4 @@ def test_with_prefit_nothing_is_trained_and_nothing_is_routed_to_it():
     base = KNeighborsClassifier().fit(X, Y)
     model = confide.PrivateConformalClassifier(base, prefit=True, **FAST)
     assert "estimator" not in str(model.get_metadata_routing())
-    assert confide.pipeline_sets(make_pipeline(Normalizer(), model).fit(X, Y), X[:5]).mask.shape == (5, 2)
+    assert confide.estimators.pipeline_sets(make_pipeline(Normalizer(), model).fit(X, Y), X[:5]).mask.shape == (5, 2)

@@ -39,7 +39,7 @@ def test_a_model_that_was_retrained_is_rejected(name):
     again = pickle.loads(pickle.dumps(conformal))  # noqa: S301
     assert (again.predict_set if name == "classes" else again.predict_interval)(X[:3])
     model.fit(X[:450], y[:450])
-    with refused(confide.InputError, "fingerprint") as caught:
+    with refused(confide.errors.InputError, "fingerprint") as caught:
         predict(X[:3])
     assert "instead of" in caught.value.got
     conformal.renew(X[500:], y[500:])
@@ -60,12 +60,12 @@ def test_pairs_and_difficulties_are_part_of_the_model():
     scaled = PrivateConformalRegressor(model, **options).fit(np.abs(X[500:]), NUMBERS[500:])
     assert len(scaled.predict_interval(np.abs(X[:3])).lower) == 3
     difficulty.fit(np.abs(X[:100]), np.abs(NUMBERS[:100]))
-    with refused(confide.InputError, "fingerprint"):
+    with refused(confide.errors.InputError, "fingerprint"):
         scaled.predict_interval(np.abs(X[:3]))
 
 
 def test_the_probe_is_not_the_calibration_records():
-    with refused(confide.InputError, "probe"):
+    with refused(confide.errors.InputError, "probe"):
         PrivateConformalClassifier(probe=X).fit(X, LABELS)
 
 

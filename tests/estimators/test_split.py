@@ -74,7 +74,7 @@ def test_parts_without_a_seed_are_random():
 
 @pytest.mark.parametrize("share", [1000, 0, 1.0, True, "half", -0.5])
 def test_the_number_of_calibration_records_cannot_be_fixed(share):
-    with refused(confide.InputError, "calibration_size"):
+    with refused(confide.errors.InputError, "calibration_size"):
         confide.PrivateConformalClassifier(calibration_size=share).fit(X, Y)
 
 
@@ -102,15 +102,15 @@ def test_a_label_of_the_calibration_part_is_not_shown():
 
 def test_a_string_among_numbers_does_not_convert_them():
     """Otherwise one record's label would change the type of all others."""
-    with refused(confide.InputTypeError, "y"):
+    with refused(confide.errors.InputTypeError, "y"):
         confide.PrivateConformalClassifier().fit(X, [*Y[:-1].tolist(), "rare-disease-X"])
 
 
 def test_labels_of_the_training_part_must_be_known():
-    with refused(confide.InputError, "classes"):
+    with refused(confide.errors.InputError, "classes"):
         confide.PrivateConformalClassifier(classes=[0, 5]).fit(X, Y)
     base = LogisticRegression().fit(X, Y)
-    with refused(confide.InputError, "classes"):
+    with refused(confide.errors.InputError, "classes"):
         confide.PrivateConformalClassifier(base, prefit=True, classes=[0, 5]).fit(X, Y)
 
 
@@ -129,5 +129,5 @@ def test_a_regressor_takes_a_typical_size():
     assert model.calibration_.recipe["unit"] == 25.0
     spread = confide.candidates.Spread("residual", unit=3.0)
     assert confide.PrivateConformalRegressor(candidates=spread).fit(X, X[:, 0]).calibration_.recipe["unit"] == 3.0
-    with pytest.raises(confide.InputError):
+    with pytest.raises(confide.errors.InputError):
         confide.PrivateConformalRegressor(candidates=spread, unit=1.0).fit(X, X[:, 0])

@@ -46,11 +46,11 @@ def test_outputs_are_found_in_all_forms(data):
         assert calibrate(model, [(logits, y)]) == wanted
         assert torch.equal(front.predict_set(model(logits), wanted), front.predict_set(logits, wanted))
     for model in (lambda x: (x, x), lambda x: {"a": x}, lambda x: {"logits": (x, x)}):
-        with refused(confide.InputTypeError, "outputs"):
+        with refused(confide.errors.InputTypeError, "outputs"):
             calibrate(model, [(logits, y)])
     batch = UserDict({"input_ids": logits, "labels": y})  # as a BatchEncoding is
     assert calibrate(lambda input_ids: input_ids, [batch]) == wanted
-    with refused(confide.InputTypeError, "loader"):
+    with refused(confide.errors.InputTypeError, "loader"):
         calibrate(lambda input_ids: input_ids, [UserDict({"input_ids": logits})])
 
 
@@ -71,9 +71,9 @@ def test_tokens_are_records_of_a_row(data):
     with pytest.warns(UserWarning, match="120"):  # the number alone
         found = calibrate(torch.nn.Identity(), [(rows, labels)], records_per_person=3)
     assert (found.threshold, found.classes) == (wanted.threshold, 4)
-    with refused(confide.InputError, "records_per_person"):
+    with refused(confide.errors.InputError, "records_per_person"):
         calibrate(torch.nn.Identity(), [(rows, labels)], **options)
-    with refused(confide.InputError, "labels"):
+    with refused(confide.errors.InputError, "labels"):
         calibrate(torch.nn.Identity(), [(rows, labels)], **options, records_per_person=2)
 
 
@@ -115,7 +115,7 @@ def test_numpy_functions_accept_tensors_of_every_kind(data, kind, score):
 
 
 def test_numpy_functions_raise_for_tensors_without_numbers():
-    with refused(confide.InputTypeError, "probabilities"):
+    with refused(confide.errors.InputTypeError, "probabilities"):
         confide.lac_score(torch.zeros(2, 3, device="meta"), [0, 1])
 
 
@@ -151,13 +151,13 @@ def test_labels_in_one_column_are_labels(data):
     logits, y = data
     assert calibrate(torch.nn.Identity(), [(logits, y[:, None])]) == calibrate(torch.nn.Identity(), [(logits, y)])
     for labels in (y[:-1], torch.stack([y, y], dim=1)):
-        with refused(confide.InputError, "labels"):
+        with refused(confide.errors.InputError, "labels"):
             calibrate(torch.nn.Identity(), [(logits, labels)])
 
 
 def test_model_and_loader_in_the_other_order_raise(data):
     loader = [data]
-    with refused(confide.InputTypeError, "model"):
+    with refused(confide.errors.InputTypeError, "model"):
         calibrate(loader, torch.nn.Identity())
-    with refused(confide.InputTypeError, "loader"):
+    with refused(confide.errors.InputTypeError, "loader"):
         calibrate(torch.nn.Identity(), torch.nn.Identity())

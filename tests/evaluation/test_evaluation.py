@@ -56,11 +56,11 @@ def test_evaluation_equals_sets_at_each_level(kind):
                 other.coverage, other.classes, other.sizes, other.shares
             )  # fmt: skip
         assert (one.tables, one.mean_size, ungrouped.groups.parts) == (alone.tables, alone.mean_size, ())
-        same(one.coverage, confide.coverage(sets.contains(y)))
+        same(one.coverage, confide.evaluation.coverage(sets.contains(y)))
         assert one.coverage.promised == level.promised
-        compare(one.classes, confide.class_coverage(sets, y))
-        compare(one.sizes, confide.size_coverage(sets, y, bins=range(6)))
-        compare(one.groups, confide.group_coverage(sets, y, ward))
+        compare(one.classes, confide.evaluation.class_coverage(sets, y))
+        compare(one.sizes, confide.evaluation.size_coverage(sets, y, bins=range(6)))
+        compare(one.groups, confide.evaluation.group_coverage(sets, y, ward))
         assert [list(shown.members) for shown in one.examples] == [[str(k) for k in row] for row in sets.labels()[:5]]
     with refused(InputError, "alpha"):
         found[0.3]
@@ -75,7 +75,10 @@ def test_randomised_scores_use_same_uniforms_at_every_level():
     u = rng.random(len(y))
     found = evaluate_sets(released, p, y, u=u)
     for alpha in released.levels:
-        same(found[alpha].coverage, confide.coverage(confide.predict_set(p, released.at(alpha), u=u).contains(y)))
+        same(
+            found[alpha].coverage,
+            confide.evaluation.coverage(confide.predict_set(p, released.at(alpha), u=u).contains(y)),
+        )
     fresh = evaluate_sets(released, p, y)
     assert found[0.3].coverage.value <= fresh[0.1].coverage.value
 
@@ -87,8 +90,8 @@ def test_risk_by_critical_thresholds():
     released = confide.calibrate_false_negatives(p, truth, 0.1, 1.0)
     scores = confide.core.risk.false_negative_thresholds(p, truth)
     found = evaluate_scores(released, scores)
-    loss = confide.false_negative_rate(confide.predict_labels(p, released), truth).mean()
-    wide = confide.coverage(
+    loss = confide.evaluation.false_negative_rate(confide.predict_labels(p, released), truth).mean()
+    wide = confide.evaluation.coverage(
         scores <= released.threshold, confidence=1 - 1e-6
     )  # another draw of u, at a level for tests
     assert wide.value == found.coverage.value

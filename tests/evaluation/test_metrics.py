@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import confide
-from confide import PredictionSets, coverage, group_coverage, size_coverage
+from confide import PredictionSets
 from confide.errors import InputError, InputTypeError
-from confide.evaluation import TooManyGroupsError
+from confide.evaluation import TooManyGroupsError, coverage, group_coverage, size_coverage
 from confide.sets import coverage_from_counts
 from tests.refused import Refused
 
@@ -36,7 +36,7 @@ def test_interval_is_exact(n, share, confidence):
 
 def test_coverage_of_sets():
     sets = confide.PredictionSets(np.array([[True, False], [False, True], [True, True], [False, False]]))
-    estimate = confide.coverage(sets.contains([0, 0, 1, 1]))
+    estimate = confide.evaluation.coverage(sets.contains([0, 0, 1, 1]))
     assert (estimate.value, estimate.n, estimate.confidence) == (0.5, 4, 0.95)
     assert estimate == coverage_from_counts(2, 4)
     assert str(coverage_from_counts(90, 100, "0.99")) == "0.900 (99 % interval 0.798 to 0.962, n=100)"
@@ -44,7 +44,7 @@ def test_coverage_of_sets():
 
 @pytest.mark.parametrize("make", [list, np.array, pd.Series, lambda v: np.array(v)[::-1], lambda v: np.ma.array(v)])
 def test_any_array_of_booleans(make):
-    assert confide.coverage(make([True, False, True, True])).value == 0.75
+    assert confide.evaluation.coverage(make([True, False, True, True])).value == 0.75
 
 
 SETS = PredictionSets(np.ones((3, 2), dtype=bool))

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from confide import Candidates, CoverageWarning, InputError, ScoreHistogram, federated
+from confide import Candidates, CoverageWarning, ScoreHistogram, federated
+from confide.errors import InputError
 from tests.federated.helpers import Federation
 from tests.planted_values import assert_error_is_private
 

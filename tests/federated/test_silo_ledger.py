@@ -49,7 +49,7 @@ def test_second_answer_is_the_first_one_and_free(three):
     assert three.ledgers[0].spent == 4.0
     # This holds with other scores, after the limit was lowered, and when the plan has closed.
     broken = np.full(200, np.nan)
-    with pytest.warns(confide.OtherDataWarning):
+    with pytest.warns(confide.errors.OtherDataWarning):
         assert answer(plan, broken, three.keys[0], three.policy, three.ledgers[0]) == first
     Ledger(three.ledgers[0].path).set_limit("calibration records", 1.0, neighbors="replace_one")
     assert three.answer(0, plan) == first
@@ -184,7 +184,7 @@ def test_a_repeated_request_with_other_data_is_reported(three, monkeypatch):
         assert answer(plan, three.scores[0][::-1], three.keys[0], three.policy, three.ledgers[0]) == first
     others = 1 - three.scores[0] / 2
     for scores in (others, others[:5], [np.nan], ["a"]):
-        with pytest.warns(confide.OtherDataWarning) as caught:
+        with pytest.warns(confide.errors.OtherDataWarning) as caught:
             assert answer(plan, scores, three.keys[0], three.policy, three.ledgers[0]) == first
         assert caught[0].filename == __file__
     assert three.ledgers[0].spent == pytest.approx(2.0)
@@ -193,7 +193,7 @@ def test_a_repeated_request_with_other_data_is_reported(three, monkeypatch):
     second = three.plan()
     kept_by_0_1 = three.answer(1, second)
     monkeypatch.undo()
-    with pytest.warns(confide.OtherDataWarning):
+    with pytest.warns(confide.errors.OtherDataWarning):
         assert three.answer(1, second) == kept_by_0_1
 
 

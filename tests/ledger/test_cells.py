@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import Candidates, Dataset, InputError, Ledger
+from confide import Candidates, Dataset, Ledger
+from confide.errors import InputError
 from confide.evaluation import PrivateRequest
 from confide.tables import (
     ContributionBound,
@@ -88,7 +89,7 @@ def test_people_in_one_cell_pay_the_maximum(ledger):
     first = released(records([0, 1], [0, 1]), NORTH, ledger)
     released(records([2, 3], [0, 1]), Dataset("patients", SOUTH.group, one_cell=True), ledger)
     assert ledger.account("patients").spent().epsilon == 1.0
-    with pytest.warns(confide.EarlierReleaseWarning):
+    with pytest.warns(confide.errors.EarlierReleaseWarning):
         assert released(records([0, 1], [0, 1]), Dataset("patients", NORTH.group, one_cell=True), ledger) == first
 
 

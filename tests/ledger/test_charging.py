@@ -162,7 +162,7 @@ def test_identical_requests_cost_once_and_different_ones_do_not(ledger, change):
     asked = {"alpha": 0.1, "epsilon": 1.0, "score": "lac", "dataset": "patients", "ledger": ledger}
     first = confide.calibrate(SCORES, **asked)
     for same in ({}, {"alpha": "1/10"}):
-        with pytest.warns(confide.EarlierReleaseWarning):
+        with pytest.warns(confide.errors.EarlierReleaseWarning):
             assert confide.calibrate(SCORES, **asked | same) == first
     confide.calibrate(SCORES, **asked | change)
     assert sum(len(account.entries) for account in ledger.accounts().values()) == 2
@@ -211,7 +211,7 @@ def test_a_failing_mechanism_keeps_its_charge(ledger):
     with pytest.warns(ChargedAgainWarning):
         released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients")
     assert ledger.account("patients").spent().epsilon == 2.0
-    with pytest.warns(confide.EarlierReleaseWarning):
+    with pytest.warns(confide.errors.EarlierReleaseWarning):
         assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients") == released
 
 
@@ -399,7 +399,7 @@ def test_unicode_forms_and_case_are_one_name(place):
 @pytest.mark.slow
 def test_spellings_ask_the_same(ledger):
     first = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset=COMPOSED)
-    with pytest.warns(confide.EarlierReleaseWarning):
+    with pytest.warns(confide.errors.EarlierReleaseWarning):
         assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset=CAPITAL) == first
 
 

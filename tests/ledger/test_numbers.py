@@ -24,7 +24,7 @@ NUMBERS = (float, int, np.int64, np.float32, Fraction, Decimal)
 INTEGERS = (int, np.int64)
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::confide.EarlierReleaseWarning"),
+    pytest.mark.filterwarnings("ignore::confide.errors.EarlierReleaseWarning"),
     pytest.mark.filterwarnings("ignore::confide.CoverageWarning"),
 ]
 

@@ -188,7 +188,7 @@ def test_after_a_kill_the_limit_still_counts_the_charge(killed):
     assert ledger.account("patients").spent().epsilon == 2.0
     # A release that was kept before the process died is found, and costs nothing.
     ledger = Ledger(killed["release kept"].place)
-    with pytest.warns(confide.EarlierReleaseWarning):
+    with pytest.warns(confide.errors.EarlierReleaseWarning):
         assert confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients").epsilon == 1.0
     assert len(ledger.account("patients").entries) == 1
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import EarlierReleaseWarning, InputError, OtherDataError
+from confide.errors import EarlierReleaseWarning, InputError, OtherDataError
 from confide.tables import ScoreColumn, calibrate_table
 from tests.draws import SECURE, recording
 from tests.refused import refused

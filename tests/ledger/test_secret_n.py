@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide import ConfideError, InputError, Ledger
+from confide import ConfideError, Ledger
+from confide.errors import InputError
 from confide.ledger import Cost
 from confide.mechanisms import MECHANISMS, NEIGHBORS, privacy_statement
 from confide.mechanisms.privacy import PrivacyStatement

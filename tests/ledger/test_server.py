@@ -42,7 +42,7 @@ def test_jobs_charge_and_the_server_says_who_and_when(charged):
     ledger = Ledger(charged.url(JOBS))
     scores = np.random.default_rng(0).random(1000)
     released = confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients")
-    with pytest.warns(confide.EarlierReleaseWarning):
+    with pytest.warns(confide.errors.EarlierReleaseWarning):
         assert confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="patients") == released
     entries = ledger.account("patients").entries
     assert [entry.by for entry in entries] == [JOBS] * 3

@@ -42,21 +42,21 @@ def test_inflated_claims_raise_an_error(name, place, change):
     assert released.mechanism.name == name
     if "scale" in change:
         change = {key: value for key, value in change.items() if hasattr(released.mechanism, key)}
-    with pytest.raises(confide.FormatError):
+    with pytest.raises(confide.errors.FormatError):
         confide.Release.from_json(resealed(released, place, change))
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "slopes"])
 @pytest.mark.parametrize("option", [{"delta": 0.1}, {"rho": 0.1}])
 def test_options_of_slopes_raise_an_error(name, option):
-    with refused(confide.InputError, next(iter(option))):
+    with refused(confide.errors.InputError, next(iter(option))):
         run(name, **option)
 
 
 def test_methods_that_need_a_public_n_raise_an_error():
-    with refused(confide.InputError, "neighbors"):
+    with refused(confide.errors.InputError, "neighbors"):
         run("pps-laplace", neighbors="add_remove")
-    with refused(confide.InputError, "mechanism"):
+    with refused(confide.errors.InputError, "mechanism"):
         run("best")
 
 
@@ -81,7 +81,7 @@ def test_conditional_statement(name):
     released = run(name)
     if name == "noisy-histogram":
         for one, n in ((released, 1000), (run(name, neighbors="replace_one"), None)):
-            with refused(confide.InputError, "delta"):
+            with refused(confide.errors.InputError, "delta"):
                 one.conditional_coverage(0.05, n)
         return
     n = released.size.counted if name == "slopes" else None

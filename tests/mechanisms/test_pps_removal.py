@@ -152,7 +152,7 @@ def test_above_one_half_the_claim_fails(alpha, n, gamma, epsilon, times):
     assert worst > times * epsilon > epsilon / 2
     low = line("2/5", "1/3")
     assert (low.add_remove, low.replace_one) == (math.inf, math.inf)
-    with refused(confide.InputError, "alpha"):
+    with refused(confide.errors.InputError, "alpha"):
         confide.calibrate([0.5] * 9, alpha, 1.0, mechanism="pps")
 
 

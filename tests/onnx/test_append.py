@@ -108,7 +108,7 @@ def test_every_float_around_the_cut_is_on_its_side():
 def test_a_record_that_predict_set_rejects_gets_every_class(score, bad):
     p = np.array([[0.5, 0.3, 0.2], [bad, 0.5, 0.5], [0.9, 0.05, 0.05]], dtype=np.float32)
     release = calibration_at(0.6, score)
-    with refused(confide.InputError, "probabilities"):
+    with refused(confide.errors.InputError, "probabilities"):
         confide.predict_set(p, release)
     found = run(append(passing(["n", 3]), release), x=p)["sets"]
     assert found[1].all()
@@ -155,7 +155,7 @@ def test_thresholds_per_class(score):
     p, names = probabilities(np.float32, 3), ["emu", "cat", "dog"]
     found = run(append(passing(["n", 3]), release, classes=names), x=p)["sets"]
     np.testing.assert_array_equal(found, confide.predict_set(p, release, names).mask)
-    with refused(confide.InputError, "classes"):
+    with refused(confide.errors.InputError, "classes"):
         append(passing(["n", 3]), release)
 
 
@@ -251,7 +251,7 @@ def altered(model, what):
 def test_altered_models_raise(released, what):
     model = append(classifier(), released, output="p")
     assert read(model) == released
-    with pytest.raises(confide.FormatError):
+    with pytest.raises(confide.errors.FormatError):
         read(altered(model, what))
 
 
@@ -261,7 +261,7 @@ def test_one_of_several_levels():
     model = append(passing(["n", 3]), release, alpha=0.1)
     np.testing.assert_array_equal(run(model, x=p)["sets"], confide.predict_set(p, release.at(0.1)).mask)
     assert read(model) == release
-    with refused(confide.InputError, "alpha"):
+    with refused(confide.errors.InputError, "alpha"):
         append(passing(["n", 3]), release)
 
 
@@ -304,7 +304,7 @@ PASSING = partial(passing, ["n", 3])
 )
 def test_invalid_combinations_raise(released, model, release, options, argument):
     given = calibration_at(0.5, release) if release != "classes" else released
-    with refused(confide.InputError, argument):
+    with refused(confide.errors.InputError, argument):
         append(model(), given, **options)
 
 
@@ -318,9 +318,9 @@ def test_outputs_with_known_or_stated_probabilities(released, kinds, logits):
 
 
 def test_values_that_are_not_models_and_models_with_sets_raise(released):
-    with refused(confide.InputTypeError, "model"):
+    with refused(confide.errors.InputTypeError, "model"):
         append(3, released)
-    with refused(confide.InputError, "model"):
+    with refused(confide.errors.InputError, "model"):
         append(append(classifier(), released, output="p"), released, output="p")
 
 
@@ -379,13 +379,13 @@ def test_an_old_label_encoder_is_kept(released, by_group):
     nodes = linear_classifier("cat", "dog", "emu"), ("LabelEncoder", ["label"], ["number"], encoder)
     model = exported(17, 1, *nodes)
     assert read(append(model, released, output="probabilities")) == released
-    with refused(confide.InputError, "model"):
+    with refused(confide.errors.InputError, "model"):
         append(model, by_group, output="probabilities")
 
 
 def test_labels_of_a_classifier_in_another_order_raise():
     released = confide.calibrate(np.linspace(0, 0.5, 2000), 0.1, 1.0, score="lac", classes=["cat", "dog"])
     model = exported(17, 2, linear_classifier("dog", "cat"), classes=2)
-    with refused(confide.InputError, "classes"):
+    with refused(confide.errors.InputError, "classes"):
         append(model, released, output="probabilities")
     assert read(append(model, released, output="probabilities", classes=["dog", "cat"])) == released

@@ -74,12 +74,12 @@ def test_metadata_equal_the_release(name):
 
 
 def test_an_evaluation_of_another_release_is_refused():
-    with refused(confide.InputError, "evaluation"):
+    with refused(confide.errors.InputError, "evaluation"):
         confide.card(calibration(), evaluation=evaluation(calibration(epsilon=2.0)))
-    with refused(confide.InputTypeError, "release"):
+    with refused(confide.errors.InputTypeError, "release"):
         confide.card(evaluation(calibration()))
     for title in ("", "a\nb", "x" * 201):
-        with refused(confide.InputError, "title"):
+        with refused(confide.errors.InputError, "title"):
             confide.card(calibration(), title=title)
 
 

@@ -133,18 +133,18 @@ def of_a_plan(**asked):
 
 
 REFUSED = [
-    Refused(of_one, {}, {"release": "cal.json"}, "release", kind=confide.InputTypeError),
-    Refused(of_one, {}, {"title": ""}, "title", kind=confide.InputError),
-    Refused(of_one, {}, {"title": "two\nlines"}, "title", kind=confide.InputError),
-    Refused(of_one, {}, {"title": "x" * 201}, "title", kind=confide.InputError),
-    Refused(of_one, {}, {"title": 3}, "title", kind=confide.InputTypeError),
-    Refused(of_one, {}, {"evaluation": 3}, "evaluation", kind=confide.InputTypeError),
-    Refused(of_one, {}, {"answers": ["x"]}, "answers", kind=confide.InputError),
-    Refused(of_one, {}, {"evaluation": "of another"}, "evaluation", kind=confide.InputError),
-    Refused(of_levels, {}, {"evaluation": "of another"}, "evaluation", kind=confide.InputError),
-    Refused(of_a_plan, {}, {"evaluation": "evaluation.json"}, "evaluation", kind=confide.InputError),
-    Refused(of_a_plan, {}, {"answers": ["x"]}, "answers", kind=confide.InputError),
-    Refused(of_a_plan, {}, {"ledger": "l.db"}, "ledger", kind=confide.InputError),
+    Refused(of_one, {}, {"release": "cal.json"}, "release", kind=confide.errors.InputTypeError),
+    Refused(of_one, {}, {"title": ""}, "title", kind=confide.errors.InputError),
+    Refused(of_one, {}, {"title": "two\nlines"}, "title", kind=confide.errors.InputError),
+    Refused(of_one, {}, {"title": "x" * 201}, "title", kind=confide.errors.InputError),
+    Refused(of_one, {}, {"title": 3}, "title", kind=confide.errors.InputTypeError),
+    Refused(of_one, {}, {"evaluation": 3}, "evaluation", kind=confide.errors.InputTypeError),
+    Refused(of_one, {}, {"answers": ["x"]}, "answers", kind=confide.errors.InputError),
+    Refused(of_one, {}, {"evaluation": "of another"}, "evaluation", kind=confide.errors.InputError),
+    Refused(of_levels, {}, {"evaluation": "of another"}, "evaluation", kind=confide.errors.InputError),
+    Refused(of_a_plan, {}, {"evaluation": "evaluation.json"}, "evaluation", kind=confide.errors.InputError),
+    Refused(of_a_plan, {}, {"answers": ["x"]}, "answers", kind=confide.errors.InputError),
+    Refused(of_a_plan, {}, {"ledger": "l.db"}, "ledger", kind=confide.errors.InputError),
 ]
 
 
@@ -202,7 +202,7 @@ def test_evaluation_must_match_parts_of_release():
             if other == kind:
                 page_of(release, evaluation=changed)
             else:
-                with refused(confide.InputError, "evaluation"):
+                with refused(confide.errors.InputError, "evaluation"):
                     page_of(release, evaluation=changed)
 
 
@@ -316,7 +316,7 @@ def test_spending_of_data(tmp_path):
     several = words_of(page_of(levels, ledger=tmp_path / "budget.db"))
     assert "epsilon spent, the losses added up 1.5 2.5 2.5" in several
     assert "What the data have spent" not in words_of(page_of(released))
-    with refused(confide.InputError, "ledger"):
+    with refused(confide.errors.InputError, "ledger"):
         page_of(calibration(), ledger=ledger)
 
 

@@ -307,7 +307,7 @@ def test_every_front_has_the_sets_and_intervals_of_the_score_or_raises(front, na
             for threshold in thresholds:
                 release = calibration_at(threshold, name)
                 if argument := unlike_numpy(front, kind):
-                    with refused(confide.InputError, argument):
+                    with refused(confide.errors.InputError, argument):
                         front(release, x, u)
                 elif kind.task == "classification":
                     apart = np.abs(confide.all_scores(x, name, u=u) - threshold) > 1e-12
@@ -329,7 +329,7 @@ CLASSES = ClassColumns(("p_a", "p_b", "p_c"), "y", (0, 1, 2))
 def test_invalid_probabilities_raise_and_no_records_have_no_sets(name):
     p = np.where(np.isin(np.arange(50), (7, 30))[:, None] & (np.arange(4) == 1), np.nan, 0.25)
     for call in (lambda: confide.class_score(p, np.ones(50, int), name), lambda: set_mask(p, name, 0.5)):
-        with refused(confide.InputError, "probabilities") as e:
+        with refused(confide.errors.InputError, "probabilities") as e:
             call()
         assert numbers(e) == [2, 7]
     sets = confide.predict_set(np.zeros((0, 3)), calibration_at(0.5, name), ["a", "b", "c"])
@@ -350,7 +350,7 @@ def test_tables_compute_it_or_raise(tmp_path):
     counted = score_histogram(TABLE, TargetColumns("f", "t", intervals), candidates)
     np.testing.assert_array_equal(counted.counts, expected.counts)
     for what in (replace(CLASSES, score=sets), TargetColumns("f", "t", intervals)):
-        with refused(confide.InputError, "score"):
+        with refused(confide.errors.InputError, "score"):
             counting_query("duckdb", "records", what, 0.1, 1.0)
     source, out = tmp_path / "t.parquet", tmp_path / "out.json"
     pyarrow.parquet.write_table(TABLE, source)
@@ -368,7 +368,7 @@ def test_a_device_computes_the_scores_of_the_true_classes(name):
         u, y = shares(name, 300), rng.integers(0, 5, 300)
         with mock.patch("confide.array_api.in_memory", return_value=None):
             if kind.family in OWN:
-                with refused(confide.InputError, "score"):
+                with refused(confide.errors.InputError, "score"):
                     front.true_scores(*map(torch.asarray, (p, y)), name)
                 continue
             scores = front.true_scores(*map(torch.asarray, (p, y)), name, u=None if u is None else torch.asarray(u))
@@ -390,7 +390,7 @@ UNREGISTERED = {
 
 @pytest.mark.parametrize("call", UNREGISTERED)
 def test_a_score_that_is_not_registered_raises_with_the_remedy(call):
-    with refused(confide.InputError, "score") as e:
+    with refused(confide.errors.InputError, "score") as e:
         UNREGISTERED[call]("another_score")
     assert "register" in e.value.remedy.lower()
 
@@ -408,7 +408,7 @@ def test_a_release_of_a_score_that_is_not_registered_is_read_verified_and_shown(
         assert name in str(again)
         assert main(["verify", str(tmp_path / "release.json")]) == 0
         assert rule(again.first).endswith(".")
-        with refused(confide.InputError, "score"):
+        with refused(confide.errors.InputError, "score"):
             confide.predict_set(P, again) if name in SETS else confide.predict_interval(P[:, 0], again)
 
 
@@ -449,19 +449,19 @@ MARGIN = {"low": 0.0, "high": 1.0, "spread": Spread("probability"), "sentence": 
 )
 def test_scores_that_are_not_complete_raise(name, change, argument):
     stated = {"task": "classification", **MARGIN, **change}
-    with refused((confide.InputError, confide.InputTypeError), argument):
+    with refused((confide.errors.InputError, confide.errors.InputTypeError), argument):
         confide.Score(name, **stated)
 
 
 def test_a_name_stands_for_one_score():
-    with refused(confide.InputError, "score"):
+    with refused(confide.errors.InputError, "score"):
         confide.register_score(confide.Score("lac", "classification", **MARGIN))
-    with refused(confide.InputTypeError, "score"):
+    with refused(confide.errors.InputTypeError, "score"):
         confide.register_score("lac")
     assert confide.register_score(OWN["one_minus_margin"]) is OWN["one_minus_margin"]
 
 
 def test_a_function_of_the_wrong_shape_raises():
     confide.register_score(confide.Score("flat", "classification", **{**MARGIN, "classes": lambda p: p[:, 0]}))
-    with refused(confide.InputError, "score"):
+    with refused(confide.errors.InputError, "score"):
         confide.class_score(P, Y, "flat")

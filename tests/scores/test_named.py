@@ -68,12 +68,12 @@ def test_slices_and_copies_are_named_and_arithmetic_is_not():
 def test_contradictory_names_raise():
     scores = confide.aps_score(P, Y, randomised=False)
     for calibrate in (confide.calibrate, lambda *a, **o: confide.calibrate(a[0], [0.2, 0.1], a[2], **o)):
-        with refused(confide.InputError, "score"):
+        with refused(confide.errors.InputError, "score"):
             calibrate(scores, 0.1, 1.0, score="lac")
-        with refused(confide.InputError, "classes"):
+        with refused(confide.errors.InputError, "classes"):
             calibrate(scores, 0.1, 1.0, classes=["a", "b"])
     named = confide.lac_score(P, np.array(["a", "b", "c"])[Y], classes=["a", "b", "c"])
-    with refused(confide.InputError, "classes"):
+    with refused(confide.errors.InputError, "classes"):
         confide.calibrate(named, 0.1, 1.0, classes=["a", "b", "x"])
 
 
@@ -116,9 +116,9 @@ def test_a_ledger_does_not_answer_the_randomised_score_with_the_deterministic_on
 
 def test_randomisation_belongs_to_the_record():
     p = [[0.5, 0.3, 0.2]] * 3
-    with refused(confide.InputError, "u"):
+    with refused(confide.errors.InputError, "u"):
         confide.class_score(p, [0, 1, 2], "aps_deterministic", u=[0.1, 0.2, 0.3])
-    with refused(confide.InputError, "u") as e:
+    with refused(confide.errors.InputError, "u") as e:
         confide.aps_score(p, [0, 1, 2], u=[0.1, 0.2, 1.5])
     assert numbers(e) == [1, 2]
     drawn = confide.aps_score(p, [0, 1, 2], u=confide.ExperimentalUniforms(0))
@@ -140,7 +140,7 @@ def test_names_carry_their_parameters():
         "lac(x=1)",
         "raps_deterministic(penalty=-1,k_reg=1)",
     ):
-        with refused(confide.InputError, "score"):
+        with refused(confide.errors.InputError, "score"):
             score_kind(wrong)
 
 

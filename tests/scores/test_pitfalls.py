@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import confide
+from confide.errors import InputError, InputTypeError
 from confide.scores.classification import set_mask
 from confide.support.checks import exact_level
 from tests.exact_tests import LEVEL, assert_covers, assert_exact_level, assert_threshold_below
@@ -150,8 +151,8 @@ def test_06_few_test_rows(score):
 def test_09_labels_outside_the_classes_raise(score):
     p = np.full((3, 4), 0.25)
     for y, kind in (
-        ([0, -1, 2], confide.InputError), ([1, 4, 2], confide.InputError), ([0, 1], confide.InputError),
-        ([0.0, 1.0, 2.0], confide.InputTypeError), (["a", "b", "c"], confide.InputTypeError),
+        ([0, -1, 2], InputError), ([1, 4, 2], InputError), ([0, 1], InputError),
+        ([0.0, 1.0, 2.0], InputTypeError), (["a", "b", "c"], InputTypeError),
     ):  # fmt: skip
         with refused(kind, "labels"):
             confide.class_score(p, y, score)

@@ -16,10 +16,10 @@ def test_values_that_are_not_finite(name, bad):
     wrong = values.copy()
     wrong[[4, 6]] = bad
     arguments = {"predictions": values, "targets": values, name: wrong}
-    with refused(confide.InputError, name) as e:
+    with refused(confide.errors.InputError, name) as e:
         confide.absolute_residual_score(**arguments)
     assert numbers(e) == [2, 4]
-    with refused(confide.InputError, "predictions") as e:
+    with refused(confide.errors.InputError, "predictions") as e:
         confide.interval_score([[0.0, 1.0], [0.0, bad]], [1.0, 1.0], "cqr")
     assert numbers(e) == [1, 1]
 
@@ -58,17 +58,17 @@ def test_blocks_and_threads_do_not_change_results(monkeypatch, score, dtype):
 def test_bad_values_are_counted_across_blocks():
     f, d = np.ones(300_000), np.ones(300_000)
     f[[7, 299_999]] = [np.inf, np.nan]
-    with refused(confide.InputError, "predictions") as e:
+    with refused(confide.errors.InputError, "predictions") as e:
         confide.absolute_residual_score(f, d)
     assert numbers(e) == [2, 7]
-    with refused(confide.InputError, "predictions") as e:
+    with refused(confide.errors.InputError, "predictions") as e:
         interval_ends(f, "absolute_residual", 1.0)
     assert numbers(e) == [2, 7]
     d[[200_000, 250_000]] = [0.0, -1.0]
-    with refused(confide.InputError, "difficulty") as e:
+    with refused(confide.errors.InputError, "difficulty") as e:
         confide.normalised_residual_score(np.ones(300_000), np.ones(300_000), d)
     assert numbers(e) == [2, 200_000]
-    with refused(confide.InputError, "predictions") as e:
+    with refused(confide.errors.InputError, "predictions") as e:
         confide.gamma_score(d, np.ones(300_000))
     assert numbers(e) == [2, 200_000]
     huge = np.full(300_000, 1.7e308)  # finite, though their sum is not
@@ -76,7 +76,7 @@ def test_bad_values_are_counted_across_blocks():
 
 
 def test_lengths_differ():
-    with refused(confide.InputError, "targets") as e:
+    with refused(confide.errors.InputError, "targets") as e:
         confide.absolute_residual_score([1, 2, 3], [1, 2])
     assert numbers(e) == [2, 3]
 
@@ -84,6 +84,6 @@ def test_lengths_differ():
 def test_a_residual_that_overflows_is_refused_when_counted():
     scores = confide.absolute_residual_score([-1.5e308], [1.5e308])
     assert scores.tolist() == [np.inf]
-    with refused(confide.InputError, "scores") as e:
+    with refused(confide.errors.InputError, "scores") as e:
         confide.calibrate(scores, alpha=0.1, epsilon=1.0, score="absolute_residual")
     assert numbers(e) == [0, 1, 0]

@@ -114,7 +114,7 @@ def test_invalid_probabilities_raise_as_with_sorting():
             lambda q=p: set_mask(q, "aps_deterministic", 0.5),
             lambda q=p: own_class_scores(q, np.zeros(5, int), "aps_deterministic"),
         ):
-            with refused(confide.InputError, "probabilities") as e:
+            with refused(confide.errors.InputError, "probabilities") as e:
                 call()
             assert numbers(e) == [1, 3]
 

@@ -161,13 +161,13 @@ def sets_of(n=3000):
 
 def test_coverage_of_sets_warns_of_a_broken_guarantee():
     sets, y = sets_of()
-    assert confide.coverage(sets, y).value > 0.86, "which luck explains, if it is less than promised"
+    assert confide.evaluation.coverage(sets, y).value > 0.86, "which luck explains, if it is less than promised"
     with pytest.warns(CoverageWarning):
-        confide.coverage(sets, (y + 1) % 3)
+        confide.evaluation.coverage(sets, (y + 1) % 3)
     with pytest.warns(CoverageWarning):
         sets[:2000].coverage((y[:2000] + 1) % 3)
     chosen = sets[y == 2]  # a selection of records, for which there is no guarantee
-    assert confide.coverage(chosen, y[y == 2]).value < 0.9
+    assert confide.evaluation.coverage(chosen, y[y == 2]).value < 0.9
     for again in (copy.copy(sets), pickle.loads(pickle.dumps(sets))):  # noqa: S301
         assert (again.promised, again.calibration) == (sets.promised, None)
 

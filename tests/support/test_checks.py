@@ -34,7 +34,7 @@ def check_refused(kind, argument, got=None, **changed):
 )
 @pytest.mark.parametrize("name", ["epsilon", "rho"])
 def test_privacy_losses_out_of_range(name, value):
-    check_refused(confide.InputError, name, **{"epsilon": None, name: value})
+    check_refused(confide.errors.InputError, name, **{"epsilon": None, name: value})
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_privacy_losses_out_of_range(name, value):
 )
 def test_counts(name, most):
     for value in (0, -1, most + 1, 10**400):
-        check_refused(confide.InputError, name, str(value), **{name: value})
+        check_refused(confide.errors.InputError, name, str(value), **{name: value})
     for value in (True, 1.0, "1", [1], np.array([1]), 1j, math.nan):
-        check_refused(confide.InputTypeError, name, type(value).__name__, **{name: value})
+        check_refused(confide.errors.InputTypeError, name, type(value).__name__, **{name: value})
     assert confide.plan(**{"alpha": 0.5, "epsilon": 9.0, name: np.int64(7)}).mechanism is not None
 
 

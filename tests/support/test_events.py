@@ -61,7 +61,7 @@ def test_arrays_with_a_ledger(heard, records, tmp_path):
     ledger = confide.Ledger(tmp_path / "l.db", limit=8.0)
     released = [confide.calibrate(records[1], **ONE, ledger=ledger, dataset="ward 7")]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", confide.EarlierReleaseWarning)
+        warnings.simplefilter("ignore", confide.errors.EarlierReleaseWarning)
         confide.calibrate(records[1], **ONE, ledger=ledger, dataset="ward 7")
     groups = np.resize(["g", "h"], N)
     released += confide.calibrate(

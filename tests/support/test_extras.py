@@ -13,7 +13,7 @@ CALLS = [
     ("pandas", SETS + "sets.to_pandas()", "confide[pandas]"),
     *slow(
         [
-            ("matplotlib", SETS + "confide.plot_sizes(sets)", "confide[plots]"),
+            ("matplotlib", SETS + "confide.plots.plot_sizes(sets)", "confide[plots]"),
             ("array_api_compat", "from confide.array_api import _namespace; _namespace([1.0])", "confide[arrays]"),
         ]
     ),

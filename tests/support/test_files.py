@@ -26,7 +26,7 @@ def test_files_are_written_completely(tmp_path):
     assert names(tmp_path) == ["a.txt"]
 
 
-ERRORS = [RuntimeError(), KeyboardInterrupt(), SystemExit(), confide.InputError("work", "fails")]
+ERRORS = [RuntimeError(), KeyboardInterrupt(), SystemExit(), confide.errors.InputError("work", "fails")]
 
 
 @pytest.mark.parametrize("error", ERRORS)
@@ -84,13 +84,13 @@ def test_only_an_earlier_output_of_the_same_kind_is_replaced(tmp_path):
     path = tmp_path / "a.txt"
     for before in ("p_a,p_b\n", '{"kind": "confide/ledger"}', '{"other": "confide/levels"}'):
         path.write_text(before)
-        with refused(confide.InputError, "output"):
+        with refused(confide.errors.InputError, "output"):
             write_text(path, RELEASE, overwrite=True)
         assert path.read_text() == before
     path.write_text("")
     write_text(path, RELEASE, overwrite=True)
     assert path.read_text() == RELEASE
-    with refused(confide.InputError, "output"):
+    with refused(confide.errors.InputError, "output"):
         write_text(path, "text of no kind", overwrite=True)
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_appears_during_the_work_is_checked_again(tmp_path):
             part.write_text(RELEASE)
             path.write_text("theirs")
 
-    with refused(confide.InputError, "output"):
+    with refused(confide.errors.InputError, "output"):
         work()
     assert path.read_text() == "theirs"
     assert names(tmp_path) == ["a.txt"]
@@ -111,7 +111,7 @@ def test_a_file_that_appears_during_the_work_is_checked_again(tmp_path):
 
 def test_errors_of_the_disk_are_one_line(tmp_path):
     with (
-        refused(confide.InputError, "output"),
+        refused(confide.errors.InputError, "output"),
         new_file(tmp_path / "a.txt", overwrite=False),
     ):
         raise OSError(28, os.strerror(28))

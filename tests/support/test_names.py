@@ -44,16 +44,16 @@ def test_groups_of_any_kind(values, names):
 
 @pytest.mark.parametrize("wrong", ["01", "1.0", " 1", "+1", "", None, 2, 2**70, np.nan, 0.5])
 def test_values_that_are_not_names(wrong):
-    with refused(confide.InputError, "groups"):
+    with refused(confide.errors.InputError, "groups"):
         as_positions("groups", [0, wrong, 1], ("0", 1), 3)
 
 
 def test_invalid_names():
     for names in ([], [1.0], [None], [b"a"], [("a",)]):
-        with refused(confide.InputTypeError, "names"):
+        with refused(confide.errors.InputTypeError, "names"):
             check_names("names", names)
     for names in ("ab", 3, None):
-        with refused(confide.InputTypeError, "names"):
+        with refused(confide.errors.InputTypeError, "names"):
             check_names("names", names)
-    with refused(confide.InputTypeError, "groups"):
+    with refused(confide.errors.InputTypeError, "groups"):
         positions("groups", [["a"]], ["a"])

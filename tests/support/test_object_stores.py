@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import FormatError, InputError
+from confide.errors import FormatError, InputError
 from confide.ledger import Ledger
 from confide.support import ObjectPath, OutputExistsError, as_place, store_reason, write_text
 from confide.tables import open_table, predict_table

@@ -59,7 +59,7 @@ def test_ranks_for_which_floats_are_one_too_high():
 
 @pytest.mark.parametrize("value", ["NaN", "sNaN", "Infinity", "0", "1", "-0.1", "1E-400", "1E+999999999", "0.31415926"])
 def test_decimals_that_are_not_levels(value):
-    with refused(confide.InputError, "alpha"):
+    with refused(confide.errors.InputError, "alpha"):
         exact_level("alpha", decimal.Decimal(value))
 
 
@@ -68,7 +68,7 @@ def test_decimals_that_are_not_levels(value):
 def test_levels_of_the_wrong_type(name, value):
     if name == "delta" and value is None:
         return
-    with refused(confide.InputTypeError, name) as caught:
+    with refused(confide.errors.InputTypeError, name) as caught:
         confide.plan(**{"alpha": 0.1, "epsilon": 1.0, name: value})
     assert caught.value.got == type(value).__name__
 
@@ -106,7 +106,7 @@ def test_levels_of_the_wrong_type(name, value):
     ],
 )
 def test_levels_out_of_range(value):
-    with refused(confide.InputError, "alpha"):
+    with refused(confide.errors.InputError, "alpha"):
         confide.calibrate([0.5], alpha=value, epsilon=1.0)
 
 
@@ -114,7 +114,7 @@ def test_levels_out_of_range(value):
     "value", [1e-7, 1e-300, 5e-324, math.pi / 10, 1 - 1e-9, np.nextafter(1, 0), "1/3000001", "1e-400"]
 )
 def test_levels_that_need_rounding(value):
-    with refused(confide.InputError, "alpha"):
+    with refused(confide.errors.InputError, "alpha"):
         exact_level("alpha", value)
 
 
@@ -123,7 +123,7 @@ def test_the_error_of_a_level_is_at_most_one_in_a_trillion():
         exact = exact_level("alpha", value)
         assert abs(exact - Fraction(value)) <= Fraction(11, 10**13)
         assert exact.denominator <= MAX_DENOMINATOR
-    with refused(confide.InputError, "alpha"):
+    with refused(confide.errors.InputError, "alpha"):
         exact_level("alpha", 0.1 + 2e-12)
 
 

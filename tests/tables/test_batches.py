@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from confide import Candidates, InputError, InputTypeError, ScoreHistogram
+from confide import Candidates, ScoreHistogram
+from confide.errors import InputError, InputTypeError
 from confide.tables import ClassColumns, TargetColumns, count_batches, merge_counts, score_batches
 from tests.refused import bad_rows, refused
 

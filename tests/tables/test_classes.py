@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import InputError
+from confide.errors import InputError
 from confide.tables import ClassColumns, LossColumns, calibrate_table, evaluate_table, predict_table, score_histogram
 from tests.builders import slow
 from tests.files import NAMES, classified

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import Candidates, InputError, ScoreHistogram
+from confide import Candidates, ScoreHistogram
+from confide.errors import InputError
 from confide.tables import ClassColumns, ScoreColumn, TargetColumns, calibrate_table, group_histograms, score_histogram
 from confide.tables.open_table import as_open_table
 from tests.builders import slow

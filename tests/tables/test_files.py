@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import Candidates, FormatError, InputError, InputTypeError, ScoreHistogram
+from confide import Candidates, ScoreHistogram
+from confide.errors import FormatError, InputError, InputTypeError
 from confide.support import OutputExistsError
 from confide.tables import (
     ClassColumns,

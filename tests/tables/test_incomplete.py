@@ -97,7 +97,7 @@ def test_unusable_values_are_not_missing_values(tmp_path):
     for wrong in ("1.5,0.5,ant", "abc,0.5,ant"):
         path = tmp_path / "a.csv"
         path.write_text("p_ant,p_bee,label\n" + "0.5,0.5,ant\n" * 30 + f"{wrong}\n,0.5,ant\nNaN,0.5,bee\n0.5,0.5,\n")
-        with refused(confide.InputError, "table") as caught:
+        with refused(confide.errors.InputError, "table") as caught:
             score_histogram(path, CLASSES, CANDIDATES, skip_incomplete=True)
         assert bad_rows(caught)[0][0] == 1
         path.write_text(path.read_text().replace(f"{wrong}\n", ""))
@@ -113,13 +113,13 @@ def test_marks_of_missing_numbers_in_csv(tmp_path, mark, missing):
     """They are left out, and advised to be, only in a column of numbers; other texts are not called missing."""
     path, what = tmp_path / "a.csv", ScoreColumn("s")
     path.write_text("s,ward\n" + "0.5,NA\n" * 30 + f"{mark},NA\n" * 3)
-    with refused(confide.InputError, "table") as caught:
+    with refused(confide.errors.InputError, "table") as caught:
         score_histogram(path, what, CANDIDATES)
     assert ("skip_incomplete" in str(caught.value)) == missing
     if missing:
         assert group_histograms(path, what, "ward", ["NA"], CANDIDATES, skip_incomplete=True)["NA"].total == 30
         return
-    with refused(confide.InputError, "table"):
+    with refused(confide.errors.InputError, "table"):
         score_histogram(path, what, CANDIDATES, skip_incomplete=True)
 
 
@@ -154,12 +154,12 @@ def test_all_missing_values_are_reported_at_once(tmp_path):
     """Each column with its number and its first row, also if another column of the same record is missing."""
     for path in (tmp_path / "a.csv", tmp_path / "a.parquet"):
         write(path, TABLE)
-        with refused(confide.InputError, "table") as caught:
+        with refused(confide.errors.InputError, "table") as caught:
             calibrate_table(path, CLASSES, 0.1, 1.0)
         shift = 2 if path.suffix == ".csv" else 0
         missing = [np.flatnonzero(HOLES[name]) for name in ("p_ant", "p_bee", "label")]
         assert bad_rows(caught) == [(len(rows), rows[0] + shift) for rows in missing]
         assert "skip_incomplete" in caught.value.remedy
-    with refused(confide.InputError, "table") as caught:
+    with refused(confide.errors.InputError, "table") as caught:
         calibrate_table(TABLE, TargetColumns("f", "y"), 0.1, 1.0)
     assert (HOLES["y"].sum(), np.flatnonzero(HOLES["y"])[0]) in bad_rows(caught)

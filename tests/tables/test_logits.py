@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import InputError
+from confide.errors import InputError
 from confide.tables import (
     ClassColumns,
     calibrate_table,

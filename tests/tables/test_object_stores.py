@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import FormatError, InputError
 from confide.cli.run import main
 from confide.core import Release, load_release
+from confide.errors import FormatError, InputError
 from confide.support import ObjectReader, OutputExistsError, as_place
 from confide.tables import ClassColumns, ScoreColumn, calibrate_table, evaluate_table, open_table, predict_table
 from tests.environments import python_of

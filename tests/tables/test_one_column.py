@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import InputError
+from confide.errors import InputError
 from confide.tables import ClassColumns, calibrate_table, evaluate_table, predict_table, score_histogram
 from tests.files import write
 from tests.refused import bad_rows, refused
@@ -46,7 +46,7 @@ def test_releases_and_evaluations_contain_both_classes(tmp_path):
     released = calibrate_table(table(), what, 0.2, 4.0)
     assert released.classes == PAIR
     found = evaluate_table(table(), what, released)
-    expected = confide.evaluate_sets(released, both(YES), np.array(PAIR)[LABELS.astype(int)], PAIR)
+    expected = confide.evaluation.evaluate_sets(released, both(YES), np.array(PAIR)[LABELS.astype(int)], PAIR)
     assert found == expected
     turned = ClassColumns("p", "label", PAIR[::-1])
     for act in (

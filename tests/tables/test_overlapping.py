@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import InputError
+from confide.errors import InputError
 from confide.tables import (
     TargetColumns,
     calibrate_table,
@@ -79,17 +79,17 @@ def test_predictions_and_evaluations_are_those_of_arrays(released, by, tmp_path)
     assert summary == {"rows": N}
     assert found["lower"].to_pylist() == lower.tolist()
     assert found["upper"].to_pylist() == upper.tolist()
-    expected = confide.evaluate_intervals(released, F, Y, groups=GROUPS)
+    expected = confide.evaluation.evaluate_intervals(released, F, Y, groups=GROUPS)
     assert evaluate_table(TABLE, WHAT, released, by=by) == expected
     assert confide.Evaluation.from_json(expected.to_json()) == expected
     assert [part.name for part in expected.groups] == list(released.parts)
     assert sum(part.n for part in expected.groups) == 3 * N
-    table = confide.group_coverage(confide.predict_interval(F, released, groups=GROUPS), Y, GROUPS)
+    table = confide.evaluation.group_coverage(confide.predict_interval(F, released, groups=GROUPS), Y, GROUPS)
     assert dict(zip(table.names, table.hits.tolist(), strict=True)) == {
         one.name: one.covered for one in expected.groups
     }
     assert table.size.tolist() == pytest.approx([part.mean_width for part in expected.groups])
-    scores = confide.evaluate_scores(released, np.abs(Y - F), groups=GROUPS)
+    scores = confide.evaluation.evaluate_scores(released, np.abs(Y - F), groups=GROUPS)
     assert [part.value for part in scores.groups] == [part.value for part in expected.groups]
 
 
@@ -108,7 +108,7 @@ def test_every_source_counts_and_predicts_alike(engine, released, tmp_path):
     lower, _ = confide.predict_interval(F, released, groups=GROUPS)
     assert found["lower"].to_pylist() == lower[np.argsort(F)].tolist()
     found = evaluate_table(source, WHAT, released, by=list(NAMES)).groups
-    exact = confide.evaluate_intervals(released, F, Y, groups=GROUPS).groups
+    exact = confide.evaluation.evaluate_intervals(released, F, Y, groups=GROUPS).groups
     assert [(one.name, one.covered, one.missed) for one in found] == [
         (one.name, one.covered, one.missed) for one in exact
     ]

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import Candidates, InputError, ScoreHistogram
+from confide import Candidates, ScoreHistogram
+from confide.errors import InputError
 from confide.tables import ContributionBound, ScoreColumn, calibrate_table, group_histograms, score_histogram
 from tests.builders import slow
 from tests.exact import histograms, mechanism_law, worst_log_ratio

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import BudgetError, Candidates, InputError
+from confide import BudgetError, Candidates
+from confide.errors import InputError
 from confide.ledger import Ledger
 from confide.tables import ClassColumns, EngineError, ScoreColumn, calibrate_table
 from confide.tables.databases import IbisTable

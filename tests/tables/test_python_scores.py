@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import Candidates, InputError, ScoreHistogram
+from confide import Candidates, ScoreHistogram
+from confide.errors import InputError
 from confide.tables import ClassColumns, ContributionBound, calibrate_table, group_histograms, score_histogram
 from tests.refused import bad_rows, refused
 from tests.tables.engines import everyday_on

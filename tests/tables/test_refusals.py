@@ -28,7 +28,7 @@ PLANTED = "planted-4711"
 
 def refusal(act, argument: str = "table") -> pytest.ExceptionInfo[confide.ConfideError]:
     """The error of `act`: without the text of an engine, and without a value of the file."""
-    with pytest.raises(confide.InputError) as caught:
+    with pytest.raises(confide.errors.InputError) as caught:
         act()
     error = caught.value
     assert error.argument == argument, str(error)
@@ -117,7 +117,7 @@ TABLE = "".join(f"{i}\t{i / 300}\r\n" for i in range(300))
 )  # fmt: skip
 def test_csv_is_refused_for_the_right_reason(tmp_path, name, content, says):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(confide.InputError) as caught:
+    with pytest.raises(confide.errors.InputError) as caught:
         count_scores(tmp_path / name)
     assert says in str(caught.value)
     assert PLANTED not in str(caught.value)
@@ -136,7 +136,7 @@ def test_damaged_files(tmp_path, suffix, damage):
     )
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2] if damage == "truncated" else f"{PLANTED}, hello\n".encode() * 100)
-    assert type(refusal(lambda: count_scores(path), "path").value) is confide.FormatError
+    assert type(refusal(lambda: count_scores(path), "path").value) is confide.errors.FormatError
 
 
 def test_missing_files(tmp_path):
@@ -263,7 +263,7 @@ def test_a_decimal_comma_is_named_and_can_be_read(tmp_path):
     path.write_text(HEADER + "0,81;0,19;a\n0,25;0,75;b\n")
     with open_table(path, decimal=",") as table:
         assert score_histogram(table, ClassColumns("p_*", "label"), UNIT, people=people).total == 2
-    with refused(confide.InputError, "decimal"), open_table(path, decimal=";"):
+    with refused(confide.errors.InputError, "decimal"), open_table(path, decimal=";"):
         pass
 
 

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import Candidates, InputError
+from confide import Candidates
+from confide.errors import InputError
 from confide.tables import ClassColumns, LossColumns, TargetColumns, predict_table
 from tests.builders import slow
 from tests.calibrations import calibrations_at

@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import Candidates, InputError, ScoreHistogram
+from confide import Candidates, ScoreHistogram
+from confide.errors import InputError
 from confide.tables import (
     SIDES,
     ClassColumns,

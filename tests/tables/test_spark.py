@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import Candidates, ConfideError, FormatError, InputError
-from confide.errors import InputTypeError, MissingExtraError
+from confide import Candidates, ConfideError
+from confide.errors import FormatError, InputError, InputTypeError, MissingExtraError
 from confide.tables import (
     ClassColumns,
     ContributionBound,

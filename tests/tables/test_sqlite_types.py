@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import Candidates, InputError, ScoreHistogram
+from confide import Candidates, ScoreHistogram
+from confide.errors import InputError
 from confide.tables import ScoreColumn, TargetColumns, calibrate_table, open_table, predict_table, score_histogram
 from confide.tables.arrow import ColumnRef
 from tests.refused import refused

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import InputError
+from confide.errors import InputError
 from confide.tables import ClassColumns, open_table, predict_table
 from tests.files import figures_of, in_order_of
 from tests.refused import Refused

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import Candidates, FormatError, InputError
+from confide import Candidates
+from confide.errors import FormatError, InputError
 from confide.tables import (
     ClassColumns,
     ContributionBound,

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import InputError
 from confide.core import ClassShift, RecordWeights
+from confide.errors import InputError
 from confide.tables import ClassColumns, ScoreColumn, calibrate_table
 from confide.tables.counting import Counting
 from confide.tables.named_columns import WeightColumn

@@ -61,18 +61,18 @@ def test_kept_columns(tmp_path, calibration):
     assert read(tmp_path / "a.parquet").column_names == ["name", "p_cat", "prediction_set", "set_size"]
     predict(records, tmp_path / "b.parquet", calibration, keep=())
     assert read(tmp_path / "b.parquet").column_names == ["prediction_set", "set_size"]
-    with refused(confide.InputError, "column"):
+    with refused(confide.errors.InputError, "column"):
         predict(records, tmp_path / "c.parquet", calibration, keep=("missing",))
-    with refused(confide.InputError, "keep"):
+    with refused(confide.errors.InputError, "keep"):
         predict(records, tmp_path / "c.parquet", calibration, keep=("id", "id"))
 
 
 def test_name_clashes_and_cells_that_csv_cannot_hold(tmp_path, calibration):
     table = class_table(100).append_column("set_size", pa.array([1] * 100))
     records = write(tmp_path / "in.parquet", table)
-    with refused(confide.InputError, "column"):
+    with refused(confide.errors.InputError, "column"):
         predict(records, tmp_path / "a.parquet", calibration)
-    with refused(confide.InputError, "column"):
+    with refused(confide.errors.InputError, "column"):
         predict(records, tmp_path / "a.csv", calibration, keep=("p",))
     assert list(tmp_path.iterdir()) == [records]
 
@@ -81,7 +81,7 @@ def test_name_clashes_and_cells_that_csv_cannot_hold(tmp_path, calibration):
 @pytest.mark.parametrize("kind", [pa.duration("s"), pa.month_day_nano_interval(), pa.struct([])])
 def test_columns_that_parquet_lacks_are_named(tmp_path, calibration, out, kind):
     table = class_table(100).append_column("odd", pa.nulls(100, kind)).select(["p_cat", "p_dog", "p_emu", "id", "odd"])
-    with refused(confide.InputError, "column") as caught:
+    with refused(confide.errors.InputError, "column") as caught:
         predict(table, tmp_path / out, calibration)
     assert "'odd'" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
@@ -123,7 +123,7 @@ def test_an_unusable_row_leaves_no_output(tmp_path, calibration):
     records = write(tmp_path / "in.parquet", {f"p_{k}": p[:, k] for k in range(3)})
     write(tmp_path / "out.parquet", {"prediction_set": [["a"]], "set_size": [1]})
     precious = (tmp_path / "out.parquet").read_bytes()
-    with refused(confide.InputError, "table") as caught:
+    with refused(confide.errors.InputError, "table") as caught:
         predict(records, tmp_path / "out.parquet", calibration, overwrite=True)
     assert bad_rows(caught) == [(1, 50_000)] * 3  # each column separately
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]

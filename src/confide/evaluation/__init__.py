@@ -34,9 +34,11 @@ from confide.evaluation.tally import (
     TooManyGroupsError,
     too_many_groups,
 )
+from confide.sets import CoverageEstimate
 
 __all__ = [
     "CountQuery",
+    "CoverageEstimate",
     "CoverageTable",
     "Evaluation",
     "Example",
