@@ -391,7 +391,7 @@ def test_a_ledger_charges_the_sum_over_columns(tmp_path):
     with pytest.raises(confide.BudgetError):
         confide.calibrate(scores, 0.3, 1.0, groups=groups, names=NAMES, **options)
     assert ledger.accounts()["d"].spent().epsilon == account.spent().epsilon
-    with refused(InputError, "ledger"):
+    with refused(InputError, "partition"):
         confide.calibrate(scores, 0.3, 1.0, groups=groups, names=NAMES, ledger=ledger, dataset="d", score="lac")
 
 
