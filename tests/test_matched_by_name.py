@@ -82,10 +82,17 @@ def _parameters(front):
     return {*found, *(name for one in typed for name in getattr(one, "__optional_keys__", ()))}
 
 
+PUBLIC = {
+    name: getattr(package, name)
+    for package in (confide, confide.evaluation, confide.estimators, confide.plots)
+    for name in package.__all__
+}
+"""The public functions and classes of arrays."""
+
+
 def _taking(names):
     found = set()
-    for name in confide.__all__:
-        front = getattr(confide, name)
+    for name, front in PUBLIC.items():
         if callable(front) and not (isinstance(front, type) and issubclass(front, Exception)):
             found |= {name} if names & _parameters(front) else set()
     return found
@@ -326,8 +333,8 @@ NOT_OF_ARRAYS = {"Evaluation", "calibrate_masks", "pipeline_sets"}
 def test_every_function_that_takes_several_things_of_a_record_is_here():
     found = {
         name
-        for name in confide.__all__
-        if inspect.isfunction(front := getattr(confide, name)) and len(ALIGNED & _parameters(front)) > 1
+        for name, front in PUBLIC.items()
+        if inspect.isfunction(front) and len(ALIGNED & _parameters(front)) > 1
     }
     assert found - NOT_OF_ARRAYS == set(ROWS)
 

@@ -32,7 +32,7 @@ MOST_SILOS = 10_000
 MOST_CANDIDATES = 2**16
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Federation:
     """The silos of a plan and what is assumed about them: `confide.federated.plan` describes the parameters.
 
