@@ -109,11 +109,6 @@ class ScoreKind:
         return self.unregistered_spread
 
     @property
-    def is_own(self) -> bool:
-        """Whether a program has registered the score, which other programs need not know."""
-        return self.score is not None and self._library is None
-
-    @property
     def _library(self) -> LibraryScore | None:
         return self.score if isinstance(self.score, LibraryScore) else None
 

@@ -261,11 +261,6 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
     return rows.mutate(reason=ibis.cases((its_own, rows.reason), (unusable, 1), else_=rows.reason).cast("int32"))
 
 
-def read_columns(table: Any, columns: RecordColumns) -> Any:
-    """The columns of an Ibis table that are read, by their aliases, for scores that are computed in Python."""
-    return table.select(**{read.alias: table[read.column] for read in columns.reads})
-
-
 def binned(rows: Any, job: Job, engine: str) -> Any:
     """The GROUP BY if all rows can be used: `bin`, `n`, and `group` and `weight`; the bin of other rows is null.
 

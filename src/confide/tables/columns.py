@@ -52,6 +52,7 @@ from confide.tables.readers import (
 )
 from confide.tables.table import Table
 
+ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with ScoreColumn"
 SIDES = "cqr_sides"
 """The score that stands for both `cqr_low` and `cqr_high`, each with its own threshold."""
 
@@ -97,6 +98,17 @@ class ColumnSpec(ABC):
     def _outputs(self) -> Mapping[str, str]:
         """Public metadata about the outputs of the model."""
         return {}
+
+    @property
+    @abstractmethod
+    def _types_in_sql(self) -> dict[str, str]:
+        """The columns, and what a query on a table that is not read takes each for: number, text or position.
+
+        Raises
+        ------
+        InputError
+            If such a query cannot compute the score.
+        """
 
     def _with_score(self, score: str | None) -> Self:
         """The columns with the score of a release; unchanged if they cannot give it, or state their own score's name.
@@ -202,6 +214,10 @@ class ScoreColumn(ColumnSpec):
     def kind(self) -> ScoreKind:
         """The score's name and range."""
         return score_kind(self.score)
+
+    @property
+    def _types_in_sql(self) -> dict[str, str]:
+        return {self.column: "number"}
 
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The reader of the column, after checks."""
@@ -312,6 +328,19 @@ class ClassColumns(ColumnSpec):
         if self.label is None:
             raise InputError("label", "must be given: the column of the true classes")
         return label_column(table, self.label, names, positions=self.label_positions)
+
+    @property
+    def _types_in_sql(self) -> dict[str, str]:
+        if self.logits:
+            raise InputError("logits", "must be left out: their softmax is not computed in SQL", remedy=ELSEWHERE)
+        if self.classes is None:
+            raise InputError("classes", "must be given, all of them: no table is read that has their names")
+        probabilities = self.probabilities
+        if not isinstance(probabilities, tuple):
+            names = [canonical_name(name) for name in self.classes] if "*" in probabilities else [""]
+            probabilities = tuple(probabilities.replace("*", name, 1) for name in names)
+        label = {} if self.label is None else {self.label: "position" if self.label_positions else "text"}
+        return dict.fromkeys(probabilities, "number") | label
 
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The reader of the columns, after checks."""
@@ -450,6 +479,10 @@ class TargetColumns(ColumnSpec):
         for name in self.predictions:
             table.check_number(name)
 
+    @property
+    def _types_in_sql(self) -> dict[str, str]:
+        return dict.fromkeys([*self.predictions, *([] if self.target is None else [self.target])], "number")
+
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The readers of the columns, after checks; one per threshold."""
         if self.target is None:
@@ -547,6 +580,10 @@ class LossColumns(ColumnSpec):
                 remedy="Several labels need one column each, or a column of lists",
             )
         return found, names
+
+    @property
+    def _types_in_sql(self) -> dict[str, str]:
+        raise InputError("losses", "losses, and sets of several labels, are not computed in SQL", remedy=ELSEWHERE)
 
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The reader of the columns, after checks."""

@@ -15,9 +15,9 @@ from typing import Any, Self
 from confide.candidates import Spread
 from confide.core import LONGEST, Request
 from confide.errors import InputError
-from confide.support import FileLocation, ObjectPath, as_place, canonical_name, one_of, same_place
+from confide.support import FileLocation, ObjectPath, as_place, one_of, same_place
 from confide.tables.bin_counts import DOUBLES, Counts, Job, binned_by_reason, scored_rows
-from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns
+from confide.tables.columns import ELSEWHERE, ColumnSpec
 from confide.tables.counts_file import COLUMNS, read_counts
 from confide.tables.databases import IbisTable
 from confide.tables.expressions import with_trees
@@ -41,8 +41,6 @@ MOST_BYTES = 1_000_000
 
 _BACKTICKS = ("spark", "databricks", "bigquery")
 """The dialects that quote names by backticks."""
-
-_ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with ScoreColumn"
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ class UnreadTable(IbisTable):
         import pyarrow as pa
 
         self.dialect, self.files = one_of("dialect", dialect, tuple(DIALECTS)), tuple(files)
-        kinds = _kinds(what, others)
+        kinds = _types(what, others)
         types = {"number": pa.float64(), "position": pa.int64(), "text": pa.string(), "any": pa.string()}
         schema = pa.schema([(column, types[kind]) for column, kind in kinds.items()])
         self._columns = {column: f"confide_column_{place}" for place, column in enumerate(kinds)}
@@ -184,42 +182,21 @@ def _refuse_others(jobs: Sequence[Job]) -> None:
     """Reject scores that SQL does not compute."""
     for job in jobs:
         if not job.columns.in_sql:
-            raise InputError("score", f"{job.columns.reader.score!r} is not computed in SQL", remedy=_ELSEWHERE)
+            raise InputError("score", f"{job.columns.reader.score!r} is not computed in SQL", remedy=ELSEWHERE)
 
 
-def _kinds(what: ColumnSpec, others: Any) -> dict[str, str]:
-    """The columns of a request, and how each is read: as a number, a text, a position, or as it is."""
-    if isinstance(what, LossColumns):
-        raise InputError("losses", "losses, and sets of several labels, are not computed in SQL", remedy=_ELSEWHERE)
-    kinds: dict[str, str] = {}
-    if isinstance(what, ScoreColumn):
-        kinds[what.column] = "number"
-    elif isinstance(what, ClassColumns):
-        if what.logits:
-            raise InputError("logits", "must be left out: their softmax is not computed in SQL", remedy=_ELSEWHERE)
-        kinds |= dict.fromkeys(_probabilities(what), "number")
-        kinds |= {} if what.label is None else {what.label: "position" if what.label_positions else "text"}
-    elif isinstance(what, TargetColumns):
-        kinds |= dict.fromkeys([*what.predictions, *([] if what.target is None else [what.target])], "number")
-    kinds |= {} if others.weights is None else {others.weights: "number"}
+def _types(what: ColumnSpec, others: Any) -> dict[str, str]:
+    """The columns of a request, and what each is taken for: a number, a text, a position, or what it is."""
+    types = what._types_in_sql
+    types |= {} if others.weights is None else {others.weights: "number"}
     by = () if others.by is None else (others.by,) if isinstance(others.by, str) else others.by
-    texts = [name for name, kind in kinds.items() if kind != "number"] + list(by)
+    texts = [name for name, kind in types.items() if kind != "number"] + list(by)
     people: ContributionBound | None = others.people
     if people is not None and (shared := sorted({*people.order} & {*texts})):
         must = "must name other columns than labels and groups, which are read as texts"
         raise InputError("order", must, got=shared[0])
     persons = () if people is None else (people.person, *people.order)
-    return dict.fromkeys(persons, "any") | dict.fromkeys(by, "text") | kinds
-
-
-def _probabilities(what: ClassColumns) -> Sequence[str]:
-    """The columns of probabilities, one per class, or of two classes the second one's."""
-    if what.classes is None:
-        raise InputError("classes", "must be given, all of them: no table is read that has their names")
-    if isinstance(what.probabilities, tuple):
-        return what.probabilities
-    names = [canonical_name(name) for name in what.classes] if "*" in what.probabilities else [""]
-    return [what.probabilities.replace("*", name, 1) for name in names]
+    return dict.fromkeys(persons, "any") | dict.fromkeys(by, "text") | types
 
 
 def _cast(table: str, dialect: str, columns: Mapping[str, str], kinds: Mapping[str, str]) -> Any:
