@@ -332,9 +332,7 @@ NOT_OF_ARRAYS = {"Evaluation", "calibrate_masks", "pipeline_sets"}
 
 def test_every_function_that_takes_several_things_of_a_record_is_here():
     found = {
-        name
-        for name, front in PUBLIC.items()
-        if inspect.isfunction(front) and len(ALIGNED & _parameters(front)) > 1
+        name for name, front in PUBLIC.items() if inspect.isfunction(front) and len(ALIGNED & _parameters(front)) > 1
     }
     assert found - NOT_OF_ARRAYS == set(ROWS)
 

@@ -210,9 +210,9 @@ def test_a_ledger_charges_all_levels_once(tmp_path, released):
 @pytest.mark.slow
 @pytest.mark.parametrize("levels", [LEVELS[:2], LEVELS, [0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05]], ids=len)
 def test_the_price_does_not_grow_with_the_number_of_levels(levels):
-    """n = 1000, secret: each level covers (exact binomial test at 1e-7), about 3.4 ranks above it in the mean.
+    """n = 1000, secret: each level covers (exact binomial test at 1e-7), at most 11 ranks above it in the mean.
 
-    The mean has a standard error of 0.4 ranks: 6 are exceeded with probability 1e-9.
+    The mean has a standard error of 0.3 ranks: 14 are exceeded with probability 1e-12.
     """
     rng, hits, excess = np.random.default_rng(len(levels)), np.zeros(len(levels)), []
     for _ in range(3000):
@@ -223,7 +223,7 @@ def test_the_price_does_not_grow_with_the_number_of_levels(levels):
         excess.append(np.mean(1000 * (np.minimum(thresholds, 1) - 1 + np.sort(levels)[::-1])))
     for count, alpha in zip(hits, sorted(levels, reverse=True), strict=True):
         assert stats.binomtest(int(count), 3000, 1 - alpha, alternative="less").pvalue > 1e-7
-    assert np.mean(excess) < 6
+    assert np.mean(excess) < 14
 
 
 @pytest.mark.slow

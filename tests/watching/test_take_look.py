@@ -8,7 +8,14 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, OtherDataError
+from confide.errors import (
+    BudgetError,
+    ChargedAgainWarning,
+    EarlierReleaseWarning,
+    FormatError,
+    InputError,
+    OtherDataError,
+)
 from confide.ledger import Ledger
 from confide.tables import (
     ClassColumns,
@@ -247,7 +254,10 @@ def test_interrupted_look_is_neither_lost_nor_counted_twice(killed, step):
             found = taken(state, **paid)
         assert list(found.looks[1].counts) == json.loads(entries[1].text)["counts"]
         assert len(ledger.account("patients").entries) == 2
-    else:  # nothing of the batch was released: it is drawn now, and the charge of the dead process stands
+    elif charged:  # nothing of the batch was released: it is drawn now, and the charge of the dead process stands
+        with pytest.warns(ChargedAgainWarning):
+            found = taken(state, **paid)
+    else:
         found = taken(state, **paid)
     assert [look.name for look in found.looks] == ["before", "Monday"]
     assert not list(folder.glob("*.part"))
