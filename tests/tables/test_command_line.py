@@ -163,7 +163,7 @@ def test_a_public_number_is_charged_before_the_engine_is_queried(source, tmp_pat
 
     if is_queried(source):
         assert calibrate("none.json") == 3
-        assert "--n: must be given under --neighbors replace_one with a ledger" in capsys.readouterr().err
+        assert "--n: must be given under neighbors='replace_one' with a ledger" in capsys.readouterr().err
         assert spent(budget) == 0
     assert calibrate("one.json", "--n", "3000") == 0
     assert confide.Release.load(tmp_path / "one.json").n == 3000
