@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 import confide
-from confide.cli.request import RequestOptions, parse_candidates
+from confide.cli.names import NAMES
+from confide.cli.request import parse_candidates, read_arguments
 from confide.core import shifted_population
 from confide.errors import ConfideError
 from confide.federated.checkpoint import KIND, Checkpoint, store_checkpoint
@@ -191,8 +192,8 @@ def request_texts(data: bytes) -> None:
     text = data.decode("latin-1")
     for pair in (text, f"class_weights={text}"):
         try:
-            found = RequestOptions(alpha="0.1", settings=(pair,)).read()
-            shift = shifted_population(found.get("class_weights"), None)
+            stated = read_arguments("calibrate", NAMES, {"alpha": "0.1"}, [pair])
+            shift = shifted_population(stated.get("class_weights"), None)
         except ConfideError as error:
             one_line(error)
             continue
