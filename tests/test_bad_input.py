@@ -7,6 +7,8 @@ import csv
 import io
 import os
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +53,7 @@ HERE = {
     "budget_plan: nothing": lambda s, d: confide.budget_plan(3.0),
     "ledger: newer schema": lambda s, d: Ledger(_changed(d, "PRAGMA user_version=4")),
     "ledger: foreign table": lambda s, d: Ledger(_changed(d, "CREATE TABLE t (x)")),
-    "ledger: damaged record": lambda s, d: Ledger(_damaged(d)),
+    "ledger: damaged record": lambda s, d: Ledger(_damaged(d)).account("patients"),
     "ledger: over the limit": lambda s, d: confide.calibrate(s, 0.1, 1.0, ledger=_limited(d), dataset="patients"),
     "ledger: no data set named": lambda s, d: confide.calibrate(s, 0.1, 1.0, ledger=_limited(d)),
     "ledger: other relation": lambda s, d: confide.calibrate(
@@ -121,9 +123,6 @@ def _file(folder, content):
 
 
 def _database(folder, *statements):
-    import sqlite3
-    from contextlib import closing
-
     with closing(sqlite3.connect(folder / "file.db")) as connection:
         for statement in statements or ("CREATE TABLE t (x)",):
             connection.execute(statement)
@@ -138,8 +137,9 @@ def _changed(folder, statement):
 
 def _damaged(folder):
     Ledger(folder / "file.db").set_limit("patients", 1.0)
-    again = "CREATE TRIGGER no_update BEFORE UPDATE ON record BEGIN SELECT RAISE(ABORT, 'append-only'); END"
-    return _database(folder, "DROP TRIGGER no_update", "UPDATE record SET body = '{}'", again)
+    with closing(sqlite3.connect(folder / "file.db")) as connection:
+        (trigger,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'dataset_update'").fetchone()
+    return _database(folder, "DROP TRIGGER dataset_update", "UPDATE dataset SET epsilon = 2", trigger)
 
 
 def _limited(folder):
