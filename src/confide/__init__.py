@@ -15,7 +15,6 @@ Examples
 """
 
 from importlib import import_module
-from importlib.util import find_spec
 
 # The stub lists each name once: `from confide.scores import aps_score as aps_score`.
 _STUB = __spec__.loader.get_data(f"{__path__[0]}/__init__.pyi").decode()  # works in a zip file as well
@@ -31,12 +30,21 @@ def __getattr__(name: str) -> object:
         value: object = version("confide")
     elif name in _HOMES:
         value = getattr(import_module(_HOMES[name]), name)
-    elif not name.startswith("_") and find_spec(f"confide.{name}"):
-        value = import_module(f"confide.{name}")
     else:
-        raise AttributeError(f"module 'confide' has no attribute {name!r}")
+        value = _package(name)
     globals()[name] = value
     return value
+
+
+def _package(name: str) -> object:
+    """The package of this name, imported."""
+    try:
+        if not name.startswith("_"):  # __main__ would run the command line
+            return import_module(f"confide.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"confide.{name}":  # a package that it needs
+            raise
+    raise AttributeError(f"module 'confide' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

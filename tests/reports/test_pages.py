@@ -45,7 +45,7 @@ def page_of(release: object, **options: object) -> str:
 
 
 def check(page: str) -> None:
-    """A page asks for nothing outside, runs its own script alone, and has no foreign markup and no missing value."""
+    """A page loads nothing, runs its own script alone, and has no foreign markup and no missing value."""
     assert (page.count("<script"), page.count("<script>")) == (1, 1)
     policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1])
     assert policy.startswith("default-src 'none'; ")

@@ -95,13 +95,9 @@ class Receipt:
 
 
 @dataclass(frozen=True)
-class Accounting:
+class Accounting(LedgerOptions):
     """What is charged: the ledger and the data set, and how."""
 
-    ledger: str | None = None
-    dataset: str | None = None
-    again: bool = False
-    group: str | None = None
     one_cell: bool | None = None
     charged_by: str | None = None
     ledger_key: FileLocation | None = None

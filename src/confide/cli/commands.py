@@ -243,10 +243,9 @@ class Show:
 
     FILE is a release of `confide calibrate` or `confide federated aggregate`.
     Every claim is recomputed from the mechanisms that the file states. FILE may
-    also be an output of `confide evaluate --out`, a monitor, or a plan of
-    `confide sql`. It may also be a public file, a plan, a policy or an answer
-    of a silo: signatures are checked, and the fingerprints are printed for
-    comparison.
+    also be an output of `confide evaluate --out` or a monitor. It may also be a
+    public file, a plan, a policy or an answer of a silo: signatures are checked,
+    and the fingerprints are printed for comparison.
 
     Example:
 

@@ -64,7 +64,7 @@ class Account:
         return dict.fromkeys(self.keys, "")
 
     def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Drawn], marks: Mapping[Key, bytes]) -> None:
-        """Store the thresholds of every draw under the token of its charge, durably, before anybody sees them."""
+        """Store the thresholds of every draw under the token of its charge, durably, before they are returned."""
 
     def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
         """The thresholds of earlier releases, for a public number of records n, with an `EarlierReleaseWarning`."""

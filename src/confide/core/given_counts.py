@@ -97,11 +97,11 @@ def calibrate_counts(
     terms = request.terms[None]
     number = counts.n_noisy if counts.n is None else counts.n
     assert number is not None
-    made = design_at(terms, number)
+    design = design_at(terms, number)
     value = math.inf
-    if made.mechanism is not None:
-        value = float(counts.candidates.values[made.mechanism.choose(counts.counts)])
-    released = assembled(request, {None: {None: made.threshold(value)}}, library_versions())
+    if design.mechanism is not None:
+        value = float(counts.candidates.values[design.mechanism.choose(counts.counts)])
+    released = assembled(request, {None: {None: design.threshold(value)}}, library_versions())
 
     # What is reported and warned of.
     log_event("core", "released from published counts", score=counts.score, alpha=released.alpha)

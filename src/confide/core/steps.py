@@ -286,7 +286,7 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
         draws = {key: steps[key].prepared(counts[key]) for key in tokens}
         drawn = {key: step.draw(counts[key]) for key, step in draws.items()}
 
-        # Store, before anybody sees it.
+        # Store, before it is returned.
         account.store(tokens, drawn, marks)
         _tell_released(drawn)
         answered = account.answers(earlier, n)

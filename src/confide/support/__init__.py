@@ -6,7 +6,6 @@ forms.py          strict JSON documents: a kind, a schema, fields and a checksum
 files.py          kinds of files, permission to overwrite them, atomic writing, locks
 object_stores.py  S3, Google Cloud Storage and Azure with the interface of files
 addresses.py      addresses of servers
-search.py         the smallest number that is enough
 installed.py      optional packages, and versions of libraries
 events.py         log events; the place that warnings refer to
 shown.py          texts, numbers and tables for people

@@ -1,6 +1,6 @@
 """Calibration and recalibration from tables of any kind: count, charge, draw."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from itertools import chain
@@ -493,7 +493,7 @@ class TableRequest:
         if self.previous is not None:
             if classified is not None:
                 release_class_names(self.previous, probabilities, classes)
-            if columns.by_class and not _same_names(named["names"], request.terms):
+            if columns.by_class and order_of(named["names"], tuple(request.terms)) is None:
                 raise InputError("what", f"must have the {len(request.terms)} classes of previous", got="others")
             named = {}
         if any(getattr(request, name) != value for name, value in named.items()):
@@ -597,11 +597,6 @@ def _again(columns: Columns, request: Request) -> Columns:
         raise InputError("by", "must be given, the column of each record's group: previous has thresholds for each")
     names = tuple(request.terms) if request.overlap is None else request.overlap.columns
     return replace(columns, by_class=True) if columns.by is None else replace(columns, groups=names)
-
-
-def _same_names(names: Names, others: Iterable[Any]) -> bool:
-    """Whether these are the same names in any order."""
-    return set(map(canonical_name, map(str, names))) == set(map(canonical_name, map(str, others)))
 
 
 def named_column(table: Table, column: str, names: Names) -> NamedColumn:

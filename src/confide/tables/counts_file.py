@@ -37,16 +37,18 @@ def read_counts(places: Sequence[FileLocation], jobs: Sequence[Job], digest: str
     FormatError
         If its rows are not counts of this query. The message names the row and contains no count.
     """
-    found = [(np.zeros(job.shape, dtype=np.int64), RowErrors()) for job in jobs]
+    totals = [(np.zeros(job.shape, dtype=np.int64), RowErrors()) for job in jobs]
     weight = ["weight"] if jobs[0].columns.weight is not None else []
     for place in places:
-        add_rows(rows_of(place, [*COLUMNS, *weight]), jobs, digest, found, f" in {str(place)!r}")
-    if sum(float(counts.sum()) for counts, _ in found) > MOST_RECORDS * (jobs[0].groups + 1):
+        add_rows(rows_of(place, [*COLUMNS, *weight]), jobs, digest, totals, f" in {str(place)!r}")
+    if sum(float(counts.sum()) for counts, _ in totals) > MOST_RECORDS * (jobs[0].groups + 1):
         raise InputError("counts", f"must be of at most {MOST_RECORDS} records together")
-    return found
+    return totals
 
 
-def add_rows(rows: Iterable[Row], jobs: Sequence[Job], digest: str, found: Sequence[Counts], of_file: str = "") -> None:
+def add_rows(
+    rows: Iterable[Row], jobs: Sequence[Job], digest: str, totals: Sequence[Counts], of_file: str = ""
+) -> None:
     """Add the rows of one answer to the counts of each job, after checks."""
     counted = set()
     for number, row in enumerate(rows):
@@ -63,7 +65,7 @@ def add_rows(rows: Iterable[Row], jobs: Sequence[Job], digest: str, found: Seque
         if key in counted:
             raise FormatError(where, f"must be of another part, reason, group or bin than the rows before{of_file}")
         counted.add(key)
-        add_count(whole_row, jobs[whole_row["part"]], *found[whole_row["part"]])
+        add_count(whole_row, jobs[whole_row["part"]], *totals[whole_row["part"]])
 
 
 def _checked(row: Row, jobs: Sequence[Job], where: str, of_file: str) -> dict[str, int]:
@@ -77,14 +79,14 @@ def _checked(row: Row, jobs: Sequence[Job], where: str, of_file: str) -> dict[st
 
     part = checked("part", 0, len(jobs) - 1)
     columns, (_, bins) = jobs[part].columns, jobs[part].shape
-    found = {"part": part, "reason": checked("reason", 0, len(columns.requirements)), "group": 0, "bin": 0}
-    if not found["reason"]:
-        found["bin"] = checked("bin", 0, bins - 1)
-        found["group"] = checked("group", 0, jobs[part].groups - 1) if jobs[part].group is not None else 0
-    found["n"] = checked("n", 0, MOST_RECORDS)
-    if columns.weight is not None and not found["reason"]:
-        found["weight"] = checked("weight", 0, columns.weight.weights.heaviest * found["n"])
-    return found
+    numbers = {"part": part, "reason": checked("reason", 0, len(columns.requirements)), "group": 0, "bin": 0}
+    if not numbers["reason"]:
+        numbers["bin"] = checked("bin", 0, bins - 1)
+        numbers["group"] = checked("group", 0, jobs[part].groups - 1) if jobs[part].group is not None else 0
+    numbers["n"] = checked("n", 0, MOST_RECORDS)
+    if columns.weight is not None and not numbers["reason"]:
+        numbers["weight"] = checked("weight", 0, columns.weight.weights.heaviest * numbers["n"])
+    return numbers
 
 
 def whole(value: Any, argument: str, of_file: str) -> int:
