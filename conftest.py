@@ -24,16 +24,37 @@ NEEDS = {
 collect_ignore = [path for path, extras in NEEDS.items() if any(find_spec(extra) is None for extra in extras)]
 
 SLOW_EXAMPLES = {
+    "confide.core.calibrate.calibrate_sides",
+    "confide.core.choose.Choice",
+    "confide.core.documents.Document.from_json",
+    "confide.core.facts.making_section",
     "confide.core.recalibrate.recalibrate",
+    "confide.core.risk.calibrate_masks",
+    "confide.core.statement.Thresholds.by_name",
+    "confide.estimators.pipelines.pipeline_sets",
+    "confide.estimators.regressor.PrivateConformalRegressor",
+    "confide.evaluation.masks.evaluate_masks",
+    "confide.federated",
+    "confide.federated.local.local",
+    "confide.federated.own_share.own_share",
     "confide.federated.planning.compare",
     "confide.federated.planning.plan",
     "confide.federated.private_quantiles.best_private_qq",
     "confide.federated.protocols.sorted_replies.PrivateQQ",
-    "confide.federated.remote.FunctionsCourier",
+    "confide.federated.remote.run",
     "confide.guarantee.weighted.weighted_prior_bonus",
     "confide.core.plan.needed_by_scores",
     "confide.core.needed.records_needed",
     "confide.core.texts.remarks",
+    "confide.ledger.ledger.Ledger",
+    "confide.sets.prediction_sets.predict_masks",
+    "confide.tables.calibrate.calibrate_table",
+    "confide.torch.calibrate.calibrate_masks",
+    "confide.torch.calibrate.evaluate_masks",
+    "confide.torch.calibrate.predict_masks",
+    "confide.torch.outputs.probabilities",
+    "confide.watching.watch_state.Watch",
+    "confide.watching.watch_state.evidence_text",
 }
 """Examples in docstrings that take seconds."""
 
@@ -45,11 +66,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def is_everyday_case(item: pytest.Item, mark: pytest.Mark) -> bool:
+    """Whether `@pytest.mark.slow(unless=...)` names this case of a test, by its text or as one of several."""
+    unless, case = mark.kwargs.get("unless", ()), getattr(item, "callspec", None)
+    return case is not None and case.id in ((unless,) if isinstance(unless, str) else unless)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the examples that take seconds as slow, and leave out those of other parts."""
     for item in items:
         if isinstance(item, pytest.DoctestItem) and item.name in SLOW_EXAMPLES:
             item.add_marker(pytest.mark.slow)
+        item.own_markers = [mark for mark in item.own_markers if not is_everyday_case(item, mark)]
     part, parts = map(int, config.getoption("part").split("/"))
     chosen: dict[bool, list[pytest.Item]] = {True: [], False: []}
     for item in items:

@@ -132,6 +132,7 @@ def test_values_are_rounded_to_twelve_digits():
         assert edges == [float(f"{edge:.12g}") for edge in edges]
 
 
+@pytest.mark.slow
 def test_rounded_as_printed():
     """Also values that lie within a few units of the last place of a half, and beyond all exact powers of ten."""
     rng = np.random.default_rng(0)
@@ -321,6 +322,7 @@ def test_bounded_spreads_keep_their_bounds():
     np.testing.assert_array_equal(signed, -signed[::-1])
 
 
+@pytest.mark.slow
 def test_around_takes_a_number():
     made = confide.plan(0.1, 1.0, score="lac", candidates=Candidates.around(0.9)).candidates
     assert made.recipe["around"] == 0.9

@@ -10,6 +10,7 @@ from tests.commands import ROOT, ROWS, named
 pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the repository, whose files git lists")
 
 
+@pytest.mark.slow
 def test_every_command_that_is_named_has_a_row():
     """A new one: add a row to tests/commands.py, and see that the walk runs it in seconds."""
     places = named()

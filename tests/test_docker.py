@@ -59,6 +59,7 @@ def test_the_image_runs_the_command_and_nothing_as_root():
     assert not {"ADD", "EXPOSE"} & set(names)
 
 
+@pytest.mark.slow
 def test_pods_may_do_nothing_that_they_do_not_need():
     compose = manifests()["compose"]["services"]["calibrate"]
     assert compose["network_mode"] == "none"

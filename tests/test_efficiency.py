@@ -115,6 +115,7 @@ WORSE = {("93 % near 1e-5, 7 % near .9999", 1000)}
 """Deserts over most of the list, which weights that rise cross more readily (docs/benchmarks.md)."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("score", "n", "neighbors"),
     [
@@ -171,6 +172,7 @@ def test_saturated_probabilities_keep_their_sets_small(score, most, dtype):
     assert private <= most * plain
 
 
+@pytest.mark.slow
 def test_excess_shrinks_nearly_like_one_over_n():
     """Ranks lost to privacy grow by less than a logarithm of n, but for the resolution of the longest list."""
     few, more, many = ((plan(n).expected_coverage - 0.9) * n for n in (1000, 10_000, 100_000))
@@ -185,6 +187,7 @@ def cifar100():
     return p / p.sum(axis=1, keepdims=True), labels
 
 
+@pytest.mark.slow
 def test_set_size_and_coverage_on_cifar100():
     """n=1000, alpha=.1, epsilon=1: sets at most 1.06 times the non-private ones (0.1: 1.12), coverage >= .9.
 

@@ -25,6 +25,7 @@ def small(n=400, classes=4, seed=0):
     return p, np.array([rng.choice(classes, p=row) for row in p])
 
 
+@pytest.mark.slow
 def test_every_level_of_the_authors_figure_2_is_equation_3():
     """Version 3: 203 levels below 1, each with one of the 50 numbers of bins that their code tries; 97 are capped."""
     points = [p for p in published.figure_2() if p.version == 3]
@@ -49,6 +50,7 @@ def test_capped_levels_are_capped_here_too():
         assert bins.level(p.n, p.epsilon, bins.options(bins.CODE)[-1])[0] == 1
 
 
+@pytest.mark.slow
 def test_version_1_is_explained_by_one_of_its_numbers_of_bins():
     """Levels with exact zeta, next to the authors' with simulated zeta, where the search tries up to five numbers."""
     points = [p for p in published.figure_2() if p.version == 1 and p.n < 2500]

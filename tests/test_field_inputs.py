@@ -142,6 +142,7 @@ def test_a_quarter_of_the_intervals_cross():
     assert found.mean_width == pytest.approx(widths.mean())
 
 
+@pytest.mark.slow
 @FEW
 @pytest.mark.parametrize("k", [1, 3])
 def test_pixels_without_a_label_must_be_named(k):

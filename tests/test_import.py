@@ -53,12 +53,14 @@ def test_import_loads_nothing_heavy(loaded, library):
     assert library not in loaded
 
 
+@pytest.mark.slow
 def test_import_loads_few_modules_beyond_numpy(loaded):
     added = loaded - modules_after("import numpy")
     assert "confide" in added
     assert not added & set(EXPENSIVE_STANDARD)
 
 
+@pytest.mark.slow
 def test_import_loads_no_more_of_numpy_than_numpy_does():
     """An annotation such as np.random.Generator would load numpy's random package."""
     program = "import {}, sys; print(*[name for name in sys.modules if name.startswith('numpy.random')])"
@@ -69,6 +71,7 @@ def test_import_loads_no_more_of_numpy_than_numpy_does():
         assert done.stdout.split() == []
 
 
+@pytest.mark.slow
 def test_prediction_loads_nothing_heavy():
     """Prediction needs neither the privacy library nor scipy; reading a calibration does."""
     program = """import confide, numpy as np

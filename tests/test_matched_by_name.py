@@ -337,6 +337,7 @@ def test_every_function_that_takes_several_things_of_a_record_is_here():
     assert found - NOT_OF_ARRAYS == set(ROWS)
 
 
+@pytest.mark.slow(unless=("calibrate", "group_coverage"))
 @pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")
 @pytest.mark.parametrize("front", ROWS)
 def test_rows_in_another_order_are_refused(front):

@@ -50,6 +50,7 @@ def released_from(scores, **options):
     return calibration, caught
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("request_", slow(REQUESTS, everyday=REQUESTS[:2]), ids=str)
 def test_nothing_that_is_released_shows_a_value(request_):
     calibration, caught = released_from(planted_scores(500), **request_)
@@ -79,6 +80,7 @@ def test_the_search_finds_what_is_planted():
         assert_error_is_private(hidden)
 
 
+@pytest.mark.slow
 def test_a_released_calibration_holds_no_arrays():
     """Follow every reference from the calibration: no array, no histogram, and nothing that refers to the scores."""
     scores = planted_scores(1000)
@@ -99,6 +101,7 @@ def test_a_released_calibration_holds_no_arrays():
     assert len(seen) < 200
 
 
+@pytest.mark.slow
 def test_nothing_keeps_the_scores_alive():
     import weakref
 
@@ -111,6 +114,7 @@ def test_nothing_keeps_the_scores_alive():
     assert calibration.coverage == 0.9
 
 
+@pytest.mark.slow
 def test_only_the_threshold_depends_on_a_secret_data_set(draw_with):
     """Under add_remove data sets of any sizes with the same noisy number give releases that differ in the threshold."""
     draw_with(noisy_number=always(1010))
@@ -327,6 +331,7 @@ SERVERS = {
 }
 
 
+@pytest.mark.slow(unless=("CSV", "a query of DuckDB", "batches of mixed arrays", "data set"))
 @pytest.mark.parametrize("source", [*SOURCES, "postgres", *slow(["spark"])])
 def test_no_error_of_a_table_shows_a_value(source, tmp_path, capfd, caplog, request):
     """Every call either succeeds, where it does not read the cell, or raises an error of the library without values."""

@@ -98,6 +98,7 @@ def test_groups_and_levels_say_the_number_of_their_plans():
     assert f"records needed: about {confide.core.records_needed(levels)} for all of them; with fewer" in str(levels)
 
 
+@pytest.mark.slow
 def test_a_plan_for_too_few_records_says_so_first():
     plan = confide.plan(0.1, 1.0, 100)
     assert not plan.enough_records
@@ -112,6 +113,7 @@ ASKED = {
 }
 
 
+@pytest.mark.slow(unless="delta")
 @pytest.mark.parametrize("name", ASKED)
 def test_probable_mistakes_are_reported_everywhere(name):
     options, said = ASKED[name]

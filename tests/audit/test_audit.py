@@ -176,6 +176,7 @@ def test_lower_bound_is_rarely_above_true_loss():
     assert 0 < lower_bound(100, 0, 100, 0.1) < math.inf
 
 
+@pytest.mark.slow
 def test_chi_square_is_uniform_for_true_laws():
     rng, chances = np.random.default_rng(0), {0.0: 0.7, 1.0: 0.2, 2.0: 0.0999, 3.0: 0.0001}
     values = [
@@ -200,6 +201,7 @@ def test_enumeration_agrees_with_an_independent_one():
     assert telling.loss <= worst_pair(laws).loss + 1e-12
 
 
+@pytest.mark.slow
 def test_impossible_outputs_are_an_infinite_loss():
     def unsafe(scores):
         return float(scores.max())
@@ -220,6 +222,7 @@ def test_cells_of_the_noise_have_their_probabilities():
         np.testing.assert_allclose(added, list(chances.values()), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_every_loss_of_the_library_is_below_its_claim():
     subjects = [one for one in library_subjects() if one.law]
     assert len(subjects) > 5

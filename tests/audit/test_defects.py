@@ -30,6 +30,7 @@ def test_a_rank_too_low_is_found_by_the_long_audit():
     assert failed(broken.covering(0.8985), Effort(0, 0, 10_000), alpha=0.1) == {"coverage"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [broken.infinite_below_8, broken.parity_from_20])
 def test_threshold_that_reveals_number_of_records_is_found(mechanism):
     assert failed(mechanism, ATTACK, epsilon=0.01, neighbors="add_remove") == {"search"}
@@ -50,6 +51,7 @@ def test_noise_that_is_used_again_is_found(make, calls):
     assert "fresh noise" in failed(make(), Effort(0, 0, 0, fresh=calls))
 
 
+@pytest.mark.slow
 def test_a_loss_of_135_is_found_where_one_record_decides():
     """Missed by one audit in a thousand at most, computed from the binomial laws; three do not all miss it."""
     effort = Effort(0, 3000, 0)
@@ -61,6 +63,7 @@ def test_noise_cut_by_135_is_found():
     assert failed(broken.cut_135, Effort(0, 300_000, 0)) == {"search"}
 
 
+@pytest.mark.slow
 def test_an_error_on_some_data_is_an_outcome():
     def refuses_few(scores):
         if len(scores) < 5:
@@ -93,6 +96,7 @@ def test_subject_states_least_records():
     assert not failed(needs_400, Effort(0, 0, 100), alpha=0.1, least_records=400)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("seeded")
 @pytest.mark.parametrize(
     "mechanism", [unseen.rounded_to_the_data, *slow([unseen.grid_over_the_range, unseen.told_by_ties])]
@@ -112,10 +116,12 @@ def test_a_scale_for_another_sensitivity_is_found_in_more_runs():
     assert failed(unseen.noise_scaled_by_n, Effort(0, 20_000, 0), epsilon=1.0) == {"search"}
 
 
+@pytest.mark.slow
 def test_defect_in_one_of_thousand_calls_is_missed():
     """Two runs of 2000 prove nothing, whatever they show: the documentation says so."""
     assert not failed(unseen.seldom_the_maximum, Effort(0, 2000, 0, fresh=400), level=1e-7, epsilon=1.0)
 
 
+@pytest.mark.slow
 def test_correct_noise_passes_every_search():
     assert not failed(others.honest, Effort(0, 5000, 0, fresh=1000), level=1e-7, neighbors="replace_one")

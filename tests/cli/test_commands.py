@@ -53,6 +53,7 @@ def test_the_way_from_records_to_sets(confide_run, folder):
     assert "they are not private" in seen.out
 
 
+@pytest.mark.slow
 def test_keep_and_force(confide_run, folder):
     records = write(folder / "records.parquet", class_table())
     confide_run("calibrate", records, *COLUMNS, *LEVELS, "--out", "cal.json")

@@ -112,6 +112,7 @@ CASES = [
 EVERYDAY = [CASES[0], CASES[4], CASES[11], CASES[12]]
 
 
+@pytest.mark.slow(unless="labels --score-column loss --by ward")
 @pytest.mark.parametrize("case", slow(CASES, EVERYDAY), ids=str)
 def test_an_evaluation_is_that_of_the_arrays(confide_run, folder, case):
     """The file, the text, the JSON and the page; also of a CSV file, whose numbers are read back exactly."""
@@ -135,6 +136,7 @@ def test_an_evaluation_is_that_of_the_arrays(confide_run, folder, case):
     ).html
 
 
+@pytest.mark.slow
 def test_columns_that_only_count_and_the_evaluation_of_another_release(confide_run, folder):
     release("one").save("release.json")
     release("groups").save("groups.json")

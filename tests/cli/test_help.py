@@ -67,6 +67,7 @@ def test_every_option_has_its_row():
     assert used - {"verbose", "version"} == set(OPTIONS)
 
 
+@pytest.mark.slow
 def test_help_of_every_command_imports_nothing_that_computes():
     code = (
         "import sys; from confide.cli import main\n"

@@ -160,6 +160,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.slow(unless="evaluate")
 @pytest.mark.parametrize("name", [*COMMANDS, "plan"])
 def test_progress_is_shown_at_a_terminal(confide_run, files, monkeypatch, name):
     terminal = Terminal()

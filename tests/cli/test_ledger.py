@@ -22,6 +22,7 @@ def calibrate(confide_run, records, out, *options):
     )
 
 
+@pytest.mark.slow
 def test_identical_requests_are_paid_once(confide_run, records, folder):
     one = calibrate(confide_run, records, "one.json", "--json").json
     assert one["earlier"] == []
@@ -80,6 +81,7 @@ def test_what_was_charged_spent_and_is_left_is_said(confide_run, records):
     assert confide_run("calibrate", records, *ASK, "--out", "five.json", "--json").json["ledger"] is None
 
 
+@pytest.mark.slow
 def test_other_data_are_refused_and_again_charges_them(confide_run, records, folder):
     assert calibrate(confide_run, records, "one.json").code == 0
     other = write(folder / "july.parquet", class_table().slice(1))
@@ -101,6 +103,7 @@ def test_over_the_limit_the_file_is_not_even_opened(confide_run, folder, alpha):
     assert not (folder / "one.json").exists()
 
 
+@pytest.mark.slow
 def test_public_n_is_refused_before_the_draw(confide_run, records, folder):
     confide_run("ledger", "limit", "budget.db", "patients", 0.5, "--neighbors", "replace_one")
     ran = calibrate(confide_run, records, "one.json", "--neighbors", "replace_one")
@@ -123,6 +126,7 @@ def test_groups_and_bindings(confide_run, records, folder):
     assert {bound["rule"] for bound in document["together"]} == {"sum"}
 
 
+@pytest.mark.slow
 def test_export(confide_run, records, folder):
     calibrate(confide_run, records, "one.json")
     printed = confide_run("ledger", "export", "budget.db").json

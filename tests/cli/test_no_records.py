@@ -33,6 +33,7 @@ OPTIONS = {
 ROWS = {"none": [], "incomplete": ["0.3,,b,2,1,1"], "one": ["0.3,0.7,b,2,1,1"]}
 
 
+@pytest.mark.slow(unless=("models-skip", "plain-skip", "sizes-skip"))
 @pytest.mark.parametrize("skip", [pytest.param(False, marks=pytest.mark.slow), True], ids=["as it is", "skip"])
 @pytest.mark.parametrize("case", OPTIONS)
 def test_existence_of_records_is_secret(confide_run, folder, case, skip):

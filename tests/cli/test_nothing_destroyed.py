@@ -217,6 +217,7 @@ def test_earlier_outputs_are_replaced(confide_run, there):
     assert confide_run("ledger", "export", "budget.db", "--out", "b.json", "--force").code == 0
 
 
+@pytest.mark.slow
 def test_python_spares_files_of_another_kind(there):
     released = confide.Release.load("cal.json")
     for path in ("records.parquet", "budget.db", "e.json"):

@@ -205,6 +205,7 @@ sys.exit(main(["ledger", "list", "none.db"]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["confide.errors", "numpy", "confide.cli.app"])
 def test_ctrl_c_while_the_program_starts(module):
     ran = subprocess.run([sys.executable, "-c", _DURING_AN_IMPORT, module], capture_output=True, text=True, check=False)

@@ -294,6 +294,7 @@ def test_refusals(confide_run, there, code, subject, line):
     assert ran.refused == (int(code), subject), ran.err
 
 
+@pytest.mark.slow
 def test_private_values_are_never_printed(confide_run, folder):
     path = folder / "bad.csv"
     for rows in (1, 30_000):

@@ -95,6 +95,7 @@ def test_private_evaluation_is_reference_for_sizes(confide_run, folder):
     assert confide_run(*labelled, "--set", "reference=ev.json").refused == (REFUSED, "reference")
 
 
+@pytest.mark.slow
 def test_a_state_is_shown_and_becomes_a_page(look, confide_run, folder):
     for day in range(4):
         done = look(f"<b>day {day}</b>", 380, 120, *FIRST, "--out", "course.html", "--force")

@@ -129,6 +129,7 @@ def test_how_many_records_a_look_needs():
 ODD = st.none() | st.booleans() | st.integers(-2, 60) | st.floats() | st.text(max_size=3) | st.fractions(0, 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.one_of(st.floats(0.01, 20), ODD),

@@ -88,6 +88,7 @@ def test_add_remove_warnings_depend_only_on_the_release(draw_with, options):
     assert len(calibrations) == 1
 
 
+@pytest.mark.slow
 def test_add_remove_with_few_records_keeps_the_guarantee():
     """For small n the prior bonus of +inf ensures coverage: it is the usual answer, and the data are charged."""
     answers = [few(3)[0].threshold for _ in range(40)]
@@ -102,6 +103,7 @@ def test_full_sets_for_an_infinite_threshold():
     assert confide.predict_interval([3.0], calibration, score="absolute_residual") == (-np.inf, np.inf)
 
 
+@pytest.mark.slow
 def test_infinite_scores_count_above_all_others():
     """A user's own score may be +inf; if more than a share alpha is, the threshold is +inf."""
     scores = np.where(np.arange(1000) < 300, np.inf, 0.5)

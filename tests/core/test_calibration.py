@@ -125,6 +125,7 @@ def test_loading_invalid_files_raises(tmp_path):
 OF_ONE = ("threshold", "guarantee", "coverage", "mechanism", "candidates", "recipe", "size", "excludes_nothing")
 
 
+@pytest.mark.slow(unless="counts")
 @pytest.mark.parametrize("name", KINDS)
 def test_a_release_is_a_mapping_from_keys_to_thresholds(name):
     release = of_kind(name)

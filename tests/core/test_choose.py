@@ -165,6 +165,7 @@ def test_release_is_read_again_and_states_the_larger_loss():
         confide.Release.from_json(signed(content))
 
 
+@pytest.mark.slow
 def test_ledger_charges_the_larger_loss(tmp_path):
     ledger = Ledger(tmp_path / "budget.db", limit=2.0)
     choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES, ledger=ledger, dataset="patients")

@@ -121,6 +121,7 @@ def read(release):
     return Document.from_json(release.to_json())
 
 
+@pytest.mark.slow(unless="levels")
 @pytest.mark.parametrize("name", RELEASES)
 def test_every_release_keeps_it(name):
     release = RELEASES[name]()

@@ -63,6 +63,7 @@ def test_all_levels_cost_as_much_as_one(released):
     assert all(part.privacy.epsilon == 1.0 for part in released.values())
 
 
+@pytest.mark.slow
 def test_the_noise_has_the_stated_law():
     """Counts of one bin with all records, public n: discrete Laplace noise of scale 2, chi-squared test at 1e-7."""
     scores, grid = np.full(50, 0.75), confide.Candidates.of(np.linspace(0.001, 1, 400))
@@ -114,6 +115,7 @@ def test_a_level_that_is_not_resolved(released):
         released.level_of(0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "asked",
     [

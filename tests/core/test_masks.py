@@ -33,6 +33,7 @@ def loss_of(p, truth, t, background=None, by_class=False):
     return (np.mean(shares) if by_class else missed / pixels) if shares else 0.0
 
 
+@pytest.mark.slow(unless="one-True")
 @pytest.mark.parametrize("by_class", [False, True])
 @pytest.mark.parametrize("kind", ["numbers", "masks", "one"])
 def test_the_critical_threshold_has_the_missed_area_as_its_tail(kind, by_class):

@@ -102,6 +102,7 @@ def test_each_group_has_a_noisy_number(neighbors):
     assert confide.Release.from_json(released.to_json()) == released
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", slow(["add_remove", "replace_one"], ["replace_one"]))
 def test_zcdp_of_groups_includes_the_noisy_numbers(neighbors):
     groups = np.where(np.arange(2000) < 1000, "a", "b")

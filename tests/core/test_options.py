@@ -194,6 +194,7 @@ def test_a_number_gives_default_candidates_of_other_scores():
     assert score_kind("aps_deterministic").choose_candidates(1) == confide.Candidates.unit(1)
 
 
+@pytest.mark.slow
 def test_plans_renewals_tables_federations_and_the_command_line_accept_a_number():
     column = tables.ScoreColumn("s", "lac")
     assert tables.calibrate_table(pa.table({"s": SCORES}), column, 0.2, 4.0, candidates=20).recipe == EVEN.recipe

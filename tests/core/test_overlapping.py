@@ -96,6 +96,7 @@ def worst_losses(made, most=2):
     return added, replaced
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [6.0, 10.0])
 def test_privacy_of_the_whole_output_by_enumeration(epsilon):
     """All data sets, neighbours and joint outputs; the whole budget for every column costs more than was stated."""
@@ -197,6 +198,7 @@ def worst_group(law, points, pick=max):
     return min(found[name] for name in found if isinstance(name, int))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "epsilon"), [(0.5, 6.0), (0.5, 2.0), (0.1, 6.0)])
 def test_every_group_is_covered_by_enumeration(alpha, epsilon):
     """All multisets of up to four points; the smallest threshold fails a group, and an intersection may fail."""
@@ -217,6 +219,7 @@ def searched(law, measure, rng, n, steps=150):
     return best
 
 
+@pytest.mark.slow
 def test_every_group_is_covered_in_searched_cases():
     """A search among 6 to 60 points finds no group below the level, and finds some for the smallest threshold.
 

@@ -255,6 +255,7 @@ def test_claims_are_recomputed(counts, place, change):
         confide.Release.from_json(resealed(confide.calibrate_counts(counts, 0.1), place, change))
 
 
+@pytest.mark.slow(unless="noise1")
 @pytest.mark.parametrize(
     "noise", [{"parameter": 1e4, "copies": 100}, {"kind": "table", "parameter": [1 / (2**20 - 1)] * 2**19}]
 )

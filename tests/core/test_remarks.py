@@ -49,6 +49,7 @@ def test_a_secret_number_of_records_leaves_both_reasons(n):
     assert f" {n} " not in note
 
 
+@pytest.mark.slow
 def test_scores_that_candidates_reach_have_one_reason():
     _, (note,) = calibrated([0.5] * 8, 0.1, 1.0, score="lac", neighbors="replace_one")
     assert note.startswith("the threshold is +inf: every label is in every set; about ")

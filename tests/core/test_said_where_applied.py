@@ -62,6 +62,7 @@ APPLIED = {
 }
 
 
+@pytest.mark.slow(unless="set")
 @pytest.mark.parametrize("name", APPLIED)
 def test_every_answer_has_a_warning(name):
     applied, word = APPLIED[name]

@@ -62,6 +62,7 @@ def below(mechanism, counts):
     return np.append(0.0, np.cumsum(mechanism_law(mechanism, counts))[:-1])
 
 
+@pytest.mark.slow
 def test_class_thresholds_hold_under_every_shift_of_classes():
     """All pairs of up to five scores per class, one of them new, over all class shares; one threshold for all fails."""
     own = planned(terms("1/2", 3, 6.0), 5).mechanism

@@ -79,6 +79,7 @@ def holder(content: dict) -> dict:
     return content["looks"][0] if "looks" in content else content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Evaluation, Watch])
 def test_documents_state_the_versions_that_drew_them(drawn, kind):
     text = drawn[kind].to_json()
@@ -102,6 +103,7 @@ def test_invalid_versions_raise(drawn, kind, versions):
 # --- no name
 
 
+@pytest.mark.slow
 def test_a_release_without_a_score_name_makes_no_sets():
     """Unnamed margin scores were once read as LAC: coverage 0.42 with a guarantee of 0.9."""
     bare = confide.calibrate(np.asarray(confide.margin_score(P, Y)), 0.1, 1.0)

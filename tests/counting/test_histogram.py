@@ -41,6 +41,7 @@ def assert_counts(scores, candidates):
     assert counts.dtype == np.int64
 
 
+@pytest.mark.slow(unless="numpy-one")
 @pytest.mark.parametrize("candidates", FAMILIES.values(), ids=FAMILIES.keys())
 def test_edges_and_their_neighbours(candidates):
     edges = candidates.edges[:: max(1, len(candidates.edges) // 200)]
@@ -77,6 +78,7 @@ def test_a_score_on_a_candidate_is_at_or_below_it():
 FLOATS = st.floats(allow_nan=False, width=64).filter(lambda v: v > -np.inf)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(
     scores=st.one_of(

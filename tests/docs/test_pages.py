@@ -30,6 +30,7 @@ def runs() -> list[object]:
     return found
 
 
+@pytest.mark.slow(unless="README.md")
 @pytest.mark.parametrize(("name", "needs"), runs())
 def test_page_runs(name, needs, tmp_path, monkeypatch, capsys):
     missing = [module for module in sorted(needs) if not is_installed(module)]
@@ -90,6 +91,7 @@ def test_how_to_pages_run_except_those_in_their_index():
     assert sum(b.runs for b in found) > 30
 
 
+@pytest.mark.slow
 def test_commands_named_in_sentences_exist():
     """Commands in sentences exist: targets of make, commands of confide, modules that Python can run."""
     from confide.cli.app import app

@@ -51,6 +51,7 @@ def test_every_statement_names_a_test(page):
         assert TEST.findall(section), section.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_every_test_named_in_a_document_exists():
     named = 0
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
@@ -61,6 +62,7 @@ def test_every_test_named_in_a_document_exists():
     assert named > 60
 
 
+@pytest.mark.slow
 def test_every_public_name_is_in_the_reference():
     """Every package has a page with its exports; together they have all exports of `confide`."""
     pytest.importorskip("sphinx", reason="needs the documentation's tools: make docs")

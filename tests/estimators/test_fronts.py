@@ -77,6 +77,7 @@ def test_classifier_covers_with_small_sets(digits, score):
     assert len(pickle.dumps(model)) < 60_000
 
 
+@pytest.mark.slow(unless="PrivateConformalClassifier")
 @pytest.mark.filterwarnings(FEW)
 @pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, confide.PrivateConformalRegressor])
 def test_a_confidence_level_is_one_minus_alpha(front):

@@ -130,6 +130,7 @@ def test_half_precision_models_calibrate(data):
         assert np.isfinite(found.threshold)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compared", ["as they are", "as on a device"])
 def test_sets_on_the_accelerator_equal_those_of_numpy(monkeypatch, compared):
     """Every device that torch finds; `python -m benchmarks.accelerator` runs a longer comparison."""

@@ -270,6 +270,7 @@ def test_parts_are_compared_with_their_guarantee():
     assert found.classes.sentence == "" or "--by-class" not in found.classes.sentence
 
 
+@pytest.mark.slow
 def test_intervals_and_scores_of_any_release_group_by_group():
     rng = np.random.default_rng(0)
     y, site = rng.normal(size=2000), rng.integers(1, 3, 2000)

@@ -15,6 +15,7 @@ from confide.sets import coverage_from_counts
 from tests.refused import Refused
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(n=st.integers(1, 3000), share=st.floats(0, 1), confidence=st.sampled_from([0.5, 0.9, 0.95, 0.99, 0.999]))
 def test_interval_is_exact(n, share, confidence):

@@ -244,6 +244,7 @@ def test_public_n_is_counted_and_checked(released):
             ask_sets(released, [(0, "a")] * count, epsilon=1.0, neighbors="replace_one", n=n)
 
 
+@pytest.mark.slow
 def test_risk_control_is_evaluated_as_share(exact):
     rng = np.random.default_rng(0)
     p = rng.random((2000, 4))

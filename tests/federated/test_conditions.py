@@ -53,6 +53,7 @@ def test_samples_of_all_kinds_are_there():
     assert kinds >= {"Release", "Evaluation", "Watch", "FederatedRelease", "OwnShare"}
 
 
+@pytest.mark.slow(unless=("calibration-infinite", "intervals", "watch-sizes"))
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_kept_file_meets_just_what_it_states(path):
     document = read(path)

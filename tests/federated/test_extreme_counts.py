@@ -36,6 +36,7 @@ def test_counts_beyond_the_stated_size_are_rejected_and_never_wrapped(tmp_path, 
     assert federation.answer(0, plan)  # nothing was charged, and the plan can still be answered
 
 
+@pytest.mark.slow(unless="secure-sum")
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_counts_of_billions_are_summed_exactly(tmp_path, method):
     """Three silos of 3 billion records each, all in one bin but for 9 in 100: the threshold is the end of that bin."""

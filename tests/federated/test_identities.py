@@ -128,6 +128,7 @@ def test_plans_hold_what_silos_signed(three):
         federated.read_plan(sign("plan", content, stranger.signing))
 
 
+@pytest.mark.slow(unless="secure-sum")
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_a_plan_with_unsigned_silos_is_refused_before_the_charge(three, method):
     """The coordinator cannot sign it as a plan, and a silo does not answer what was signed all the same."""

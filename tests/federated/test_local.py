@@ -24,6 +24,7 @@ def released(federation, alpha=0.2, **options):
     return federated.aggregate(plan, federation.answers(plan))
 
 
+@pytest.mark.slow
 def test_the_request_is_that_of_the_plan(unlike, tmp_path):
     common = released(unlike, score="lac", classes=["a", "b"])
     ledger = confide.Ledger(tmp_path / "own.db")

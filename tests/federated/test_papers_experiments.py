@@ -93,6 +93,7 @@ def test_bins_are_those_of_appendix_b_2():
     np.testing.assert_array_equal(counts, [[1, 1, 1, 0], [1, 1, 0, 1]])
 
 
+@pytest.mark.slow
 def test_methods_cover_uniform_scores_as_their_laws_say():
     """Each mean of 600 federations of (5, 40) lies within 6 standard errors of the exact distribution."""
     law, rng = measure.exact_coverage(5, 40), np.random.default_rng(0)

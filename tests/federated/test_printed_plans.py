@@ -25,6 +25,7 @@ def three(tmp_path):
     return Federation(tmp_path, [confide.lac_score(P, Y)] * 3)
 
 
+@pytest.mark.slow(unless="secure-sum")
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_a_calibration_knows_what_its_plan_says(three, method):
     plan = three.plan(0.1, 2.0, method=method, score="lac", classes=NAMES, about=ABOUT)
@@ -54,6 +55,7 @@ def test_a_number_of_classes_is_kept_and_none_need_be_said(three):
     assert federated.aggregate(silent, three.answers(silent)).classes is None
 
 
+@pytest.mark.slow
 def test_words_are_signed(three):
     for options in ({}, {"classes": NAMES}, {"about": ABOUT}):
         plan = three.plan(score="lac", **options)

@@ -34,6 +34,7 @@ def chi_square(draws, law):
     return stats.chi2.sf(statistic, good.sum() - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "honest"), [(2.0, 1), *slow([(2.0, 4), (0.4, 3), (7.3, 5)])])
 def test_honest_shares_add_up_to_discrete_laplace(scale, honest):
     total = sum(noise_share(4000, scale, honest) for _ in range(honest))
@@ -204,6 +205,7 @@ def interleavings(sizes):
                 yield (j, *rest)
 
 
+@pytest.mark.slow(unless="sizes1")
 @pytest.mark.parametrize(
     "sizes", [(1,), (3,), (1, 1), (1, 2), (2, 2), (1, 3), (3, 3), (1, 1, 1), (1, 1, 2), (1, 2, 2), (1, 1, 1, 1)]
 )

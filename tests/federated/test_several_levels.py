@@ -102,6 +102,7 @@ def test_loss_of_a_message_about_two_levels_by_enumeration():
     assert several.loss(0) <= 3.0
 
 
+@pytest.mark.slow
 def test_every_level_is_covered_as_promised_after_nesting():
     """Compute the exact joint distribution of both thresholds, over all histograms of two silos and all replies."""
     bins, sizes = 3, (6, 5)

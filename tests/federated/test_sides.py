@@ -26,6 +26,7 @@ def five(tmp_path):
     return made
 
 
+@pytest.mark.slow
 def test_loss_of_a_message_about_both_sides_by_enumeration():
     """Test all pairs of replies over all histograms of pairs of scores that differ in one record."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(3) for i in range(4)]

@@ -42,6 +42,7 @@ def test_budget_is_charged_before_and_never_exceeded(three):
     assert [entry.cost.neighbors for entry in account.entries] == ["replace_one"] * 3
 
 
+@pytest.mark.slow
 def test_second_answer_is_the_first_one_and_free(three):
     plan = three.plan(epsilon=4.0)
     first = three.answer(0, plan)
@@ -265,6 +266,7 @@ def beside_a_process(monkeypatch, three, plan, then):
     return child
 
 
+@pytest.mark.slow
 def test_a_second_process_waits_for_the_first(three, monkeypatch):
     plan = three.plan()
     three.answer(1, plan)  # load everything before the fork

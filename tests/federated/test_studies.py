@@ -18,6 +18,7 @@ MECHANISMS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=["slopes", "published"])
 def test_seeded_draws_have_the_law_of_the_mechanism(mechanism):
     counts, rng = (3, 2, 3, 1), np.random.default_rng(0)

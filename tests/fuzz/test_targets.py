@@ -12,6 +12,7 @@ EVERYDAY = ("level", "candidates", "store_address", "silo_fields")
 COSTLY = ("ledger_database", "ledger_sealed", "checkpoint")
 
 
+@pytest.mark.slow(unless="silo_fields")
 @pytest.mark.parametrize("name", [*EVERYDAY, *slow(name for name in TARGETS if name not in EVERYDAY)])
 def test_target_survives(name):
     kind = KINDS.get(name.removesuffix("_fields"))

@@ -21,6 +21,7 @@ def planned(n, m, **options):
     return designs.planned(designs.terms(candidates=m, **({"neighbors": "replace_one"} | options)), n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slopes", [(13, 7), *slow([((1, 1),), ((9, 1),), ((2, 3),)])])
 @pytest.mark.parametrize("epsilon", [1.0, *slow([2.0])])
 def test_public_certificate_never_exceeds_the_exact_minimum(slopes, epsilon):
@@ -61,6 +62,7 @@ def test_planned_public_mechanism_covers(alpha, epsilon, m):
     assert worst_coverage(plan.mechanism, plan.n, m) >= claimed - 1e-12
 
 
+@pytest.mark.slow
 def test_rank_deficit_is_dominated_by_the_tail():
     """Theorem C1: P(B_J < r) <= tail(T - r + 1), for all counts; B_J of the infinite candidate counts as n + 1."""
     for rate, offset in [(Fraction(0), Fraction(13, 2)), (Fraction(0), Fraction(4)), (Fraction(4, 5), Fraction(5, 2))]:

@@ -39,6 +39,7 @@ def lost(design, rate, base):
     return by_law + 1 / design.scale, by_range
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["9/10", "1/2"])
 def test_number_and_threshold_lose_the_sum_of_their_losses(level):
     """Theorem H1 (a): 0.5 and 2 in all. For a target that moves with n alone, slopes for rate 1/2 lose more."""
@@ -87,6 +88,7 @@ class Sums:
 BOTH = slow(itertools.product(LEVELS, SCALES), [(level, 2.0) for level in LEVELS])
 
 
+@pytest.mark.slow(unless="level1-2.0")
 @pytest.mark.parametrize(("level", "scale"), BOTH)
 def test_the_reserve_serves_every_n(level, scale):
     """Lemma H3, by the sum over Z at every n, also if +inf takes the place of slopes; without a reserve it fails.
@@ -106,6 +108,7 @@ def test_the_reserve_serves_every_n(level, scale):
         assert min(earlier.slacks(sigma[np.maximum(numbers, n_0)])) < 0
 
 
+@pytest.mark.slow(unless="level1-2.0")
 @pytest.mark.parametrize(("level", "scale"), BOTH)
 def test_the_reserve_is_that_of_its_definition(level, scale):
     """Lemma H3: R by sums over Z, which does not grow from n_1 on; n_0 is the least that meets the conditions."""
@@ -121,6 +124,7 @@ def test_the_reserve_is_that_of_its_definition(level, scale):
     assert n_0 == 1 or not half_moving._Reserve(level, scale, n_0 - 1).is_enough
 
 
+@pytest.mark.slow
 def test_reserves_of_the_page():
     """The table of section 4."""
     page = (Path(__file__).parents[2] / "docs" / "theory-one-number.md").read_text(encoding="utf-8")
@@ -146,6 +150,7 @@ TOYS = [
 """Level, scale, loss of the threshold, bins."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("toy", slow([(toy,) for toy in TOYS], [(TOYS[0],), (TOYS[1],)]))
 def test_every_multiset_is_covered_over_the_noisy_number(toy):
     """Theorem H1 (b), for n from 1 to the two-sided certificate, or far beyond n_0; offsets too small fail."""
@@ -181,6 +186,7 @@ def climb(design, sizes, steps):
 STEEP, REAL = ("4/5", 2.0, 1.6, 9), ("9/10", 5.0, 0.8, 41)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "sharp", "both", "steps"),
     slow(

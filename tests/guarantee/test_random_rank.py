@@ -66,6 +66,7 @@ def test_blocks_are_never_better_than_the_lemma(slope, n):
         assert block <= exact * 1.25 + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.99, *slow([0.1, 0.5, 0.9])])
 @pytest.mark.parametrize("slope", [0.5, *slow([40.0])])
 def test_a_line_holds_exactly_where_every_n_does(level, slope):

@@ -51,6 +51,7 @@ def test_rising_certificate_never_exceeds_the_exact_minimum(slopes, n, m, epsilo
             assert worst_coverage(mechanism, n, m) >= promised - 1e-12
 
 
+@pytest.mark.slow
 def test_rising_certificate_of_weights_drawn_at_random():
     """The same for heights, slopes, losses and targets drawn at random."""
     rng = np.random.default_rng(23)
@@ -127,6 +128,7 @@ def test_rising_rank_deficit_is_dominated_by_the_tail(n, m):
                 assert ((reached < short[:, None]) @ p <= bounds + 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), [(8, 4), *slow([(6, 5)])])
 def test_rising_rank_excess_is_dominated_by_the_tail(n, m):
     """Theorem C4: P(A_J - T >= d) <= tail(d) with heavier competitors and the bonus of +inf, and its mean."""
@@ -190,6 +192,7 @@ def test_rising_conditional_failure_bounds_the_exact_failure():
     assert closest < 3
 
 
+@pytest.mark.slow
 def test_secret_line_bounds_the_exact_failure_at_every_n():
     """Theorem C3 with G: the smallest delta that the certificate admits is not exceeded at any n, for any heights."""
     base = finely(slopes_for(Fraction(4, 5), Fraction(2), 3, 1, "add_remove", 4.0))

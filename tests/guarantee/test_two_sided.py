@@ -72,6 +72,7 @@ def small_cases(rng, number):
         yield points, target, noise, least_coverage(points, float(target), left, right, logs)
 
 
+@pytest.mark.slow
 def test_never_above_the_exact_minimum():
     """Theorem T1a for every multiset of points, random weights and slopes, whole and fractional targets."""
     gains, above = [], []
@@ -84,6 +85,7 @@ def test_never_above_the_exact_minimum():
     assert max(above) > -0.015  # a loss that is smaller by an eighth of a rank is found out
 
 
+@pytest.mark.slow
 def test_for_every_larger_number_beyond():
     """Theorem T1b for every multiset: the bound for Y points beyond and more, at every Y up to the true number."""
     above = []

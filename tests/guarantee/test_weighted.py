@@ -45,6 +45,7 @@ def planned(alpha: str, epsilon: float, m: int, rise: float | None = None) -> Sl
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "rise"), [("1/2", 4.0, None), *slow([("1/3", 6.0, 0.0), ("3/10", 12.0, 2.0)])]
 )
@@ -76,6 +77,7 @@ def test_smaller_offset_would_break_the_promise() -> None:
     assert worst > 0.5
 
 
+@pytest.mark.slow
 def test_loss_by_enumeration() -> None:
     """All data of weight up to 27 over three candidates, and every neighbour: the stated loss is nearly attained."""
     mechanism, most = planned("1/4", 6.0, 3), 30

@@ -93,6 +93,7 @@ def test_people_in_one_cell_pay_the_maximum(ledger):
         assert released(records([0, 1], [0, 1]), Dataset("patients", NORTH.group, one_cell=True), ledger) == first
 
 
+@pytest.mark.slow
 def test_a_table_that_is_divided_is_bounded_as_a_whole(ledger):
     """Groups of one table: a person has at most K records in all of them, so they cost their maximum, every month."""
     table = records(np.arange(40), [0, 1] * 20).append_column("region", pa.array(["north", "south"] * 60))

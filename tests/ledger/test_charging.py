@@ -201,6 +201,7 @@ def test_bad_data_cost_nothing(ledger):
     assert ledger.accounts() == {}
 
 
+@pytest.mark.slow
 def test_a_failing_mechanism_keeps_its_charge(ledger):
     def broken(utilities, scale):
         raise RuntimeError

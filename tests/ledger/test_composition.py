@@ -31,6 +31,7 @@ def exponential_pair(epsilon):
     return law(np.array([0.0, 0.0, -1.0, -3.0]), 1.0), law(np.array([-epsilon, 0.0, -1.0, -3.0]), 1.0)
 
 
+@pytest.mark.slow
 def test_totals_are_rounded_up_and_what_is_left_down():
     """As decimal forms, and to the next float: the rest can be spent, and the next float cannot."""
     rng = np.random.default_rng(0)

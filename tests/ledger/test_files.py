@@ -63,6 +63,7 @@ except ConfideError as error:
 """
 
 
+@pytest.mark.slow
 def test_full_disk(path):
     """With a file limit of 64 KiB the ledger raises a one-line error, and earlier charges stay."""
 

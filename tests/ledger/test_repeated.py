@@ -26,6 +26,7 @@ def asked(ledger, request, draw, **options):
     return pay(payment, lambda: [4, 1], bytes, draw)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.errors.EarlierReleaseWarning")
 def test_an_identical_request_in_progress_is_waited_for(ledger, place):
     """The second caller returns the first one's release, also at a limit that allows only one; others do not wait."""

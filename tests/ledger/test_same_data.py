@@ -120,6 +120,7 @@ def test_the_order_of_records_does_not_matter_and_one_record_does(ledger):
         confide.calibrate(month(1)[1:], 0.1, 1.0, **paid)
 
 
+@pytest.mark.slow
 def test_arrays_files_and_databases_are_recognised_equally(ledger, tmp_path):
     import ibis
     import pyarrow.parquet

@@ -115,6 +115,7 @@ def test_a_charging_role_may_only_add(charged, what):
     assert_nothing_changes(charged, FORBIDDEN[what], JOBS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what", ["delete", "drop a guard", *slow(["update", "truncate", "another time", "raise the limit"])]
 )
@@ -143,12 +144,14 @@ def assert_nothing_changes(charged, statement, role):
     Ledger(charged.url(JOBS)).charge("patients", COST, DIGEST)
 
 
+@pytest.mark.slow
 def test_a_release_belongs_to_the_role_that_paid(charged):
     with refused(LedgerError, "ledger"):
         Ledger(charged.url(OTHER_JOBS)).attach(TOKEN, "a false release")
     Ledger(charged.url(JOBS)).attach(TOKEN, "the true one")
 
 
+@pytest.mark.slow
 def test_names_in_temporary_schemas_are_not_looked_up(charged):
     """A table or a function with the same name by another role does not replace those that the ledger uses."""
     import psycopg
@@ -168,6 +171,7 @@ def test_names_in_temporary_schemas_are_not_looked_up(charged):
                 other.execute(stored)
 
 
+@pytest.mark.slow
 def test_what_others_put_into_the_public_schema_is_not_run(charged):
     """Before PostgreSQL 15 every role may create functions there, and the best match of arguments is called."""
     charged.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")
@@ -199,6 +203,7 @@ def test_the_owner_takes_out_a_row_that_contradicts_the_others(charged, what):
     assert len(Ledger(charged.url()).account("patients").entries) == 3
 
 
+@pytest.mark.slow
 def test_readers_see_everything_but_the_key(charged):
     import psycopg
 
@@ -211,6 +216,7 @@ def test_readers_see_everything_but_the_key(charged):
             charged.execute(f"SELECT {column} FROM confide.ledger", role=OFFICERS)
 
 
+@pytest.mark.slow
 def test_the_owner_erases_nothing_by_accident(charged):
     import psycopg
 
@@ -227,6 +233,7 @@ ALTERATIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "role"),
     slow(product(ALTERATIONS, [None, OFFICERS]), everyday=[(ALTERATIONS[0], None), (ALTERATIONS[1], OFFICERS)]),
@@ -279,6 +286,7 @@ def test_a_server_that_forgets_is_refused(charged):
                 break
 
 
+@pytest.mark.slow
 def test_a_charge_is_on_disk_whatever_the_role_prefers(charged):
     """Under synchronous_commit = off a commit could be forgotten; the transaction that charges sets it on."""
     address = charged.url(JOBS) + "?options=-csynchronous_commit%3Doff"
@@ -291,6 +299,7 @@ def test_a_charge_is_on_disk_whatever_the_role_prefers(charged):
         assert locks == (1,)
 
 
+@pytest.mark.slow
 def test_a_busy_ledger_says_so_and_readers_do_not_wait(charged):
     import psycopg
 

@@ -137,6 +137,7 @@ def test_no_pair_of_neighbours_loses_more_than_stated():
     assert audit.replaced > 0.999
 
 
+@pytest.mark.slow
 def test_a_loss_above_the_stated_one_is_noticed():
     """A control: the same designs with a noise of a tenth less fail."""
     terms = terms_of("1/10", Candidates.of([1, 2, 3]), 1.0)

@@ -40,6 +40,7 @@ def law_of(mechanism, m, reach):
     return partial(last_rule_laws(unit_pmf(mechanism.scale, reach)[1], m), beyond=mechanism.beyond)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.4, *slow([1.0, 7.3])])
 def test_installed_noise_matches_its_law(scale):
     """Chi-square at level 1e-6 of OpenDP's discrete Laplace sampler."""
@@ -80,6 +81,7 @@ def test_mechanism_matches_its_law():
     assert_drawn_from(mechanism, [2, 3, 2], law_of(mechanism, 3, 30)((2, 3, 2)), 4000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m", "scale"), [(3, 4, 1.0), *slow([(9, 3, 0.5), (6, 4, 0.5)])])
 def test_public_coverage_for_every_multiset(n, m, scale):
     """Theorem W3 for every limit: the claim holds, the worst data are about c ranks above it, and noise is not free."""
@@ -96,6 +98,7 @@ def test_public_coverage_for_every_multiset(n, m, scale):
         assert (free - worst).max() > 1e-3
 
 
+@pytest.mark.slow(unless="1/2-4.0-9")
 @pytest.mark.parametrize(("level", "epsilon", "n"), [("9/10", 1.0, 1000), ("1/2", 4.0, 9), ("99/100", 0.1, 9000)])
 def test_limits_are_the_largest_that_are_certified(level, epsilon, n):
     """The cost is E[X | X > 0], summed term by term; one record more beyond the threshold is too many."""
@@ -130,6 +133,7 @@ def least_sized_coverage(level, epsilon, size_scale, n, made=sized_histogram_for
 SECRET = [("1/2", 2.5, 1.0), ("3/5", 2.0, 0.4), ("1/2", 1.0, 3.0), ("9/10", 2.0, 30.0)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "epsilon", "size_scale"), [SECRET[0], *slow(SECRET[1:])])
 def test_secret_coverage_for_every_multiset_and_every_n(level, epsilon, size_scale):
     """Theorem W3b from one record on; numbers on both sides of the least noisy one that has a limit."""
@@ -138,11 +142,13 @@ def test_secret_coverage_for_every_multiset_and_every_n(level, epsilon, size_sca
         assert least_sized_coverage(level, epsilon, size_scale, n) >= float(level) - 2e-6
 
 
+@pytest.mark.slow
 def test_three_records_more_beyond_the_threshold_are_too_many():
     """The control of the enumeration for a secret number."""
     assert min(least_sized_coverage(Fraction(1, 2), 2.5, 1.0, n, more=3) for n in range(5, 12)) < 0.48
 
 
+@pytest.mark.slow
 def test_few_noisy_records_need_the_threshold_inf():
     """The control of the least noisy number: with a limit for all, a single record is often missed."""
 

@@ -40,6 +40,7 @@ def drawn(mechanism, h):
     return np.maximum(np.eye(len(h))[-1] if mechanism is None else mechanism_law(mechanism, h), 1e-300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "m", "delta", "most"),
     slow(
@@ -72,6 +73,7 @@ def test_design_for_the_exact_number_exceeds_epsilon():
     assert lost > 8.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "m", "sizes", "less"),
     slow(
@@ -146,6 +148,7 @@ def test_number_of_weighted_records_and_threshold_have_joint_privacy_loss_epsilo
     assert joint_loss(terms, law, lambda records: sum(weight for _, weight in records)) > epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "epsilon"), slow([(0.5, 8.0), (0.1, 3.0)], [(0.5, 8.0)]))
 def test_replaced_weighted_record_has_the_stated_loss(alpha, epsilon):
     """The number of records stays the same, and the total weight may change."""
@@ -159,6 +162,7 @@ def test_replaced_weighted_record_has_the_stated_loss(alpha, epsilon):
     assert 0.3 * terms.per_record < lost <= price(terms).replace_one + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "epsilon"), slow([(0.5, 8.0), (0.1, 3.0)], [(0.5, 8.0)]))
 def test_every_design_covers_the_shifted_population(alpha, epsilon):
     """One of up to four points, drawn by its weight, is new: it is missed with probability at most alpha."""
@@ -182,6 +186,7 @@ def test_noisy_number_is_converted_to_records_of_the_largest_weight(bound):
     assert terms.inputs(terms.records_of_design(2017)).n == 2000 / bound
 
 
+@pytest.mark.slow
 def test_record_that_changes_its_group_has_privacy_loss_epsilon():
     terms, design = designs(0.1, 1.0, 3)  # half of epsilon = 2 for each group
     noise, sizes = 1 / terms.size_scale, (100, 150, 400)
@@ -219,6 +224,7 @@ def test_noise_stays_within_its_reach_with_the_stated_probability():
     assert beyond <= 0.1 < 2 * y**reach / (1 + y)
 
 
+@pytest.mark.slow
 def test_design_is_the_nearest_of_twenty_steps_a_decade():
     steps = sorted({design_for(n, 1e-6, 1) for n in range(100, 10_000)})
     assert len(steps) == 41

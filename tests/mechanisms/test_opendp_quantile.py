@@ -41,6 +41,7 @@ def test_stated_loss_is_opendps(level, epsilon):
     assert epsilon * (1 - 1e-9) < sized.replace_one <= epsilon
 
 
+@pytest.mark.slow
 def test_loss_by_enumeration():
     """The stated loss is a bound under both relations, and nearly reached under add/remove."""
     unsized = opendp_quantile_for(Fraction(9, 10), 1.0, None)
@@ -74,6 +75,7 @@ def test_ties_pull_it_to_the_wrong_end():
     assert mechanism_law(ours, tuple(counts.tolist()))[coverage >= 0.9].sum() > 1 - 1e-6
 
 
+@pytest.mark.slow
 def test_ties_undercover_through_the_library():
     """The same through `calibrate` with default candidates: the release states that there is no guarantee."""
     scores = np.repeat([0.2, 0.7], [850, 150])

@@ -27,6 +27,7 @@ def formula(h, q, epsilon, factor):
     return p / p.sum()
 
 
+@pytest.mark.slow
 def test_level_and_mean_coverage_at_a_thousand_bins():
     """n=1000, alpha=0.1, epsilon=1, m=1000: q = 0.9289, and mean coverage near 0.947 on uniform scores.
 
@@ -65,6 +66,7 @@ def test_law_is_the_published_one(q):
         )
 
 
+@pytest.mark.slow
 def test_law_at_level_one_is_the_limit():
     """P(j) proportional to exp(-epsilon (n - B_j)/2): the limit of the published law as q goes to 1."""
     for h in histograms(7, 4):
@@ -102,6 +104,7 @@ def test_published_code_leaks(q, loss):
     assert worst == pytest.approx(0.1 / (2 * q * (1 - q)), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_stated_loss_is_a_bound_for_more_bins_and_any_epsilon():
     for q in (Fraction(1, 5), Fraction(9, 10), Fraction(1)):
         for epsilon in (0.3, 2.0):
@@ -112,6 +115,7 @@ def test_stated_loss_is_a_bound_for_more_bins_and_any_epsilon():
             assert mechanism.replace_one <= mechanism.claimed <= epsilon
 
 
+@pytest.mark.slow
 def test_sampler_matches_the_law():
     mechanism, counts = at_level(Fraction(4, 5), 1.5), [3, 0, 5, 1, 2, 0, 1]
     assert_drawn_from(mechanism, counts, mechanism_law(mechanism, counts), 5000)
@@ -171,6 +175,7 @@ def test_upper_bound_holds():
     assert pps_for(50, TENTH, 0.1, 1000).coverage_at_most(50, 1000) == 1.0  # too few records
 
 
+@pytest.mark.slow
 def test_number_of_bins():
     """On fresh uniform scores no other number of bins has a mean threshold that is clearly smaller (by 0.003)."""
     n, rng = 1000, np.random.default_rng(7)

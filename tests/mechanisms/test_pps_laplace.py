@@ -28,6 +28,7 @@ from tests.exact import assert_drawn_from, histograms, replaced, worst_log_ratio
 TENTH = Fraction(1, 10)
 
 
+@pytest.mark.slow(unless="20-0.01")
 @pytest.mark.parametrize(("m", "fails"), [(20, 0.01), (100, 0.005), (100, 0.05)])
 def test_noise_quantile_agrees_with_direct_simulation(m, fails):
     """Walks exceed zeta n with probability exactly gamma alpha; an exact binomial test at 1e-6."""
@@ -38,6 +39,7 @@ def test_noise_quantile_agrees_with_direct_simulation(m, fails):
     assert stats.binomtest(over, 40_000, fails).pvalue > 1e-6
 
 
+@pytest.mark.slow
 def test_noise_of_the_mechanism_stays_within_the_quantile():
     """The noise that OpenDP draws, on its lattice."""
     m, fails, scale = 40, 0.05, 2.0
@@ -67,6 +69,7 @@ def test_probabilities_too_small_for_the_sum_use_the_closed_form():
     assert noise_bound(10**6, 0.01, 1.0) == pytest.approx(brownian, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_sums_over_eigenvalues_are_probabilities():
     """Between 0 and 1, rising with t, falling with m, within the margin reserved for rounding."""
     t = np.linspace(0.2, 60, 120)
@@ -79,6 +82,7 @@ def test_sums_over_eigenvalues_are_probabilities():
         last = p
 
 
+@pytest.mark.slow
 def test_loss_is_what_is_claimed():
     """Two counts change by one: OpenDP's map on the lattice, and the law of the release in a small case."""
     for epsilon in (0.1, 1.0, 3.3):
@@ -166,6 +170,7 @@ def test_upper_bound_is_theorem_3_or_less():
     assert pps_laplace_for(1000, TENTH, 0.3, 10).coverage_at_most(1000, 10) == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "epsilon"), [(1000, 3.0), *slow([(1000, 8.0), (5000, 1.0), (5000, 10.0)])])
 def test_number_of_bins_has_the_least_excess_on_uniform_scores(n, epsilon):
     """With edges j/m no other number of bins has an excess, mean threshold - 0.9, that is 3 % smaller, at level 1e-6.

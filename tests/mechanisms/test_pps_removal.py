@@ -38,6 +38,7 @@ def line(rate, offset, epsilon=1.0):
 # --- the law -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rate", "offset"), [("1/2", "0"), ("3/4", "1/3"), ("9/10", "2"), ("9/10", "1000")])
 def test_law_is_the_published_one_at_the_level_of_each_n(rate, offset):
     mechanism = line(rate, offset, 0.7)
@@ -110,6 +111,7 @@ def test_every_number_of_records_is_accepted():
     assert mechanism.utilities(np.zeros(3, dtype=np.int64)).tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [Fraction(1, 100), TENTH, Fraction(1, 2)])
 def test_growth_with_the_gamma_that_moves_with_n(alpha):
     """n/q(n) grows by at most 2 and q(n) falls, also with gamma*(n) of (10) and the cap at 1."""
@@ -156,6 +158,7 @@ def test_above_one_half_the_claim_fails(alpha, n, gamma, epsilon, times):
         confide.calibrate([0.5] * 9, alpha, 1.0, mechanism="pps")
 
 
+@pytest.mark.slow
 def test_sampler_matches_the_law():
     """Below and above the cap."""
     for mechanism in (line("3/4", "1/2", 0.5), line("3/4", "100", 0.5)):

@@ -29,6 +29,7 @@ LINES = [(Fraction(9, 10), Fraction(1), 0), (Fraction(1, 2), Fraction(5, 4), 7),
 """Rate, offset and prior bonus."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slopes", "line"), grid(SLOPES, LINES))
 def test_add_remove_loss_is_at_most_epsilon(slopes, line):
     rate, offset, head_start = line
@@ -43,6 +44,7 @@ def test_add_remove_loss_is_at_most_epsilon(slopes, line):
     assert mechanism.add_remove <= 1.0
 
 
+@pytest.mark.slow
 def test_all_of_eight_scores_in_five_bins():
     public = slopes_for(Fraction(0), Fraction(6), 13, 7, "replace_one", 1.0)
     assert worst_log_ratio(lambda h: mechanism_law(public, h), histograms(8, 5), replaced) <= 1.0 + 1e-9
@@ -59,6 +61,7 @@ AHEAD = {
 """Prior log-odds of m candidates relative to the first: equal steps, one step at any place, and others."""
 
 
+@pytest.mark.slow(unless="slopes9-3")
 @pytest.mark.parametrize(("slopes", "m"), grid(SLOPES, [3, 4, 5]))
 def test_rising_weights_cost_nothing(slopes, m):
     """The same loss for any heights that never fall, under both adjacencies, with whole or fractional targets."""
@@ -81,6 +84,7 @@ FADING = [
 """Rate, offset, bonus and fade: not needed, fading while n grows, gone at once, never gone."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slopes", "fading"), grid(SLOPES, FADING))
 def test_a_fading_head_start_costs_what_is_stated(slopes, fading):
     """Theorem P1b with a bonus that fades with the secret n, and any heights: all n from 0, all neighbours."""
@@ -98,6 +102,7 @@ def test_a_fading_head_start_costs_what_is_stated(slopes, fading):
     assert Slopes(**{**vars(base), "head_start": 40, "fade": free_fade(base)}).add_remove <= 1.0
 
 
+@pytest.mark.slow
 def test_a_head_start_that_fades_faster_costs_more():
     """`free_fade` is the largest free fade: a faster one has a loss above epsilon for some data."""
     base = slopes_for(Fraction(1, 2), Fraction(0), 1, 3, "add_remove", 1.0)
@@ -110,6 +115,7 @@ def test_a_head_start_that_fades_faster_costs_more():
     assert losses[1] > 1.2
 
 
+@pytest.mark.slow
 def test_no_budget_is_wasted():
     """For some data the loss is nearly epsilon: the stated loss is tight (the published method wastes half of it)."""
     public = slopes_for(Fraction(0), Fraction(6), 9, 1, "replace_one", 1.0)

@@ -141,6 +141,7 @@ def test_coverage_for_a_secret_number(name, scale, change):
         assert sized_coverage(SMALL[name], scale, n, published_histogram_for, change) >= 0.5 - 1e-6
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_too_large_covers_too_little():
     """The control: three records more beyond the threshold."""
 
@@ -157,6 +158,7 @@ def test_suppressed_counts_break_the_promise():
     assert least_coverage(mechanism, 3, n, suppressed) < float(mechanism.certified(LEVEL, 3, n, None)) - 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [Noise.discrete_laplace(2.0), Noise.discrete_gaussian(1.5)])
 def test_makers_draw_from_the_stated_law(noise):
     """OpenDP's draws against the table: chi-square at 5e-7."""

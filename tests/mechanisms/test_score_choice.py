@@ -160,6 +160,7 @@ class FirstBin(ScoreChoice):
         return -int(n - covered[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "epsilon_choice", "epsilon", "m", "n", "p"), CASES)
 def test_coverage_holds_whatever_was_chosen(alpha, epsilon_choice, epsilon, m, n, p):
     """Exact leave-one-out coverage of all multisets of n records, and of the best of both choices of every share."""
@@ -221,6 +222,7 @@ def test_loss_never_exceeds_epsilon(epsilon, level):
     assert Fraction(choosing.range_distance) <= Fraction(choosing.scale) * Fraction(epsilon)
 
 
+@pytest.mark.slow
 def test_choice_is_drawn_from_its_stated_distribution():
     """Chi-square of 4000 draws; it fails by chance in 1e-7 of runs."""
     choosing, utilities = ScoreChoice(Fraction(9, 10), 2, 1.0), np.array([0, -40, -100])

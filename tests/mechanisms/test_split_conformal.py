@@ -51,6 +51,7 @@ def test_ranks_are_those_of_exact_integers_on_the_whole_grid():
     assert floats_wrong == 13  # the grid contains cells that show the difference
 
 
+@pytest.mark.slow
 def test_silos_use_the_same_ranks():
     for hundredths, n in itertools.product(HUNDREDTHS, SIZES):
         alpha, rank = f"0.{hundredths:02d}", integer_rank(hundredths, n)

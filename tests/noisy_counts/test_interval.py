@@ -38,6 +38,7 @@ def test_with_almost_no_noise_it_is_the_clopper_pearson_interval():
     np.testing.assert_allclose(one_count_interval(c, 50, 60.0), clopper_pearson(c, 50), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_misses_enumerated_for_a_secret_size():
     """Twenty records at epsilon 1: an independent program gave the largest probability of a miss over these p."""
     found = misses(lambda x, y: coverage_interval(x, y, 1.0), 20, SHARES, RATIOS[1.0])
@@ -54,6 +55,7 @@ def test_misses_enumerated_over_a_grid(n, epsilon):
     assert max(found) <= 0.04199
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "epsilon", "guess", "noises", "error"),
     [
@@ -71,6 +73,7 @@ def test_misses_enumerated_for_other_guesses_errors_and_noises(n, epsilon, guess
     assert max(misses(interval, n, SHARES, RATIOS[epsilon], noises)) <= error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "error"), [(1.0, 0.05), (0.5, 0.2), (3.0, 0.05)])
 def test_misses_enumerated_for_a_public_size(epsilon, error):
     """Two counts, and one count alone."""
@@ -168,6 +171,7 @@ def test_all_parts_at_once_are_missed_as_seldom_as_stated():
     assert binom.sf(missed - 1, repeats, 0.05) > LEVEL
 
 
+@pytest.mark.slow
 def test_widths_compared_with_clopper_and_pearson():
     """At most what is stated in docs/theory-after-release.md, to two decimals. The seed is fixed."""
     rng, draws = np.random.default_rng(1), 120
@@ -186,6 +190,7 @@ def test_widths_compared_with_clopper_and_pearson():
     assert ratio(1000, 1.0, noises=10) < 1.08
 
 
+@pytest.mark.slow
 def test_ends_rise_with_the_covered_and_fall_with_the_missed():
     x, y = (one.ravel() for one in np.meshgrid(np.arange(-4, 60, 4), np.arange(-4, 40, 4), indexing="ij"))
     for ends in (
@@ -199,6 +204,7 @@ def test_ends_rise_with_the_covered_and_fall_with_the_missed():
             assert np.all(np.diff(table, axis=1) <= 1e-8)
 
 
+@pytest.mark.slow
 def test_a_smaller_error_or_more_noise_never_shortens():
     ends = [coverage_interval([180, 60], [20, 3], 1.0, error=e) for e in (0.2, 0.05, 1e-3, 1e-9)]
     ends += [coverage_interval([180, 60], [20, 3], e, error=1e-9) for e in (0.5, 0.1, 1e-3)]
@@ -207,6 +213,7 @@ def test_a_smaller_error_or_more_noise_never_shortens():
         assert np.all(higher >= high)
 
 
+@pytest.mark.slow
 def test_parts_do_not_depend_on_other_parts():
     """Parts share only the size of blocks, whose effect is far below the widths."""
     x, y = np.array([900, 4, 0, -3, 10**6]), np.array([100, 2, 0, 1, 10**5])
@@ -216,6 +223,7 @@ def test_parts_do_not_depend_on_other_parts():
         assert np.abs(alone - np.array([low[i], high[i]])).max() <= 0.01 * (high[i] - low[i])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1e-6, 1e6, *slow([0.01, 1.0, 50.0])])
 def test_every_count_gives_an_interval(epsilon):
     """Negative, empty and huge counts, in bounded time, tiny and large losses."""
@@ -231,6 +239,7 @@ def test_every_count_gives_an_interval(epsilon):
     assert ends[0][1][0] == 1
 
 
+@pytest.mark.slow(unless="shape1")
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3)])
 def test_shapes(shape):
     x = np.full(shape, 90)

@@ -24,6 +24,7 @@ def law(ratio, reach):
     return np.array([float((1 - ratio) / (1 + ratio) * ratio ** abs(z)) for z in range(-reach, reach + 1)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.05, 3.0, *slow([0.7])])
 def test_draws_have_the_law(epsilon):
     noise = draw_counts(np.full(20_000, 7), epsilon) - 7
@@ -115,11 +116,13 @@ def loss(counts, others, epsilon):
     return worst
 
 
+@pytest.mark.slow
 def test_adding_a_record_costs_epsilon_over_all_parts():
     worst = max(loss(cells(t), cells((*t, more)), 0.7) for t in TABLES for more in range(6))
     assert worst == pytest.approx(0.7, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_replacing_a_record_costs_twice_unless_the_scale_is_doubled():
     """The record decides its part: two cells change, so noise of scale 2/epsilon keeps the loss at epsilon."""
     pairs = [(t, (*t[:i], new, *t[i + 1 :])) for t in TABLES for i in range(len(t)) for new in range(6)]
@@ -127,6 +130,7 @@ def test_replacing_a_record_costs_twice_unless_the_scale_is_doubled():
     assert max(loss(cells(t), cells(u), 0.35) for t, u in pairs) == pytest.approx(0.7, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_one_count_per_part_of_public_size_costs_epsilon_to_replace():
     """A replaced record stays in its part: of the covered counts one changes by at most one."""
     pairs = [(t, (*t[:i], 2 * (t[i] // 2) + c, *t[i + 1 :])) for t in TABLES for i in range(len(t)) for c in (0, 1)]

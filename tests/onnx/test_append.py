@@ -159,6 +159,7 @@ def test_thresholds_per_class(score):
         append(passing(["n", 3]), release)
 
 
+@pytest.mark.slow
 def test_labels_of_a_bounded_loss():
     rng = np.random.default_rng(0)
     p = rng.random((2000, 4)).astype(np.float32)

@@ -29,6 +29,7 @@ def enumerated(scores, rho, delta, decimals):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [1, 2])
 @pytest.mark.parametrize("scores", [(0.1, 0.3, 0.3, 0.72, 0.9), (0.5,) * 4, (0.0, 0.05, 1.0, 1.7)])
 def test_the_law_is_that_of_the_program(scores, decimals):
@@ -40,6 +41,7 @@ def test_the_law_is_that_of_the_program(scores, decimals):
         assert abs(chance - theirs[answer]) < 1e-12
 
 
+@pytest.mark.slow
 def test_the_unrounded_law_is_a_sum_over_the_same_paths():
     """Coverage of the scores themselves, and the mean answer, from sixteen-digit decimals that round nothing."""
     scores = (0.1, 0.3, 0.3, 0.72, 0.9)
@@ -81,6 +83,7 @@ def two_values(high):
     return coverage(scores, lambda a: np.where(a >= high, 1.0, np.where(a >= high - 0.5, 0.85, 0.0)), decimals=None)
 
 
+@pytest.mark.slow
 def test_unrounded_search_misses_ties():
     """85 % of the scores at one value, 15 % at another: the middle of the last interval lies below it, or above."""
     assert two_values(0.9) == pytest.approx(0.85, abs=1e-9)
@@ -88,6 +91,7 @@ def test_unrounded_search_misses_ties():
     assert {round(one, 6) for one in found} == {0.85, 1.0}
 
 
+@pytest.mark.slow
 def test_on_even_scores_it_covers_the_level_in_the_mean():
     """.9003 rounded, .9001 unrounded: the plain threshold of the same data, whose mean is 901/1001, as control."""
     rng, rounded, plain = np.random.default_rng(6), [], []

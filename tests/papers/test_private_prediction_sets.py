@@ -284,6 +284,7 @@ def test_corollary_1_and_its_rate():
     assert abs(scaled[-1] - 40) < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "epsilon"), [(1000, 1.0), (1000, 10.0)])
 def test_algorithm_5_and_the_exact_mean(n, epsilon):
     """m* minimises one random output; `optimal_bins` the mean: never worse in the mean, on the same scores."""

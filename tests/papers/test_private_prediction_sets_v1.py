@@ -161,6 +161,7 @@ def test_theorem_3_exactly():
         assert sharper <= want
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "epsilon", "m", "gamma", "bound"),
     [
@@ -266,6 +267,7 @@ def test_lemma_4_both_sides(q):
         assert before >= beta.cdf(u - float(max(masses))) - 1e-12  # never above Z + p_max: smallest just before them
 
 
+@pytest.mark.slow
 def test_algorithm_5_by_a_loop():
     """The same draws by hand: n scores first, then noise for each m; the smallest output wins."""
     n, epsilon, bins = 800, 2.0, [15, 30, 60, 120]

@@ -160,6 +160,7 @@ def test_no_federation_of_small_silos_does_worse_than_the_bound(n, epsilon_0, le
     assert worst.min() > 0
 
 
+@pytest.mark.slow
 def test_a_sum_of_silos_replies_has_the_loss_of_one_reply():
     """Theorem F11: at the published ranks for 20 silos the delta claimed from one record's loss is far too small."""
     m, n, epsilon_0 = 20, 20, 2.0

@@ -215,6 +215,7 @@ def test_thresholds_of_several_releases(released):
         confide.plots.plot_thresholds([first, levels])
 
 
+@pytest.mark.slow
 def test_watch_shows_alarm(released):
     watch = confide.Watch.start(released, epsilon=1.0, batch=500)
     for week in range(8):

@@ -74,6 +74,7 @@ def test_the_worst_loss_is_one_of_all_fractional_parts():
             assert lost + k / 20 <= worst + 1e-12
 
 
+@pytest.mark.slow
 def test_lines_of_the_two_sided_search(monkeypatch):
     """Some lines of one search, drawn at random, exceed the library's by less than the margin that it adds."""
     with watched(monkeypatch) as found:

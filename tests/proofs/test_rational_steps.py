@@ -55,6 +55,7 @@ SECRET = [
 ]
 
 
+@pytest.mark.slow
 def test_replacing_a_record_costs_at_most_the_range():
     """Theorem P1a: all histograms, all neighbours, all outputs."""
     for (one, n, m), x in itertools.product(PUBLIC, BASES):
@@ -62,6 +63,7 @@ def test_replacing_a_record_costs_at_most_the_range():
         assert worst(law_of(one, x), histograms(n, m), replaced) <= x**-distance
 
 
+@pytest.mark.slow
 def test_adding_a_record_costs_at_most_the_range():
     """Theorem P1b, for every n from 0: with heights, and a bonus that fades or not."""
     for (one, most, m), x in itertools.product(SECRET, BASES):
@@ -131,6 +133,7 @@ TERMS = [
 ]
 
 
+@pytest.mark.slow
 def test_rising_weights():
     """The core of Theorem C1, also where the target rank exceeds n."""
     assert check_rising(3, 3, 2, TERMS, Fraction(1, 2)) > 500

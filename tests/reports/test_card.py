@@ -55,6 +55,7 @@ def metrics(card):
     return found
 
 
+@pytest.mark.slow(unless=("calibration-delta", "calibration-weights", "federated-levels", "federated", "risk", "sides"))
 @pytest.mark.parametrize("name", SAMPLES)
 def test_metadata_equal_the_release(name):
     released = load_release(path_of(VALUES[name]))
@@ -83,6 +84,7 @@ def test_an_evaluation_of_another_release_is_refused():
             confide.card(calibration(), title=title)
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_texts_cannot_become_markup(name, value):
     """A fact is one item of a list and a row one row of a table, for every text, and no text makes HTML or a link."""

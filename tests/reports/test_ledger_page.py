@@ -42,6 +42,7 @@ def words(page):
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text)))
 
 
+@pytest.mark.slow
 def test_spent_and_remaining_budget(ledger):
     said = words(ledger_page(ledger, title="Budget"))
     account = ledger.account("patients")

@@ -102,6 +102,7 @@ def test_every_kind_of_calibration_has_page(name):
     assert "Measured" not in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "theorem"),
     [
@@ -115,6 +116,7 @@ def test_page_names_certificate(options, theorem):
     assert f"{theorem}; privacy by docs/theory.md, Theorem P1" in words
 
 
+@pytest.mark.slow
 def test_hostile_names_are_escaped():
     page_of(calibration(), file_name=f"{HOSTILE} 'x.json", evaluation=evaluation(calibration()))
 
@@ -149,6 +151,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow(unless="of_one(title=3)")
 @pytest.mark.parametrize("row", REFUSED, ids=str)
 def test_invalid_arguments_raise(row):
     row.check()
@@ -175,6 +178,7 @@ def test_releases_of_several_thresholds_and_their_evaluations_are_shown_by_part(
     assert words.count("Record Set True label It is") == len(shown)
 
 
+@pytest.mark.slow
 def test_without_matplotlib_a_page_has_tables_and_says_how_to_get_pictures():
     cal = calibration()
     with mock.patch("confide.reports.page.find_spec", return_value=None):
@@ -186,6 +190,7 @@ def test_without_matplotlib_a_page_has_tables_and_says_how_to_get_pictures():
         assert "pip install" not in words_of(page_of(cal, evaluation=evaluation(cal)))
 
 
+@pytest.mark.slow
 def test_expected_coverage_is_below_its_bound_and_coarse_candidates_are_no_price_of_privacy():
     coarse = confide.Candidates.unit(20)
     facts = dict(describe(confide.plan(alpha=0.1, epsilon=1.0, n=409, candidates=coarse)).parts[0].facts)

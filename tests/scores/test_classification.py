@@ -21,6 +21,7 @@ def test_scores_pass_their_range_check(dtype):
     confide.ScoreHistogram.from_scores(confide.lac_score(p, range(5)), confide.Candidates.unit(10), "lac")
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     threshold=st.floats(0, 1, exclude_max=True),

@@ -121,6 +121,7 @@ def formula(row, y, name, u):
     return (above + u * group) + max(rank - k_reg, 0.0) * penalty
 
 
+@pytest.mark.slow(unless="raps(penalty=0.3,k_reg=1,temperature=3)-negative zero")
 @pytest.mark.parametrize(
     ("name", "table"), grid([name for name in SETS if score_kind(name).score in LIBRARY], list(dict(tables())))
 )
@@ -227,6 +228,7 @@ def test_one_sentence_states_its_sets_and_an_example_shows_one(name):
         assert worked_example(released) is not None or name in ("cqr_low", "cqr_high")
 
 
+@pytest.mark.slow(unless="margin")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_release_states_its_name_and_covers(name):
     """Calibrate, write, read, evaluate: the true labels and targets that were calibrated are covered."""
@@ -298,6 +300,7 @@ def inputs(name, dtype):
         yield p, u, (scores[len(scores) // 3], np.nextafter(scores[len(scores) // 2], -np.inf), 0.5)
 
 
+@pytest.mark.slow(unless="by_array_standard-normalised_residual")
 @pytest.mark.parametrize(("front", "name"), grid([by_torch, by_array_standard, by_onnx], [*NAMES, *TEMPERED]))
 def test_every_front_has_the_sets_and_intervals_of_the_score_or_raises(front, name):
     """Equal bit for bit, but for scores of tempered probabilities next to the threshold, and the type of intervals."""
@@ -338,6 +341,7 @@ def test_invalid_probabilities_raise_and_no_records_have_no_sets(name):
     assert confide.all_scores(np.zeros((0, 3)), name).shape == (0, 3)
 
 
+@pytest.mark.slow
 def test_tables_compute_it_or_raise(tmp_path):
     """No computation takes another score instead: those outside Python raise an error."""
     candidates = confide.Candidates.unit(100)
@@ -395,6 +399,7 @@ def test_a_score_that_is_not_registered_raises_with_the_remedy(call):
     assert "register" in e.value.remedy.lower()
 
 
+@pytest.mark.slow(unless="one_minus_margin-options2")
 @pytest.mark.parametrize("options", [{}, {"candidates": 200}, {"neighbors": "replace_one"}])
 @pytest.mark.parametrize("name", ["one_minus_margin", "root_residual"])
 def test_a_release_of_a_score_that_is_not_registered_is_read_verified_and_shown(tmp_path, name, options):

@@ -32,6 +32,7 @@ MADE = {
 }
 
 
+@pytest.mark.slow(unless="normalised_residual")
 @pytest.mark.parametrize("name", MADE)
 def test_every_score_function_names_its_scores(name):
     """Therefore the shortest call is correct: a release of these scores has a name and classes."""
@@ -105,6 +106,7 @@ def test_the_plain_name_is_the_randomised_score(name):
         compute(TIED, OWN, randomised=False, u=[0.5], **given)
 
 
+@pytest.mark.slow
 def test_a_ledger_does_not_answer_the_randomised_score_with_the_deterministic_one(tmp_path):
     """The request of 0.3 for `aps` had the name that `aps_deterministic` has in requests now."""
     ledger = confide.Ledger(tmp_path / "budget.db")

@@ -147,6 +147,7 @@ def test_06_few_test_rows(score):
     assert set_mask(tied, "aps_deterministic", 1.0 + 1e-9).sum() == 30
 
 
+@pytest.mark.slow(unless="saps_deterministic(penalty=0.1)")
 @pytest.mark.parametrize("score", DETERMINISTIC)
 def test_09_labels_outside_the_classes_raise(score):
     p = np.full((3, 4), 0.25)
@@ -166,6 +167,7 @@ def test_09_labels_outside_the_classes_raise(score):
     assert_threshold_below(released, scores)
 
 
+@pytest.mark.slow(unless="lac")
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 def test_10_half_precision_and_rows_that_drift(score):
     p, y = ideal(np.random.default_rng(10), 6000, 3)
@@ -196,6 +198,7 @@ def test_11_ties(score):
         assert_exact_level(full, 1801, 2000)
 
 
+@pytest.mark.slow
 def test_12_levels_are_exact():
     assert exact_level("alpha", 1 - 0.9) == Fraction(1, 10)
     for n in range(1, 60):

@@ -93,6 +93,7 @@ def test_any_rows(table, score):
         assert_equal_to_all_scores(p, score, u, rng, several=3)
 
 
+@pytest.mark.slow(unless=("numba-raps(penalty=0.3,k_reg=1)", "numba-top_k"))
 @pytest.mark.parametrize("score", SCORES)
 def test_alternating_sharp_and_flat_rows(score, selection):
     """Alternating sharp and flat rows, so that every guess is wrong, in several blocks and on threads."""
@@ -106,6 +107,7 @@ def test_alternating_sharp_and_flat_rows(score, selection):
     assert_equal_to_all_scores(p.astype(np.float32), score, u, rng)
 
 
+@pytest.mark.slow(unless="python")
 def test_invalid_probabilities_raise_as_with_sorting():
     for wrong in (np.nan, 1.5, -0.25):
         p = np.full((5, 20), 0.05)

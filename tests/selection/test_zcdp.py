@@ -41,6 +41,7 @@ def test_a_smaller_bound_would_fail():
     assert two_points(2.0, 1 + 1e-4).max() > (1 + 1e-4) * 0.999 * zcdp_of_range(2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slopes", "epsilon"), [((13, 7), 1.0), ((3, 1), 2.5), ((1, 1), 6.0)])
 def test_enumerated_laws_of_the_exponential_mechanism(slopes, epsilon):
     """Every order, for all neighbouring histograms; 2.5 and 6 are ranges where epsilon^2/8 is much too large."""

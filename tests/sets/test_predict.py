@@ -68,6 +68,7 @@ def test_intervals_contain_every_target_at_or_below_the_threshold(f, y, extra):
     assert lower <= y <= upper
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(f=st.floats(-1e6, 1e6), threshold=st.floats(0, 1e6))
 def test_intervals_are_no_wider_than_rounding_requires(f, threshold):

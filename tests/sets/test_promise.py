@@ -75,6 +75,7 @@ def test_with_a_noisy_number_of_records_a_finding_holds_for_all_that_it_allows(d
     assert count_shortfall(released, most, tested).from_records is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", slow([300, 1000, 20_000], [1000]))
 def test_with_a_secret_number_of_records_a_finding_states_the_numbers_for_which_it_holds(n):
     """For every number of records: luck with n is excluded, and not excluded, at most at the stated rate."""

@@ -37,6 +37,7 @@ def test_privacy_losses_out_of_range(name, value):
     check_refused(confide.errors.InputError, name, **{"epsilon": None, name: value})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "most"),
     [

@@ -20,6 +20,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("package", "call", "extra"), CALLS)
 def test_a_missing_package_is_named_with_its_extra(package, call, extra):
     code = f"import sys; sys.modules[{package!r}] = None; {call}"
@@ -30,6 +31,7 @@ def test_a_missing_package_is_named_with_its_extra(package, call, extra):
     assert f"pip install '{extra}'" in last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "program"),
     [

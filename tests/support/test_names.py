@@ -16,6 +16,7 @@ NAMES = (
 )
 
 
+@pytest.mark.slow
 @given(NAMES, NAMES)
 def test_equivalent_names_are_the_same(one, other):
     same = canonical_name(one) == canonical_name(other)

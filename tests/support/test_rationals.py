@@ -37,6 +37,7 @@ def test_levels(value, exact):
     assert exact_level("alpha", value) == exact
 
 
+@pytest.mark.slow
 @given(st.integers(1, 999), st.integers(2, 1000))
 def test_floats_of_simple_fractions_mean_the_fraction(numerator, denominator):
     if numerator < denominator:
@@ -135,6 +136,7 @@ def test_floats_on_either_side(exact):
     assert low == high or math.nextafter(low, math.inf) == high
 
 
+@pytest.mark.slow
 @given(st.fractions(max_denominator=10**4), st.integers(1, 1000))
 def test_ceil_to(value, denominator):
     ceiling = ceil_to(value, denominator)

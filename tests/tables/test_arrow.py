@@ -60,6 +60,7 @@ def test_other_values_are_left_to_pyarrow(values):
     assert str(to_numpy(column)) == str(np.asarray(column))
 
 
+@pytest.mark.slow
 @given(st.lists(st.none() | st.integers(-(2**63), 2**63 - 1)), st.integers(0, 3))
 def test_integers_with_a_value_for_missing_ones(values, begin):
     column = pa.array(values, pa.int64())[begin:]

@@ -78,6 +78,7 @@ def source(request, tmp_path):
     return [server.address(postgres_server.READER), "--table", f"public.{name}"]
 
 
+@pytest.mark.slow(unless="sqlite")
 def test_calibrate_and_predict(source, tmp_path, capsys):
     released, out = tmp_path / "cal.json", tmp_path / "sets.parquet"
     assert main(["calibrate", *source, *COUNTED, "--out", str(released)]) == 0
@@ -124,6 +125,7 @@ def predicted(source, released, out, *options):
     return in_order_of(pq.read_table(out), "id")
 
 
+@pytest.mark.slow
 @everyday_from("csv", "duckdb", "postgres")
 def test_a_threshold_per_group(source, tmp_path, capsys):
     """In the same pass, for a column of texts and one of integers; an empty group gets +inf."""

@@ -50,6 +50,7 @@ def test_doubles(engine, family):
     assert (counts(engine, values, candidates) == ScoreHistogram.from_scores(values, candidates).counts).all()
 
 
+@pytest.mark.slow(unless="sqlite")
 def test_each_adversary_in_a_separate_group(engine):
     """Every value in a separate group, so that errors cannot cancel."""
     candidates = FAMILIES["extreme"]
@@ -60,6 +61,7 @@ def test_each_adversary_in_a_separate_group(engine):
         assert (found[place].counts == ScoreHistogram.from_scores([value], candidates).counts).all()
 
 
+@pytest.mark.slow(unless="sqlite-unit")
 @pytest.mark.parametrize("family", ["unit", *slow(["logit", "geometric"])])
 def test_single_precision(engine, family):
     candidates = FAMILIES[family]
@@ -88,6 +90,7 @@ def test_large_integers(engine):
     assert (counts(engine, values, candidates) == ScoreHistogram.from_scores(values, candidates).counts).all()
 
 
+@pytest.mark.slow(unless="postgres-columns-float32")
 @pytest.mark.parametrize(
     ("shape", "dtype"),
     [
@@ -116,6 +119,7 @@ def test_lac(engine, dtype, shape):
     assert (score_histogram(table, source, candidates).counts == expected.counts).all()
 
 
+@pytest.mark.slow(unless="sqlite-absolute_residual-float64")
 @pytest.mark.parametrize(
     ("score", "dtype"),
     [
@@ -138,6 +142,7 @@ def test_regression(engine, score, dtype):
     assert (score_histogram(table, source, candidates).counts == expected.counts).all()
 
 
+@pytest.mark.slow(unless="sqlite")
 def test_missing_and_outside_scores_are_counted_in_the_error(engine):
     values = [0.5, None, float("nan"), 1.5, None, float("-inf"), float("inf"), -1e-300, 1.0]
     table = engine.table(pa.table({"s": pa.array(values, pa.float64())}))
@@ -147,6 +152,7 @@ def test_missing_and_outside_scores_are_counted_in_the_error(engine):
         assert [count for count, _ in bad_rows(caught)] == [wrong]
 
 
+@pytest.mark.slow(unless="csv.gz")
 def test_unusable_rows_are_counted_by_reason(listing):
     data = pa.table(
         {
@@ -164,6 +170,7 @@ def test_unusable_rows_are_counted_by_reason(listing):
     assert [count for count, _ in bad_rows(caught)] == [1]
 
 
+@pytest.mark.slow
 def test_the_first_of_the_unusable_rows_is_named(engine):
     """If rows have an order."""
     scores = np.linspace(0, 1, 3000)
@@ -193,6 +200,7 @@ def test_an_empty_table_gives_a_release(engine):
         calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, neighbors="replace_one")
 
 
+@pytest.mark.slow(unless="batches")
 def test_groups_are_counted_in_the_same_pass(engine):
     rng = np.random.default_rng(4)
     s, g = rng.random(5000), rng.choice(["north", "south", "o'hara"], 5000)
@@ -206,6 +214,7 @@ def test_groups_are_counted_in_the_same_pass(engine):
     assert found["empty"].total == 0
 
 
+@pytest.mark.slow(unless="batches")
 def test_many_groups(engine):
     rng = np.random.default_rng(5)
     s, g = rng.random(20_000), rng.integers(0, 60, 20_000)

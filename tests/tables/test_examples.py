@@ -61,6 +61,7 @@ def test_ray(records, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "counts.npy"), expected)
 
 
+@pytest.mark.slow
 def test_torch():
     torch = pytest.importorskip("torch", reason="needs PyTorch: install the extra torch")
     from torch.utils.data import DataLoader, TensorDataset

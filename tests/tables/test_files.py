@@ -69,6 +69,7 @@ def expected(scores) -> list[int]:
     return ScoreHistogram.from_scores(scores, UNIT).counts.tolist()
 
 
+@pytest.mark.slow(unless="a{1,2}-parquet")
 @pytest.mark.parametrize(("stem", "suffix"), odd_files("parquet", "csv", "csv.gz", "arrow"))
 def test_file_names_are_taken_literally(tmp_path, suffix, stem):
     """The folder contains files that the name would match as a pattern."""
@@ -79,6 +80,7 @@ def test_file_names_are_taken_literally(tmp_path, suffix, stem):
     assert counts(path) == counts(str(path)) == expected(SCORES)
 
 
+@pytest.mark.slow(unless="~home-parquet")
 @pytest.mark.parametrize(("stem", "suffix"), odd_files("parquet", "csv", "arrow"))
 def test_file_names_in_a_folder_are_taken_literally(tmp_path, suffix, stem):
     folder = tmp_path / stem
@@ -143,6 +145,7 @@ def put(path, scores):
 # --- outputs
 
 
+@pytest.mark.slow(unless="sets/")
 @pytest.mark.parametrize("out", ["sets.parquet", "sets.csv", "sets.csv.gz", "sets", "sets/"])
 def test_existing_outputs_are_not_replaced(tmp_path, calibration, out):
     path = f"{tmp_path}/{out}"
@@ -163,6 +166,7 @@ def test_existing_outputs_are_not_replaced(tmp_path, calibration, out):
         assert done["rows"] == 50
 
 
+@pytest.mark.slow
 def test_csv_contains_no_formulas_and_parquet_is_unchanged(tmp_path, calibration):
     """Cells and column names that a spreadsheet would execute get an apostrophe; numbers and similar texts do not."""
     runs = ["=1+1", "@SUM(A1)", "+A1", "-2+3+cmd|' /C calc'!A0", "\t=1", "\r=1", "-\n=1"]
@@ -257,6 +261,7 @@ def csv_text(table) -> bytes:
     return sink.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("named", "written"),
     [("-", arrow_stream), ("/dev/stdin", csv_text), *slow([("-", csv_text), ("/dev/stdin", arrow_stream)])],

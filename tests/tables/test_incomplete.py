@@ -61,6 +61,7 @@ def counts_of(rows: np.ndarray) -> list[int]:
     return confide.ScoreHistogram.from_scores(np.asarray(scores), CANDIDATES).counts.tolist()
 
 
+@pytest.mark.slow
 @everyday_on("memory", "duckdb_sql", "postgres")
 def test_the_complete_records_count_on_every_source(engine):
     """In SQL, in Arrow batches, in Ibis: the same records, and the same number of other records."""
@@ -92,6 +93,7 @@ def test_lists(listing):
         assert one.left_out() == 3
 
 
+@pytest.mark.slow
 def test_unusable_values_are_not_missing_values(tmp_path):
     """A number out of range and a text raise an error in this case as well."""
     for wrong in ("1.5,0.5,ant", "abc,0.5,ant"):
@@ -106,6 +108,7 @@ def test_unusable_values_are_not_missing_values(tmp_path):
             assert table.left_out() == 3
 
 
+@pytest.mark.slow(unless="n/a-True")
 @pytest.mark.parametrize(
     ("mark", "missing"), [*((mark, True) for mark in ("NA", "n/a", " NULL ", "\\N", "None", "#N/A")), ("abc", False)]
 )
@@ -150,6 +153,7 @@ def test_leaving_out_keeps_neighbours():
     assert 0 < worst <= 1.0 + 1e-9
 
 
+@pytest.mark.slow
 def test_all_missing_values_are_reported_at_once(tmp_path):
     """Each column with its number and its first row, also if another column of the same record is missing."""
     for path in (tmp_path / "a.csv", tmp_path / "a.parquet"):

@@ -41,6 +41,7 @@ def table(**more):
     return pa.table({**columns, "z": lists, "label": labels, "k": LABELS, "i": np.arange(N), **more})
 
 
+@pytest.mark.slow(unless="lac-duckdb_sql")
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 def test_scores_and_sets_are_those_of_the_softmax(engine, tmp_path, score):

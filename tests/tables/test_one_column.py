@@ -26,6 +26,7 @@ def both(p):
     return np.column_stack([1 - p, p])
 
 
+@pytest.mark.slow(unless="memory")
 def test_scores_are_those_of_two_columns(engine):
     """Every double and every single falls into the bin of numpy; labels by name and by position."""
     single = YES.astype(np.float32)
@@ -60,6 +61,7 @@ def test_releases_and_evaluations_contain_both_classes(tmp_path):
     assert set(either) == set(found.classes), "two columns may stand in either order"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_invalid_probabilities_raise_an_error(tmp_path, suffix):
     p = np.array([0.5, 1.5, np.nan, -0.1])

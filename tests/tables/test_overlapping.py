@@ -71,6 +71,7 @@ def test_the_counts_of_every_group_are_those_of_arrays(source, tmp_path, monkeyp
             assert counts.counts.tolist() == np.bincount(places, minlength=counts.candidates.size).tolist()
 
 
+@pytest.mark.slow(unless="by1")
 @pytest.mark.parametrize("by", [("sex", "age", "site"), ["site", "sex", "age"]])
 def test_predictions_and_evaluations_are_those_of_arrays(released, by, tmp_path):
     summary = predict_table(TABLE, TargetColumns("f"), released, tmp_path / "out.parquet", by=by)
@@ -114,6 +115,7 @@ def test_every_source_counts_and_predicts_alike(engine, released, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_record_without_a_group_is_refused(released, tmp_path):
     """Each column reports its own; with skip_incomplete a missing value leaves the record out of all columns."""
     ages = pa.array([None, 7, *GROUPS["age"][2:].tolist()])

@@ -40,6 +40,7 @@ def kept(person, visit, most, sample=None):
     return sorted(i for rows in owned.values() for i in sorted(rows, key=key)[:most])
 
 
+@pytest.mark.slow(unless=("memory-3-2024", "sqlite-3-2024"))
 @pytest.mark.parametrize(("most", "sample"), [(3, "2024"), *slow([(1, None)])])
 def test_the_first_or_the_sampled_records_count(ranking, most, sample):
     person, visit, scores, groups = people_table()
@@ -56,6 +57,7 @@ def test_the_first_or_the_sampled_records_count(ranking, most, sample):
             assert (histogram.counts == ScoreHistogram.from_scores(mine, CANDIDATES).counts).all()
 
 
+@pytest.mark.slow
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
 @pytest.mark.parametrize("sample", [None, *slow(["2024"])])
 def test_every_kind_of_order_keeps_the_same_records(ranking, sample):
@@ -82,6 +84,7 @@ def test_every_kind_of_order_keeps_the_same_records(ranking, sample):
         assert (found.counts == ScoreHistogram.from_scores(scores[mine], CANDIDATES).counts).all()
 
 
+@pytest.mark.slow(unless="sqlite")
 def test_nameless_and_tied_records_raise_an_error(ranking):
     data = {"person": pa.array([1, 1, 1, None, 2, 2], pa.int64()), "visit": [1, 2, 2, 1, 1, 2], "s": [0.5] * 6}
     table = ranking.table(pa.table(data))
@@ -90,6 +93,7 @@ def test_nameless_and_tied_records_raise_an_error(ranking):
     assert bad_rows(caught) == [(1, None), (1, None)]
 
 
+@pytest.mark.slow(unless="postgres")
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
 def test_epsilon_is_stated_per_person(ranking):
     person, visit, scores, groups = people_table()

@@ -132,6 +132,7 @@ def test_a_public_number_of_rows_is_checked(engine):
         calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, n=3000)
 
 
+@pytest.mark.slow
 def test_unusable_rows_of_a_local_table_are_not_charged(tmp_path):
     ledger = Ledger(tmp_path / "ledger.db")
     ledger.set_limit("patients", 3.0)

@@ -23,6 +23,7 @@ class Watching:
         self.shares.append((done, total))
 
 
+@pytest.mark.slow(unless="sqlite")
 def test_rows_are_reported_batch_by_batch(engine):
     watching = Watching()
     source = engine.table(pa.table({"s": np.linspace(0, 1, 5000)}))

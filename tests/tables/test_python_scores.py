@@ -65,6 +65,7 @@ def own(engine, data):
     return lambda source: confide.class_score(p, data["y"], source.score)
 
 
+@pytest.mark.slow
 @everyday_on("memory", "duckdb_sql", "postgres")
 def test_counts_groups_and_people(engine, table, data, sources, own):
     first = np.array([np.count_nonzero(data["who"][:i] == who) < 2 for i, who in enumerate(data["who"])])

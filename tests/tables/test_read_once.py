@@ -21,6 +21,7 @@ def batches(columns):
     return ({name: values[rows] for name, values in columns.items()} for rows in np.array_split(np.arange(N), 4))
 
 
+@pytest.mark.slow
 def test_a_stream_is_calibrated_as_planned():
     """Candidates for 1000 records, the default, would place half of such answers above all scores."""
     plan = confide.plan(0.1, 1.0, N, score="absolute_residual", **PUBLIC)

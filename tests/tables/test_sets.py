@@ -45,6 +45,7 @@ def rows(tmp_path):
     return predicted
 
 
+@pytest.mark.slow(unless="False-float32-duckdb_sql")
 @pytest.mark.filterwarnings("ignore:the threshold is 1:confide.CoverageWarning")  # one of the thresholds
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize(("listed", "dtype"), [(False, np.float32), *slow([(True, np.float64)])])
@@ -67,6 +68,7 @@ def test_sets_are_those_of_predict_set(request, engine, rows, probabilities, lis
         assert sizes == expected.sizes.tolist()
 
 
+@pytest.mark.slow(unless="duckdb")
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
 def test_thresholds_per_group_and_per_class(engine, rows, tmp_path, probabilities):
     rng = np.random.default_rng(1)

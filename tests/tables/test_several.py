@@ -68,6 +68,7 @@ def test_a_threshold_for_each_side(table):
         score_histogram(table, what, LINE)
 
 
+@pytest.mark.slow
 def test_thresholds_for_each_group_and_class(table):
     ours = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, by="ward", groups=["north", "south"], **SURE)
     same = confide.calibrate(OWN, 0.1, groups=WARD, names=["north", "south"], score="lac", **SURE)
@@ -77,6 +78,7 @@ def test_thresholds_for_each_group_and_class(table):
     assert ours == same
 
 
+@pytest.mark.slow
 def test_false_negatives_of_records_with_one_true_label(table):
     """The result is not random, because the selected true label is the only one."""
     what = LossColumns(probabilities=COLUMNS, truth=TRUE)
@@ -89,6 +91,7 @@ def test_false_negatives_of_records_with_one_true_label(table):
     assert ours == same
 
 
+@pytest.mark.slow
 def test_losses_of_zero_and_one(engine):
     """Losses of a record fall from the bound to 0 at its score, and so does its critical threshold."""
     steps = Candidates.of([0.2, 0.4, 0.6, 0.8])
@@ -101,6 +104,7 @@ def test_losses_of_zero_and_one(engine):
     assert ours == same
 
 
+@pytest.mark.slow(unless="duckdb_sql")
 def test_critical_thresholds_are_drawn(engine):
     """The share of records above a candidate is the mean loss there, and another draw gives another share."""
     steps = Candidates.of([0.25, 0.5, 0.75])
@@ -114,6 +118,7 @@ def test_critical_thresholds_are_drawn(engine):
         assert (np.abs(beyond - losses.mean(axis=0) / 2.0) < 5 * np.sqrt(0.25 / N)).all()
 
 
+@pytest.mark.slow(unless="batches")
 def test_several_true_labels_are_picked_evenly(engine):
     labels = P > 0.2
     names = {name: labels[:, k].astype(np.int64) for k, name in enumerate(TRUE)}
@@ -171,6 +176,7 @@ def test_arguments_that_do_not_fit_raise_an_error(row):
     row.check()
 
 
+@pytest.mark.slow
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
 def test_evaluations(table):
     """Coverage and size over a table are those of the same arrays."""
@@ -187,6 +193,7 @@ def test_evaluations(table):
     assert found == confide.evaluation.evaluate_scores(each, OWN, groups=WARD)
 
 
+@pytest.mark.slow(unless="sqlite")
 def test_rows_that_cannot_be_evaluated_raise_an_error(engine):
     one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
     bad = {"y": pa.array([0, None, -1, 1], pa.int64()), "s": [0.5, 1.5, None, 0.5]}

@@ -56,6 +56,7 @@ def test_no_value_of_another_type_is_converted(tmp_path, declared, value, form):
     assert str(value) not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_integers_beside_missing_ones_are_copied_exactly(tmp_path):
     """pandas, which Ibis uses, would make floats of them."""
     released = confide.calibrate(np.abs(NUMBERS), 0.1, 1.0, score="absolute_residual", unit=1)

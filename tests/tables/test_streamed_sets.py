@@ -55,6 +55,7 @@ def test_sets_in_a_file(engine, tmp_path, by):
         assert figures == figures_of(expected)
 
 
+@pytest.mark.slow
 def test_columns_are_checked_before_anything_is_read(tmp_path):
     calibration, out = calibrated("aps_deterministic"), tmp_path / "out.parquet"
     with open_table(DATA) as table:
@@ -69,6 +70,7 @@ def test_columns_are_checked_before_anything_is_read(tmp_path):
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_randomised_scores_draw_fresh_numbers(tmp_path):
     calibration = confide.calibrate(confide.class_score(P, Y, "aps"), 0.2, 10.0, score="aps")
     sizes = []

@@ -98,6 +98,7 @@ SOURCES = {
 }
 
 
+@pytest.mark.slow(unless=("arrow-case55", "batches-case149", "batches-case173"))
 @pytest.mark.parametrize(("source", "case"), grid(list(SOURCES), CASES))
 def test_the_parts_of_a_source_agree_in_type(tmp_path, source, case):
     """Each value arrives, or the error names the column and both types; columns that are not read may differ."""
@@ -141,6 +142,7 @@ def bound(person, order):
     return ContributionBound(person, 1, (order,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_every_column_that_is_read_agrees_in_type(tmp_path, role):
     """The first part holds 0 and 1 as int64, the second 0.5 as double."""
@@ -175,6 +177,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.slow(unless=("decimals of 256 bits", "values of two types"))
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_columns_that_are_not_read_may_hold_anything(tmp_path, kind):
     """In data of Arrow, a data frame or a mapping; where it is read, the error names the column and no value."""
@@ -249,6 +252,7 @@ def test_cells_are_copied_as_texts(tmp_path, monkeypatch, place, out):
     assert found == [FIRST, LATER]
 
 
+@pytest.mark.slow(unless="packed-1.0")
 @csv_with("odd", ["1.4", "01", "+1", "1e0", "0x1", "1.0"])
 def test_labels_and_groups_are_texts(tmp_path, monkeypatch, place, odd):
     """The last row has a class and a group of its own, which is no class and no group, or one if it is named."""
@@ -267,6 +271,7 @@ def test_labels_and_groups_are_texts(tmp_path, monkeypatch, place, odd):
     assert [one.total for one in found.values()] == [MANY // 2, MANY // 2, 1]
 
 
+@pytest.mark.slow
 @CSV
 def test_labels_are_positions_only_if_that_is_said(tmp_path, monkeypatch, place):
     text = "p,y\n" + "0.3,0\n0.2,1\n" * 10
@@ -300,6 +305,7 @@ def test_separators_of_thousands_are_named(tmp_path, monkeypatch, place, cell, d
     assert "decimal" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_written_numbers_have_the_decimal_mark_of_the_input(tmp_path):
     (tmp_path / "new.csv").write_text("id;f\n1;11,75\n2;9,5\n")
     released = confide.calibrate(np.linspace(0, 1, 300), 0.1, 1.0, score="absolute_residual")
@@ -324,6 +330,7 @@ def test_an_open_quote_on_standard_input_is_refused_on_its_line(tmp_path, monkey
         assert "in row 30002" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_cells_of_several_lines_are_read_from_standard_input(tmp_path, monkeypatch):
     text = "s,name\n" + '0.5,"two\nlines, and ""quotes"""\n' * 5000
     predict = ClassColumns("s", classes=("no", "yes"))
@@ -331,6 +338,7 @@ def test_cells_of_several_lines_are_read_from_standard_input(tmp_path, monkeypat
     assert set(read(tmp_path / "sets.parquet")["name"].to_pylist()) == {'two\nlines, and "quotes"'}
 
 
+@pytest.mark.slow
 def test_a_header_longer_than_a_buffer_and_a_slow_stream(tmp_path, monkeypatch):
     """The stream is read as it arrives, in pieces that end within lines."""
 

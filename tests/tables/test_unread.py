@@ -139,6 +139,7 @@ def expected():
     return find
 
 
+@pytest.mark.slow(unless=("ibis.polars-no candidates", "ibis.polars-quantiles"))
 @pytest.mark.parametrize(("engine", "case"), once_each(ENGINES, CASES))
 def test_engines_count_as_this_process(expected, tmp_path, engine, case):
     if engine == "ibis.polars" and case in UNRANKED:
@@ -160,6 +161,7 @@ def test_postgres_counts_as_this_process(reader, expected, tmp_path, case):
     assert by_query(request, "postgres", ask, tmp_path, name) == expected(case)
 
 
+@pytest.mark.slow(unless=("duckdb-weights", "snowflake-holes"))
 @pytest.mark.parametrize(("dialect", "case"), once_each(TRANSLATED, [one for one in CASES if one[:2] != "de"]))
 def test_queries_count_as_this_process(expected, tmp_path, dialect, case):
     """Dialects that are not run here are translated by sqlglot and run by DuckDB."""
@@ -186,6 +188,7 @@ def test_queries_of_spark_count_as_this_process(spark, expected, tmp_path):
         assert by_query(request_of(case), "spark", ask, tmp_path, "confide_counted") == expected(case), case
 
 
+@pytest.mark.slow(unless="ibis.polars-people")
 @pytest.mark.parametrize("case", UNUSABLE)
 @pytest.mark.parametrize("engine", [*ENGINES, *TRANSLATED])
 def test_unusable_records_have_the_same_reasons(tmp_path, engine, case):
@@ -202,6 +205,7 @@ def test_unusable_records_have_the_same_reasons(tmp_path, engine, case):
     assert all(reasons)
 
 
+@pytest.mark.slow
 def test_unusable_records_release_nothing():
     counts = answer_of(counting_query("duckdb", "records", PAIR, 0.1, 1.0, candidates=SIGNED), BAD)
     with refused(InputError, "table") as caught:
@@ -209,6 +213,7 @@ def test_unusable_records_release_nothing():
     assert [number for number, _ in bad_rows(caught)] == [4, 1]
 
 
+@pytest.mark.slow(unless=("bigquery", "duckdb"))
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_names_are_quoted(dialect):
     """A name is data, never SQL; quotes of every kind stay within it."""
@@ -225,6 +230,7 @@ def test_names_are_quoted(dialect):
     assert ["a", "b", "records"] in tables
 
 
+@pytest.mark.slow
 def test_snowflake_finds_its_columns():
     """Names that were never quoted are upper-case there; others are typed in quotes."""
     query = counting_query("snowflake", "clinic.records", TargetColumns('"f"', "t of day"), 0.1, 1.0)
@@ -380,6 +386,7 @@ def test_release_draws_its_number():
     assert all(one.privacy.epsilon == 1.0 and one.coverage == 0.9 for one in found)
 
 
+@pytest.mark.slow
 def test_another_number_of_records_releases_nothing():
     request = {"what": OF_CLASSES, "alpha": 0.1, "epsilon": 1.0, "neighbors": "replace_one", "n": 1199}
     with refused(InputError, "n"):

@@ -37,6 +37,7 @@ def counted(source, what):
         return Counting.of(table, what, weight=weight).run(CANDIDATES)[0][None]
 
 
+@pytest.mark.slow(unless="postgres-scores")
 @pytest.mark.parametrize("kind", ["scores", "lac", *slow(["aps_deterministic"])])
 def test_sums_are_those_of_arrays(engine, kind):
     scores = confide.aps_score(P, Y, randomised=False) if kind == "aps_deterministic" else confide.lac_score(P, Y)
@@ -46,6 +47,7 @@ def test_sums_are_those_of_arrays(engine, kind):
     assert found.records == expected.records == 1500  # the number, not the total weight
 
 
+@pytest.mark.slow(unless="memory")
 def test_unusable_weights_raise_an_error(engine):
     wrong = WEIGHT.copy()
     wrong[[7, 1100]] = 2.75, -0.5

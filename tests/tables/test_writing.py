@@ -19,6 +19,7 @@ def predict(source, out, calibration, pattern="p_*", classes=None, **options):
     return predict_table(source, what, calibration, out, **options)
 
 
+@pytest.mark.slow(unless="csv-parquet")
 @pytest.mark.parametrize("source", ["parquet", "csv", *slow(one for one in FORMATS if one not in ("parquet", "csv"))])
 @pytest.mark.parametrize("target", ["parquet", "csv", "arrow", "feather", "tsv"])
 def test_sets_in_every_format(tmp_path, calibration, source, target):
@@ -88,6 +89,7 @@ def test_columns_that_parquet_lacks_are_named(tmp_path, calibration, out, kind):
     predict(table, tmp_path / out, calibration, keep=("id",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["parquet", "csv", "arrow"])
 def test_intervals(tmp_path, target):
     rng = np.random.default_rng(0)
@@ -117,6 +119,7 @@ def test_order_is_kept_over_many_batches_and_row_groups(tmp_path, calibration, l
     assert back["set_size"].to_pylist() == confide.predict_set(p, calibration).sizes.tolist()
 
 
+@pytest.mark.slow
 def test_an_unusable_row_leaves_no_output(tmp_path, calibration):
     p, _ = classified(60_000)
     p[50_000] = np.nan

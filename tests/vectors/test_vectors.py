@@ -28,6 +28,7 @@ def test_file_equals_generator_output(subject):
     assert make.text(subject) == kept, f"{subject}.json is not what `python -m tests.vectors.make` writes"
 
 
+@pytest.mark.slow
 def test_every_file_follows_the_schema():
     jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((make.VECTORS / "schema.json").read_text(encoding="utf-8"))

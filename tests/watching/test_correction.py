@@ -97,6 +97,7 @@ def test_adversary_with_all_noise_stays_within_both_bounds(a, b, delay):
     assert 0.75 < lower <= 1
 
 
+@pytest.mark.slow
 def test_every_short_path_stays_within_both_bounds():
     """All paths of three looks of up to two records, with noises from -2 to 2, all errors and all starts."""
     for a, b, top in (1, 2, 3), (1, 3, 4):
@@ -123,6 +124,7 @@ def test_every_short_path_stays_within_both_bounds():
         assert min(reached) > 0.8
 
 
+@pytest.mark.slow
 def test_floor_keeps_the_upper_bound_and_cap_at_infinity_breaks_it():
     rng = np.random.default_rng(2)
     for _ in range(1500):

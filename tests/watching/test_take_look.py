@@ -137,6 +137,7 @@ def test_damaged_state_raises_and_stays_unchanged(state):
     assert state.read_text() == text
 
 
+@pytest.mark.slow
 def test_look_is_charged_and_answered_once(state, tmp_path):
     ledger = Ledger(tmp_path / "budget.db", limit=2.5)
     paid = {"ledger": ledger, "dataset": "patients"}

@@ -49,6 +49,7 @@ def test_alarm_stays_raised_at_later_looks():
     assert watched(*[GOOD] * 100).alarm is None
 
 
+@pytest.mark.slow
 def test_sizes_are_compared_with_first_look():
     watch = watched(*[[10, 700, 220, 70]] * 30, bins=[0, 1, 2, 3])
     assert watch.alarm is None
@@ -149,6 +150,7 @@ def test_drawn_noise_has_stated_scale(draw_with):
     assert drawn == [([90, 10], 4.0)]
 
 
+@pytest.mark.slow
 def test_records_of_one_person_count_together():
     """The same noise and counts, of people with one record each, and with up to ten that may be alike."""
     one = watched(*[[840, 160]] * 6, epsilon=1.0, batch=1000)
