@@ -72,7 +72,6 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.peers": PEERS,
     "python -m benchmarks.price": Row(),
     "python -m benchmarks.price --runs 20 sizes": BENCH,
-    "python -m benchmarks.price fresh": Row(elsewhere="of version 0.3, in the changelog"),
     "python -m benchmarks.price --beside OTHER/bin/python": Row(
         "python -m benchmarks.price --beside .venv/bin/python sizes"
     ),
