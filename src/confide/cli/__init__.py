@@ -4,6 +4,7 @@ This module runs without the optional packages of the command line. It imports l
 start.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads would wait in a loop for work that never comes
     try:
         from confide.cli.run import main as run
     except ModuleNotFoundError as missing:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
 from inspect import cleandoc
 from pkgutil import resolve_name
 from typing import Any, TypeVar, cast, dataclass_transform, get_origin, get_type_hints
@@ -26,7 +27,7 @@ _Options = TypeVar("_Options")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[type[_Options]], type[_Options]]:
-    """Turn a class into a dataclass of options, and register its command.
+    """Register the command of a class of options, which becomes a dataclass when the command is used.
 
     Parameters
     ----------
@@ -39,16 +40,16 @@ def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[typ
     """
 
     def build(plain: type[_Options]) -> type[_Options]:
-        options = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(plain)
         text = cleandoc(plain.__doc__ or "")
-        COMMANDS[path] = Declared(text.partition("\n")[0], lambda: _build(path, options, text, place, names))
-        return options
+        COMMANDS[path] = Declared(text.partition("\n")[0], cache(lambda: _build(path, plain, text, place, names)))
+        return plain
 
     return build
 
 
-def _build(path: str, options: type, text: str, place: str, names: Collection[str]) -> Command:
-    """The command of these options."""
+def _build(path: str, plain: type, text: str, place: str, names: Collection[str]) -> Command:
+    """The command of the options of a class, which becomes a dataclass."""
+    options: type = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(plain)
     places = {name: place for place, name in enumerate(OPTIONS)}
     parameters = [_parameter(path, *leaf) for leaf in _leaves(options)]
     parameters.sort(key=lambda one: -1 if isinstance(one, click.Argument) else places[str(one.name)])

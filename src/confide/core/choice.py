@@ -459,11 +459,9 @@ def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: floa
         if target > n:
             total += weight * PRICE_OF_ALL
             continue
-        for below, prices, share in zip(laws.below, laws.prices, laws.weights, strict=True):
-            law = answer_law(n * below, target, slope_left, slope_right, heights)
-            # A product of long vectors starts threads, which cost more than they save; most entries of the law are 0.
-            some = np.flatnonzero(law) if m > _LONG else slice(None)
-            total += weight * float(share * (law[some] @ prices[some]))
+        row, column, odds = _likely(n * laws.below, target, slope_left, slope_right, heights)
+        priced, whole = (np.bincount(row, z) for z in (odds * laws.prices[row, column], odds))
+        total += weight * float(laws.weights @ (priced / whole))
     return total
 
 
@@ -478,21 +476,36 @@ def answer_law(
 
     Log prior weights have shape (m,); the last one may include a prior bonus of +inf.
     """
-    law, last = np.zeros(len(reached)), len(reached) - 1
+    law = np.zeros(len(reached))
+    _, column, odds = _likely(reached[None, :], target, slope_left, slope_right, heights)
+    law[column] = selection_law(odds)
+    return law
+
+
+def _likely(
+    reached: NDArray[np.float64],
+    target: float,
+    slope_left: float,
+    slope_right: float,
+    heights: NDArray[np.float64],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Rows, candidates and weights of all answers that are not negligible, for `reached` of shape (k, m), row by row.
+
+    Weights are relative to the largest one of their row.
+    """
     # A candidate, at worst the last one, has penalty 0. Those of a penalty above `most` have no weight next to it.
     most = float(heights[-1] - heights[0]) - math.log(_NO_WEIGHT) + 1
-    first = int(np.searchsorted(reached, target - most / slope_left)) if reached[-1] >= target else 0
-    final = int(np.searchsorted(reached, target + most / slope_right, side="right")) if reached[-1] >= target else last
-    near = slice(min(first, last), min(final, last) + 1)
-    begins = np.append(reached[near.start - 1] if near.start else 0.0, reached[near][:-1])
+    begins = np.hstack([np.zeros((len(reached), 1)), reached[:, :-1]])
+    near = (reached >= target - most / slope_left) & (begins <= target + most / slope_right)
+    near[reached[:, -1] < target] = True
+    row, column = np.nonzero(near)
     short = slope_left * np.maximum(target - reached[near], 0)
-    if near.stop > last:
-        short[-1] = 0.0
-    utility = heights[near] - np.maximum(slope_right * np.maximum(begins - target, 0), short)
-    weights = np.exp(utility - utility.max())
-    kept = np.flatnonzero(weights > _NO_WEIGHT)
-    law[near.start + kept] = selection_law(weights[kept])
-    return law
+    short[column == len(heights) - 1] = 0.0
+    utility = heights[column] - np.maximum(slope_right * np.maximum(begins[near] - target, 0), short)
+    largest = np.maximum.reduceat(utility, np.searchsorted(row, np.arange(len(reached))))
+    weights = np.exp(utility - largest[row])
+    kept = weights > _NO_WEIGHT
+    return row[kept], column[kept], weights[kept]
 
 
 def gap_crossed(rise: float, rivals: float, shift: float, slope_right: float, share: float = 1.0) -> float:

@@ -78,6 +78,7 @@ def sharp_losses(
     return largest
 
 
+@lru_cache(maxsize=4096)
 def sharp_loss(x: float, slope: float, rivals: float) -> float:
     """`sharp_losses` for one x, with competitors of weight 1.
 

@@ -72,6 +72,7 @@ def moving_offset(level: Fraction, scale: float, counted: int, noise: SlopeNoise
     return offset
 
 
+@lru_cache(maxsize=1024)
 def moving_line_holds(level: Fraction, scale: float, counted: int, offset: Fraction, noise: SlopeNoise) -> bool:
     """Whether the line rate (n + 1) + offset meets the conditions of Theorem H1 (b) at this noisy number of records.
 
@@ -100,6 +101,7 @@ def moving_line_holds(level: Fraction, scale: float, counted: int, offset: Fract
     return all(two_sided_loss(float(x), noise, points, at_least=True) + float(x) <= allowed for x in parts)
 
 
+@lru_cache(maxsize=1024)
 def reserve(level: Fraction, scale: float, counted: int) -> float:
     """The ranks of tau beyond the cost of the slopes, sigma(n~) of Lemma H3; inf below `least_number`.
 
