@@ -29,9 +29,10 @@ CASES = {
 
 @pytest.mark.slow
 def test_the_readme_states_what_plans_say():
-    """Its table, and the numbers in its text."""
+    """The table that it links, and the numbers in its text."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d+) %, ([\d.]+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", readme, flags=re.MULTILINE)
+    table = (ROOT / "docs/choose-epsilon.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) %, ([\d.]+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", table, flags=re.MULTILINE)
     assert len(rows) == 4
     for coverage, epsilon, *stated in rows:
         needed = [
@@ -41,6 +42,7 @@ def test_the_readme_states_what_plans_say():
         ]
         assert needed == [int(number) for number in stated], (coverage, epsilon)
     assert f"{confide.plan(alpha=0.1, epsilon=1.0, n=1000).expected_coverage:.4f} instead of 0.9" in readme
+    assert f"At 90 % and epsilon 1: {SECRET} for classes, {RESIDUALS} for regression" in readme
     assert f"in more than {100 * math.e / (1 + math.e):.0f} %" in " ".join(readme.split())
 
 
