@@ -18,8 +18,8 @@ from confide.candidates.spread import SHAPES, Spread, SpreadKind, distinct
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows
 
+# The constructors whose candidates follow from their recipe alone, so that a reader can reproduce them.
 BUILDERS = ("spread", "unit", "published")
-"""The constructors whose candidates follow from their recipe alone, so that a reader can reproduce them."""
 
 Spacing = Literal["uniform", "logit"]
 
@@ -301,8 +301,9 @@ def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 _DIGITS = 12
+
+# Four for each power of ten from 1 - 1e-6 to 1 - 1e-12 differ in twelve digits.
 _MOST_BEYOND = 24
-"""Four for each power of ten from 1 - 1e-6 to 1 - 1e-12 differ in twelve digits."""
 _POWERS = np.array([float(10**places) for places in range(23)])
 
 
@@ -354,5 +355,5 @@ class OwnCandidates:
 
 # The type of every `candidates=` argument. Only `confide.scores.ScoreKind.choose_candidates` interprets it.
 
+# A list; a `Spread`; the number of candidates, +inf included; or None for the default of the score.
 AnyCandidates: TypeAlias = Candidates | Spread | int | None
-"""A list; a `Spread`; the number of candidates, +inf included; or None for the default of the score."""

@@ -19,18 +19,20 @@ from numpy.typing import NDArray
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number
 
+# Scores in [0, 1]; differences of probabilities; sums of them; such sums with penalties; whole numbers; sizes of
+# residuals; residuals with a sign; scores without a name.
 SpreadKind = Literal["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"]
-"""Scores in [0, 1]; differences of probabilities; sums of them; such sums with penalties; whole numbers; sizes of
-residuals; residuals with a sign; scores without a name."""
 
 _Edges = NDArray[np.float64]
 
+# The logit of 1 - 1e-6.
 _LOGITS = 13.8
-"""The logit of 1 - 1e-6."""
+
+# The logit of 1 - 1e-12, the last candidate below a largest score of 1: those of over-confident models crowd there.
 _MOST_LOGITS = 27.6
-"""The logit of 1 - 1e-12, the last candidate below a largest score of 1: those of over-confident models crowd there."""
+
+# Beyond it lies an eighth as many candidates.
 _BEYOND = 8
-"""Beyond it lies an eighth as many candidates."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,8 @@ def _guess(kind: SpreadKind | None, around: Any) -> float:
     return value
 
 
+# The steps of the finest list. Lists whose number of steps divides it are parts of it, also after rounding.
 FINEST = 15 * 2**11
-"""The steps of the finest list. Lists whose number of steps divides it are parts of it, also after rounding."""
 
 
 def steps(number: int) -> _Edges:
@@ -237,10 +239,11 @@ def _decades(size: int, law: Spread, low: float) -> _Edges:
 # Candidates reach far, so that a wrong guess of the scale costs resolution only. With few records a far candidate can
 # be drawn by chance, and is then not an estimate. Thresholds outside the range get a warning.
 
+# A unit or guess helps within this factor. Beyond it the draw was chance, or the unit is wrong.
 _UNITS = 20.0
-"""A unit or guess helps within this factor. Beyond it the draw was chance, or the unit is wrong."""
+
+# Residuals without a unit, and scores without a name.
 _NO_UNIT = 1e6
-"""Residuals without a unit, and scores without a name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +300,7 @@ _SUMS: Mapping[str, Any] = MappingProxyType(
     {"is_complete": True, "density": 14.0, "federated_factor": 2, "is_concentrated": True}
 )
 
+# The kinds of spreads.
 SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
     {
         "probability": Shape(
@@ -334,7 +338,6 @@ SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
         ),
     }
 )
-"""The kinds of spreads."""
 
 
 def plausible_size(recipe: Mapping[str, Any]) -> float:

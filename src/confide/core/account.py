@@ -30,11 +30,11 @@ class Bill(NamedTuple):
     identity: Mapping[str, Any]
 
 
+# The thresholds that one draw decided, by key.
 Drawn: TypeAlias = Mapping[Key, Threshold]
-"""The thresholds that one draw decided, by key."""
 
+# The thresholds of an earlier draw, and the versions of the libraries that made it.
 Answer: TypeAlias = tuple[Drawn, Mapping[str, str]]
-"""The thresholds of an earlier draw, and the versions of the libraries that made it."""
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,8 @@ def check_payer(ledger: object, dataset: object, partition: object, *, divided: 
         )
 
 
+# The payer if there is no ledger.
 NO_PAYER = Payer()
-"""The payer if there is no ledger."""
 
 
 def entry_checksums(release: "Release") -> set[str]:

@@ -43,20 +43,21 @@ from confide.support import (
     several,
 )
 
+# The rule by which the privacy loss of one person is computed.
 Rule: TypeAlias = Literal["basic", "zcdp"]
-"""The rule by which the privacy loss of one person is computed."""
 
 RULES: tuple[Rule, ...] = get_args(Rule)
 IN_WORDS: Mapping[Rule, str] = {"basic": "basic composition", "zcdp": "zCDP"}
+
+# The kinds in the order of plans.
 PLANNED = ("calibration", "evaluation", "look")
-"""The kinds in the order of plans."""
 _NOUNS = {"calibration": "release"} | {kind: kind for kind in KINDS}
 
+# Most releases of one kind.
 MOST_PLANNED = 1_000_000
-"""Most releases of one kind."""
 
+# Significant digits of the epsilon of each release, so that the printed number is the charged one.
 _DIGITS = 6
-"""Significant digits of the epsilon of each release, so that the printed number is the charged one."""
 
 
 @dataclass(frozen=True)

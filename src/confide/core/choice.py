@@ -34,19 +34,20 @@ from confide.selection import selection_law
 
 PRICE_OF_ALL = 8.0
 
+# Decades by which the unit of residuals is wrong; several, so that a list is not judged by single positions in it.
 _UNIT_WRONG = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
-"""Decades by which the unit of residuals is wrong; several, so that a list is not judged by single positions in it."""
 _NO_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
+
+# A guess of the threshold is more precise than a unit: distances are divided by this, as in the list around it.
 _OF_A_GUESS = 0.3
-"""A guess of the threshold is more precise than a unit: distances are divided by this, as in the list around it."""
 _BELL_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
 
+# The share of the list that contains all scores, and where it begins.
 _WINDOWS = ((0.3, 0.493), (0.3, 0.211), (0.31, 0.35), (0.1, 0.407), (0.104, 0.25))
-"""The share of the list that contains all scores, and where it begins."""
 _WINDOW_WEIGHT, _EVEN_WEIGHT = 0.4, 7.0
 
+# The share of alpha beyond the empty candidate range, and the weight of the law.
 _DESERTS = ((0.7, 0.25), (0.9, 0.1))
-"""The share of alpha beyond the empty candidate range, and the weight of the law."""
 _ATOM_WEIGHT = 0.3
 
 
@@ -153,8 +154,9 @@ def _bell(edges: NDArray[np.float64], law: Spread, wrong: float) -> NDArray[np.f
 # candidates from the beginning (docs/theory.md, section 5).
 
 _LEAST = 1e-3
+
+# A candidate whose weight is at most this share of the largest one is left out of a law of the answer.
 _NO_WEIGHT = 1e-12
-"""A candidate whose weight is at most this share of the largest one is left out of a law of the answer."""
 
 
 def total_rise(m: int, rivals: float) -> float:
@@ -206,38 +208,42 @@ def flat_for(m: int, rise: float) -> Fraction:
 
 # The choice: candidates, slopes and rise of the least mean price.
 
+# Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the privacy loss on the left.
 PARTS = 20
-"""Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the privacy loss on the left."""
 
+# The lists among which a design chooses: their sizes divide the longest one, of which they are parts.
 _SHORTEST, LONGEST, _RATIO = 8, FINEST // 4, 1.2
-"""The lists among which a design chooses: their sizes divide the longest one, of which they are parts."""
-_LITTLE = 5e-5
-"""The shortest list is taken whose expected coverage of typical scores is within this of the best list's.
 
-In the mean over all reference laws it may cost three times as much.
-"""
+# The shortest list is taken whose expected coverage of typical scores is within this of the best list's. In the
+# mean over all reference laws it may cost three times as much.
+_LITTLE = 5e-5
+
+# At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `gap_crossed`).
 RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
-"""At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `gap_crossed`)."""
 LEFTS = tuple(range(4, 16))
 
+# Laws over more candidates than this have mostly entries of 0.
 _LONG = 3841
-"""Laws over more candidates than this have mostly entries of 0."""
 
 _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
 
+# From about this alpha n epsilon on a target that moves with a noisy number follows the two-sided certificate.
 _TWO_SIDED = 16.0
-"""From about this alpha n epsilon on a target that moves with a noisy number follows the two-sided certificate."""
+
+# Below this alpha n epsilon lists of neighbouring sizes differ much, so that a descent may stop at a worse one. Where
+# a target follows a noisy number, the search also begins at the best of so many longer lists.
 _SMALL, _FURTHER = 30.0, 7
-"""Below this alpha n epsilon lists of neighbouring sizes differ much, so that a descent may stop at a worse one. Where
-a target follows a noisy number, the search also begins at the best of so many longer lists."""
 _FEWER_WEIGHT = 0.05
+
+# Where the target does not follow it, a secret n may be smaller by this factor than a guess, or than the noisy number.
+# This case has the weight 1/20.
 _FEWER, _FEWER_COUNTED = 3.0, 1.3
-"""Where the target does not follow it, a secret n may be smaller by this factor than a guess, or than the noisy number.
-This case has the weight 1/20."""
+
+# A noisy number of records is too large, or too small, by so many scales of its noise in a quarter of the cases.
 _FAR_NUMBER = 1.5
-"""A noisy number of records is too large, or too small, by so many scales of its noise in a quarter of the cases."""
+
+# The weight of laws with an empty candidate range is larger by this factor if the design follows a noisy number.
 _GAPS_COUNTED = 4.0
-"""The weight of laws with an empty candidate range is larger by this factor if the design follows a noisy number."""
 
 
 @dataclass(frozen=True)
@@ -265,8 +271,8 @@ class Choice:
         return flat_for(self.candidates.size, self.rise)
 
 
+# Numbers of records, the ranks by which the noise in a noisy number moves the target, and weights.
 Cases: TypeAlias = Sequence[tuple[float, float, float]]
-"""Numbers of records, the ranks by which the noise in a noisy number moves the target, and weights."""
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,11 @@ from confide.support import (
 if TYPE_CHECKING:
     from confide.ledger import Dataset
 
+# The number of candidates at which sets are compared; it does not affect the privacy loss.
 _CANDIDATES = 480
-"""The number of candidates at which sets are compared; it does not affect the privacy loss."""
 
+# Widths are compared in steps of 1/1000 of the largest one.
 _STEPS = 1000
-"""Widths are compared in steps of 1/1000 of the largest one."""
 
 _LEAST_KEY = 16
 
@@ -100,10 +100,10 @@ class Choice:
         raise InputTypeError("choice", "must not be pickled or copied: it contains private scores")
 
 
+# The arguments of a choice among columns of a table, and of the release of its one threshold.
 CHOICE_ARGUMENTS = frozenset(
     {"alpha", "epsilon", "choice_share", "largest_size", *Options.__optional_keys__} - {"chosen", "partition"}
 )
-"""The arguments of a choice among columns of a table, and of the release of its one threshold."""
 
 
 @takes_alpha

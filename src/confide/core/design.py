@@ -54,11 +54,11 @@ from confide.mechanisms import (
 from confide.selection import zcdp_of_range
 from confide.support import DEBUG, ceil_to, float_above, log_event, scale_for
 
+# The number of candidates of a published method.
 _OF_PUBLISHED = 1000
-"""The number of candidates of a published method."""
 
+# Number of steps by which an offset is increased.
 _TRIES = 8
-"""Number of steps by which an offset is increased."""
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,9 @@ _HOMES = {
     "confide.federated": ("federated.release", "federated.own-share", "federated.signed-release"),
     "confide.watching": ("watch", "corrected"),
 }
+
+# Kinds that another subpackage registers when it is imported.
 _ABOVE = {f"confide/{kind}": home for home, kinds in _HOMES.items() for kind in kinds}
-"""Kinds that another subpackage registers when it is imported."""
 
 _WRITERS: dict[type, "Kind"] = {}
 _READERS: dict[str, Callable[[str], Any]] = {}

@@ -50,8 +50,8 @@ class Expectation:
     chance_beyond: float
 
 
+# The noisy numbers of records of an expectation: one in the middle of each of these parts of their law.
 _PARTS = (0.0, 0.002, 0.01, 0.03, 0.1, 0.25, 0.42, 0.58, 0.75, 0.9, 0.97, 0.99, 0.998, 1.0)
-"""The noisy numbers of records of an expectation: one in the middle of each of these parts of their law."""
 
 
 @lru_cache(maxsize=1024)
@@ -378,8 +378,8 @@ def _sizes(table: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[n
     return mean
 
 
+# Scores whose intervals are as wide as their threshold, up to a factor.
 _PROPORTIONAL = ("absolute_residual", "normalised_residual", "gamma")
-"""Scores whose intervals are as wide as their threshold, up to a factor."""
 
 
 def _ratio(pilot: Pilot, threshold: float, plain: float) -> float | None:

@@ -14,8 +14,8 @@ from confide.core.release import Release, as_release
 from confide.core.words import ABOUT, class_list
 from confide.support import Facts, Section, versions_text
 
+# Parts that the title of their common facts names.
 MOST_NAMED = 6
-"""Parts that the title of their common facts names."""
 
 
 def making_facts(release: Release, key: Key = None) -> Facts:

@@ -45,19 +45,22 @@ from confide.mechanisms import (
 )
 from confide.support import MOST_CANDIDATES, MOST_RECORDS, UNUSABLE, json_number, refused_content
 
+# The last digits of a coverage may differ on another machine.
 _NEAR = 1e-9
-"""The last digits of a coverage may differ on another machine."""
+
+# The largest sum of noisy counts, without their signs; their partial sums are 64-bit integers.
 _MOST_COUNTED = 2**62
-"""The largest sum of noisy counts, without their signs; their partial sums are 64-bit integers."""
+
+# The least share of the requested epsilon that a mechanism's proven loss is; all but `pps` spend all of it.
 _LEAST_SPENT = {"pps": 0.49}
-"""The least share of the requested epsilon that a mechanism's proven loss is; all but `pps` spend all of it."""
 
 _Infinite = Literal["+inf"]
 
 
+# The fields of a request with their defaults, which a file leaves out.
 _STATED = {field.name: field.default for field in fields(Request) if field.init}
-"""The fields of a request with their defaults, which a file leaves out."""
 
+# The types of these fields in a file, where they are not those of the request.
 _FORMS: Mapping[str, Any] = get_type_hints(Request) | {
     "alpha": str | list[str],
     "names": list[str | int] | dict[str, list[str | int]],
@@ -69,7 +72,6 @@ _FORMS: Mapping[str, Any] = get_type_hints(Request) | {
     "delta": str | None,
     "mechanism": str,
 }
-"""The types of these fields in a file, where they are not those of the request."""
 
 _OPTIONAL = [(name, _FORMS[name], default) for name, default in _STATED.items() if name != "alpha"]
 _Asked: type[Any] = msgspec.defstruct("_Asked", [("alpha", _FORMS["alpha"]), *_OPTIONAL], forbid_unknown_fields=True)

@@ -16,8 +16,8 @@ from confide.arrays import as_numeric
 from confide.errors import InputError, InputTypeError
 from confide.support import FileLocation, as_place
 
+# The default number of decimals: far above single precision, far below a retrained model.
 DECIMALS = 3
-"""The default number of decimals: far above single precision, far below a retrained model."""
 
 _MOST_DECIMALS = 15
 

@@ -12,8 +12,8 @@ from confide.errors import InputError
 from confide.scores import ScoreKind, score_kind
 from confide.support import Level, exact_level, fraction_of, positive_number
 
+# The name of the loss of label sets: the share of true labels that they miss.
 FALSE_NEGATIVES = "false_negative_rate"
-"""The name of the loss of label sets: the share of true labels that they miss."""
 
 
 def critical_score(loss: str) -> str:

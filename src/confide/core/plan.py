@@ -40,15 +40,15 @@ from confide.support import (
     takes_alpha,
 )
 
+# A plan calls an answer beyond all scores unlikely if its probability is at most this.
 UNLIKELY = 0.01
-"""A plan calls an answer beyond all scores unlikely if its probability is at most this."""
 
+# The scores of `needed_by_scores`; the unit is right.
 _COMMON: Mapping[str, Mapping[str, Any]] = {
     "probabilities of classes": {"score": "lac"},
     "residuals, with a unit": {"score": "absolute_residual", "unit": 1.0},
     "residuals, without a unit": {"score": "absolute_residual"},
 }
-"""The scores of `needed_by_scores`; the unit is right."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -379,8 +379,8 @@ def needed_by_scores(
     }
 
 
+# With certified targets, 1 to 1.08 times as many records are needed as with approximate ones (36 random requests).
 _CLOSE = 1.05
-"""With certified targets, 1 to 1.08 times as many records are needed as with approximate ones (36 random requests)."""
 
 
 @lru_cache(maxsize=1024)

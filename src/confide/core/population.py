@@ -237,8 +237,8 @@ class RecordWeights:
         )
 
 
+# The population of a guarantee; None stands for that of the calibration records.
 Population: TypeAlias = ClassShift | RecordWeights
-"""The population of a guarantee; None stands for that of the calibration records."""
 
 
 def rounding_text(population: Population) -> str:

@@ -26,8 +26,8 @@ from confide.support import (
     public_classes,
 )
 
+# Counts that are less likely than this were not made as stated.
 _RARE, _VERY_RARE = 1e-4, 1e-9
-"""Counts that are less likely than this were not made as stated."""
 _AS_DRAWN = "Counts must be as they were drawn: no clipping, rounding, suppression or consistency step"
 
 
@@ -203,8 +203,8 @@ class PublishedCounts(Document):
         return Section("PublishedCounts", f"noisy counts: {self._brief()}", facts)
 
 
+# The modulus of Field128, in which Prio3Histogram adds: a negative count is represented by this and itself.
 _FIELD = 2**66 * 4611686018427387897 + 1
-"""The modulus of Field128, in which Prio3Histogram adds: a negative count is represented by this and itself."""
 
 
 def in_order(given: Any) -> Any:

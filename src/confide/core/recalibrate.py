@@ -102,8 +102,8 @@ def recalibrate(
     return release(Scores(values, groups, labels, weights), request, payer)
 
 
+# The fields of a request that a renewal may change.
 RENEWED = ("epsilon", "rho", "candidates", "about", "fingerprint")
-"""The fields of a request that a renewal may change."""
 
 
 def renewed(previous: Release, **changes: Any) -> Request:

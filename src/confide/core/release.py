@@ -418,11 +418,11 @@ def any_shares(release: Release) -> str:
     return f"the promise holds for any shares of the {some} among new records"
 
 
+# The meaning of groups of several columns, in words.
 OVERLAP = (
     "a record is in one group of each, and its set takes the largest threshold of its groups; the promise is for each "
     "group, on average over its people, and not for intersections of groups"
 )
-"""The meaning of groups of several columns, in words."""
 
 
 def refuse_overlapping(release: Release, remedy: str = "") -> None:

@@ -13,10 +13,10 @@ import numpy as np
 from confide.errors import InputError
 from confide.mechanisms import MECHANISMS
 
+# Values of omitted arguments, where they are not None.
 DEFAULTS: Mapping[str, Any] = {
     "neighbors": "add_remove", "n_min": 1, "records_per_person": 1, "mechanism": "slopes", "bound": 1.0,
 }  # fmt: skip
-"""Values of omitted arguments, where they are not None."""
 
 _PUBLISHED = tuple(name for name in MECHANISMS if name != "slopes")
 _DISJOINT = ("group", "class")
@@ -69,6 +69,7 @@ class Combination:
         return None
 
 
+# Arguments that exclude each other, and the reasons.
 COMBINATIONS = (
     Combination("mechanism", _PUBLISHED, ("rho", "delta"),
                 "with mechanism={value!r}; it belongs to mechanism='slopes'"),
@@ -120,16 +121,16 @@ COMBINATIONS = (
     Combination("noise", (), ("mechanism",), "with counts that another engine made: their noise is drawn",
                 ("slopes",), "left out"),
 )  # fmt: skip
-"""Arguments that exclude each other, and the reasons."""
 
+# Arguments that require another one, and the reasons.
 ALONE = (
     ("shares", "by", "for one threshold, which has the whole privacy budget"),
     ("names", "by", "without by: they are the names of groups or classes"),
     ("bound", "loss", "without loss: it is the largest value of the loss"),
     ("n_noise", "noise", "without noise: it belongs to counts that another engine made"),
 )
-"""Arguments that require another one, and the reasons."""
 
+# Arguments that must be given together or not at all, and their meaning.
 TOGETHER = (
     ("ledger", "dataset", "the ledger, and the name of the budget that is charged"),
     ("by", "groups", "a column, and the public list of its values"),
@@ -138,7 +139,6 @@ TOGETHER = (
     ("class_weights", "labels", "a weight per class, and the class of each record"),
     ("weights", "weight_bound", "a weight per record, and a public bound on all weights"),
 )
-"""Arguments that must be given together or not at all, and their meaning."""
 
 
 def check_combinations(asked: Mapping[str, Any]) -> None:

@@ -170,8 +170,8 @@ def _bill(terms: Terms, request: Request, privacy: PrivacyStatement, identity: d
     return Bill(privacy, terms.mechanism, identity)
 
 
+# Fields of terms that a request in a ledger states otherwise, or that do not matter to its answer.
 _UNIDENTIFIED = ("spread", "largest", "choice", "noise")
-"""Fields of terms that a request in a ledger states otherwise, or that do not matter to its answer."""
 
 
 def _plain_fields(terms: Terms) -> dict[str, Any]:

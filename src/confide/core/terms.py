@@ -38,9 +38,9 @@ from confide.support import (
     privacy_loss,
 )
 
+# The guess of a secret number of records, and the least guess of the number in a group: candidates for 83 records make
+# thresholds 20 % too high for thousands of records.
 _TYPICAL, _LEAST_TYPICAL = 1000, 150
-"""The guess of a secret number of records, and the least guess of the number in a group: candidates for 83 records make
-thresholds 20 % too high for thousands of records."""
 
 
 def typical_of_groups(groups: int, n_min: Any) -> int:
@@ -56,8 +56,8 @@ def typical_of_groups(groups: int, n_min: Any) -> int:
     return max(positive_integer("n_min", n_min, most=MOST_RECORDS), -(-_TYPICAL // groups), _LEAST_TYPICAL)
 
 
+# The mechanisms that choose among the lists of a spread. A noisy number of records comes first if it is secret.
 NUMBERED = ("slopes", "noisy-histogram")
-"""The mechanisms that choose among the lists of a spread. A noisy number of records comes first if it is secret."""
 
 
 def share_of_number(mechanism: str, delta: float | None, population: Population | None) -> SizeShare:

@@ -26,10 +26,12 @@ from confide.support import caller_stacklevel, decimal_text
 
 _UNIT = "state a public typical size of the scores (unit=)"
 _MORE = "take more, or a larger epsilon or alpha"
+
+# Warn if the next candidate is more than this many times as large.
 _COARSE = 4.0
-"""Warn if the next candidate is more than this many times as large."""
+
+# With fewer than this many times the required records, a threshold beyond all scores is still drawn now and then.
 _NEAR_ENOUGH = 5
-"""With fewer than this many times the required records, a threshold beyond all scores is still drawn now and then."""
 MOST_NAMED = 10
 _KEPT = "_remarks"
 
@@ -87,8 +89,8 @@ def uncompared(release: Release) -> str:
     )
 
 
+# A warning follows if a record is in more groups that overlap.
 _MOST_COLUMNS = 10
-"""A warning follows if a record is in more groups that overlap."""
 
 
 def warn_of_choices(release: Release) -> None:

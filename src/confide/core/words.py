@@ -9,6 +9,7 @@ from types import MappingProxyType
 from confide.errors import InputError, InputTypeError
 from confide.support import Classes, canonical_name, class_count, is_numbering, order_of
 
+# The keys of the metadata, and their printed names.
 ABOUT = {
     "model": "model",
     "version": "version of the model",
@@ -19,10 +20,9 @@ ABOUT = {
     "contact": "contact",
     "date": "date",
 }
-"""The keys of the metadata, and their printed names."""
 
+# The value of `outputs` in a release that was made from columns of logits.
 FROM_LOGITS = "logits; softmax in double precision"
-"""The value of `outputs` in a release that was made from columns of logits."""
 
 MOST_CHARACTERS = 500
 
@@ -57,6 +57,7 @@ def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
     return MappingProxyType({key: about[key] for key in ABOUT if key in about})
 
 
+# The reason why a release without a name for its score makes no sets and no intervals.
 UNNAMED = (
     "calibration",
     "must name its score, so that it can be computed for new records",
@@ -64,7 +65,6 @@ UNNAMED = (
     "Calibrate on named scores, such as those of lac_score, or with score=NAME, or compare your own scores with "
     "calibration.threshold",
 )
-"""The reason why a release without a name for its score makes no sets and no intervals."""
 
 
 def class_list(classes: Classes, most: int = 10) -> str:

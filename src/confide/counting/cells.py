@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# The number of scores that are counted at a time; it fits in the cache.
 BLOCK = 2**16
-"""The number of scores that are counted at a time; it fits in the cache."""
 
 _SAMPLE = 2**10
 _CELLS = 2**14

@@ -21,14 +21,17 @@ from numpy.typing import NDArray
 from confide.guarantee.slope_noise import SlopeNoise
 from confide.support import bisect
 
+# Small slopes: neighbouring indices share the largest of their weights, which differ by at most this log-odds.
 _GROUPED = 0.04
-"""Small slopes: neighbouring indices share the largest of their weights, which differ by at most this log-odds."""
+
+# Weights fall by this log-odds per index at most, which only raises L: floats could not tell which W are 0.
 _STEEP = 25.0
-"""Weights fall by this log-odds per index at most, which only raises L: floats could not tell which W are 0."""
+
+# What floats may lose, relative to the number of points that can be missed.
 _ROUNDING = 1e-12
-"""What floats may lose, relative to the number of points that can be missed."""
+
+# Largest number of fractional parts of a target rank that are computed one by one; more are taken in intervals.
 _BRACKETS = 128
-"""Largest number of fractional parts of a target rank that are computed one by one; more are taken in intervals."""
 
 
 def sharp_losses(

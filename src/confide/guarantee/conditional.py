@@ -20,8 +20,9 @@ from confide.support import bisect, ceil_to
 
 _LARGEST_N = 2**60
 _MOST_BLOCKS = 2**16
+
+# Number of pairs (deficit, n) that are computed at once.
 _CELLS = 2**16
-"""Number of pairs (deficit, n) that are computed at once."""
 
 
 def conditional_target_rank(n: int, level: Fraction, delta: float, noise: SlopeNoise, unit: int) -> Fraction | None:

@@ -22,17 +22,21 @@ from confide.guarantee.slope_noise import SlopeNoise
 from confide.guarantee.two_sided import two_sided_loss
 from confide.support import bisect, ceil_to
 
+# The rate, unless the level is below 5/8.
 _HALF = Fraction(1, 2)
-"""The rate, unless the level is below 5/8."""
+
+# gamma and gamma_2: tau is at most this share of (1 - level) n~, the second one with the two-sided certificate.
 _SHARE, _TWO_SIDED_SHARE = Fraction(1, 3), Fraction(1, 8)
-"""gamma and gamma_2: tau is at most this share of (1 - level) n~, the second one with the two-sided certificate."""
+
+# The reserve at n_0, in scales z_0.
 _MOST_RESERVE = 0.1
-"""The reserve at n_0, in scales z_0."""
+
+# F, D and Y_0, in scales z_0: the reserve of n~ is that of n = n~ - F; every Z up to D counts, unless the target is
+# then above n; so many points are beyond the target where the two-sided certificate serves.
 _LAG, _CUT, _POINTS = 4, 4, Fraction(5, 4)
-"""F, D and Y_0, in scales z_0: the reserve of n~ is that of n = n~ - F; every Z up to D counts, unless the target is
-then above n; so many points are beyond the target where the two-sided certificate serves."""
+
+# Steps of the search in each rank; a level of many digits has multiples of 1/unit a millionth apart.
 _STEPS = 20
-"""Steps of the search in each rank; a level of many digits has multiples of 1/unit a millionth apart."""
 
 
 def moving_rate(level: Fraction) -> Fraction:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from confide.support import bisect
 
+# What is reserved for the rounding of c: so many ranks, and this part of it.
 _ROUNDING, _PART = Fraction(1, 10**9), Fraction(1, 10**12)
-"""What is reserved for the rounding of c: so many ranks, and this part of it."""
+
+# Gaps that noise exceeds with less probability are those of the end of a table, where its last values decide.
 _LEAST_MASS = 1e-250
-"""Gaps that noise exceeds with less probability are those of the end of a table, where its last values decide."""
 
 
 def residual_life(law: NDArray[np.float64]) -> float:

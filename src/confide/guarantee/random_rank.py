@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+# Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage).
 RankLaw: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], float]
-"""Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage)."""
 
 _NEGLIGIBLE = 1e-18
 

@@ -35,24 +35,32 @@ from confide.guarantee.slope_noise import SlopeNoise
 
 _Array: TypeAlias = NDArray[np.float64]
 
+# Accuracy in ranks, and relative to the loss.
 _TOLERANCE = 0.002, 0.0005
-"""Accuracy in ranks, and relative to the loss."""
+
+# Rounding lowers no bound by more than this, relative to the larger of 1 and the loss.
 _SPARE = 1e-7
-"""Rounding lowers no bound by more than this, relative to the larger of 1 and the loss."""
+
+# First division of W_0, relative to its largest value.
 _ENDS = np.append(0.0, np.geomspace(0.01, 1.0, 9))
-"""First division of W_0, relative to its largest value."""
+
+# How often ranges of W_0 are bounded at most. In between, some are halved.
 _ROUNDS = 12
-"""How often ranges of W_0 are bounded at most. In between, some are halved."""
+
+# Number of multipliers tried for each line: steps of Newton's method.
 _STEPS = 4
-"""Number of multipliers tried for each line: steps of Newton's method."""
+
+# Small slopes: neighbouring s whose weights differ by at most this log-odds are one.
 _GROUPED = 0.05
-"""Small slopes: neighbouring s whose weights differ by at most this log-odds are one."""
+
+# Slopes of the polygon's edges: the smallest one above 0, and their growth factor.
 _EDGES = 0.4, 2.7
-"""Slopes of the polygon's edges: the smallest one above 0, and their growth factor."""
+
+# Weights fall by this log-odds per index at most, which only raises the bound: larger powers overflow.
 _STEEP = 40.0
-"""Weights fall by this log-odds per index at most, which only raises the bound: larger powers overflow."""
+
+# Largest number of points right of g's bin that earn credit. More would only add to it.
 _LONGEST = 400
-"""Largest number of points right of g's bin that earn credit. More would only add to it."""
 
 
 def two_sided_coverage(n: int, target: Fraction, noise: SlopeNoise) -> Fraction:

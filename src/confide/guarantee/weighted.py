@@ -23,8 +23,8 @@ from confide.guarantee.random_rank import tail
 from confide.guarantee.slope_noise import SlopeNoise
 from confide.support import bisect
 
+# The steps, in log-odds, of an upper Riemann sum of Lambda.
 _FINE = 1 / 16
-"""The steps, in log-odds, of an upper Riemann sum of Lambda."""
 _BLOCKS = 64
 
 

@@ -32,6 +32,8 @@ _STATEMENTS: Mapping[str, type[Any]] = {
 
 _STEPS = (0, 2**62 - 1)
 _BELOW_1, _ABOVE_0 = math.nextafter(1, 0), math.nextafter(0, 1)
+
+# The numbers that a design can have: with others a certificate would take long.
 _RANGES: Mapping[str, tuple[float, float]] = {
     "rate": (0, _BELOW_1),
     "offset": (0, 2**63),  # it moves with a noisy number of records
@@ -49,7 +51,6 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "size": (1, MOST_RECORDS),
     "rank": (1, MOST_RECORDS + 1),
 }
-"""The numbers that a design can have: with others a certificate would take long."""
 
 
 def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:

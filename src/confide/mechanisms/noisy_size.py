@@ -24,14 +24,14 @@ class SizeShare(NamedTuple):
     rho: Fraction
 
 
+# Its share if the target moves with it, and if only the design follows it.
 OF_TARGET, OF_DESIGN = SizeShare(Fraction(1, 5), Fraction(1, 10)), SizeShare(Fraction(1, 20), Fraction(1, 200))
-"""Its share if the target moves with it, and if only the design follows it."""
 
+# The smallest design is for 5 times the scale of the noise: 25/epsilon or 100/epsilon records.
 _LEAST_DESIGN = 5
-"""The smallest design is for 5 times the scale of the noise: 25/epsilon or 100/epsilon records."""
 
+# Possible numbers of records of a design: 20 in each decade.
 _STEPS = (100, 110, 125, 140, 160, 180, 200, 220, 250, 280, 320, 350, 400, 450, 500, 560, 630, 700, 800, 900, 1000)
-"""Possible numbers of records of a design: 20 in each decade."""
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,8 @@ from confide.mechanisms.interface import Mechanism
 from confide.selection import select
 from confide.support import ceil_to, float_above, scale_for
 
+# Adjusted levels are multiples of 1/GRID.
 GRID = 2**24
-"""Adjusted levels are multiples of 1/GRID."""
 
 _INT64_ROOM = 2**62
 

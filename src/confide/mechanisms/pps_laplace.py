@@ -44,8 +44,9 @@ from confide.support import ceil_to, float_above, scale_for
 
 
 _NEWTON, _HALVINGS, _NEGLIGIBLE = 8, 60, 1e-14
+
+# Probability reserved for the rounding of the sum.
 ROUNDING = 1e-12
-"""Probability reserved for the rounding of the sum."""
 
 
 def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -91,12 +92,13 @@ def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.f
     return high
 
 
+# Noise is a multiple of 1/STEPS record, and levels are multiples of 1/GRID.
 STEPS = 2**20
-"""Noise is a multiple of 1/STEPS record, and levels are multiples of 1/GRID."""
 
 GRID = 2**24
+
+# For probabilities below this the closed form is used.
 _RESOLVED = 1e-9
-"""For probabilities below this the closed form is used."""
 
 GAMMAS = np.geomspace(1e-4, 0.1, 61)
 _RUNS, _SEED = 1000, 20210212

@@ -12,11 +12,11 @@ from confide.mechanisms.noisy_size import size_zcdp
 from confide.selection import zcdp_of_range
 from confide.support import decimal_text, float_above, float_below
 
+# `add_remove`: one record more or less, n stays secret. `replace_one`: one record changed, n is public.
 Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
-"""`add_remove`: one record more or less, n stays secret. `replace_one`: one record changed, n is public."""
 
+# An epsilon above this is reported as practically no protection.
 WEAK = 10.0
-"""An epsilon above this is reported as practically no protection."""
 
 NEIGHBORS: tuple[Neighbors, ...] = ("add_remove", "replace_one")
 

@@ -17,11 +17,11 @@ from confide.errors import InputError
 from confide.selection import select
 from confide.support import float_above, positive_number, scale_for
 
+# The weight of a covered record that is missing to the target; a set of size C has weight 1.
 MISSING = 2
-"""The weight of a covered record that is missing to the target; a set of size C has weight 1."""
 
+# The utilities are integers in units of 1/(steps d), where d, at most this, is a denominator of the level.
 _FINEST = 1000
-"""The utilities are integers in units of 1/(steps d), where d, at most this, is a denominator of the level."""
 
 MOST_AMONG, MOST_NAME = 1000, 200
 

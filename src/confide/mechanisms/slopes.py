@@ -47,16 +47,16 @@ from confide.mechanisms.interface import Mechanism
 from confide.selection import select
 from confide.support import float_above, scale_for
 
+# Target ranks are searched in steps of 1/16 rank, or of 1/denominator of the level if that is finer.
 UNIT = 16
-"""Target ranks are searched in steps of 1/16 rank, or of 1/denominator of the level if that is finer."""
 
 _INT64_ROOM = 2**62
 
+# Used in place of any smaller slope, as an upper bound with room for four digits; plans stay above 1e-44.
 _LEAST_RIVALS = 1e-100
-"""Used in place of any smaller slope, as an upper bound with room for four digits; plans stay above 1e-44."""
 
+# Saturated utilities lie at least 1024 scales below the best one: their weights are below any float.
 _LARGEST_SCALE = 2.0**52
-"""Saturated utilities lie at least 1024 scales below the best one: their weights are below any float."""
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from confide.errors import InputError, InputTypeError
 from confide.noisy_counts.noise import ROUNDING, NoiseTail, noise_tail, reaches
 from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, raise_for_rows
 
+# The part of the error that is used for the secret n.
 _FOR_SIZE = 0.02
-"""The part of the error that is used for the secret n."""
 
 _HALVINGS = 30
 _MOST_NOISY = 4 * MOST_RECORDS

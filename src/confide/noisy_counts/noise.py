@@ -91,8 +91,8 @@ def noise_law(epsilon: float, noises: int = 1) -> NDArray[np.float64]:
     return _law(loss, ((noises, 1),), reach)
 
 
+# Terms of a weighted sum: the number of noises, and their common weight, an integer of at least 0.
 Parts = tuple[tuple[int, int], ...]
-"""Terms of a weighted sum: the number of noises, and their common weight, an integer of at least 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,8 +222,8 @@ def draw_counts(counts: Sequence[int] | NDArray[np.integer], epsilon: float) -> 
 # is above 128, values of C are taken together in blocks of a 128th of it: C counts as the end of its block, which can
 # only raise T. So no window has more than 4200 values.
 
+# Larger than the error of windows, tables and floating-point numbers.
 ROUNDING = 1e-12
-"""Larger than the error of windows, tables and floating-point numbers."""
 
 _MOST_AT_ONCE = 2**20
 _WIDE, _PER_SPREAD = 128.0, 128

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from confide.support import MOST_LOSS, float_above, needs_extra
 
+# OpenDP's features are global, so one thread must not switch them off while another builds.
 _FEATURES = threading.Lock()
-"""OpenDP's features are global, so one thread must not switch them off while another builds."""
 
 
 def selection_law(weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -87,9 +87,9 @@ def with_contrib(build: Callable[[], Any]) -> Any:
 #
 # and no smaller number is valid (docs/theory.md, Lemma P3). It is slightly less than eta^2/8. Lemma P3 writes mu for k.
 
+# Digits of the computation, and a bound on its error for ranges from 1e-9 to 1e9, with ten digits to spare. For
+# smaller ranges no float lies between the loss and eta^2/8.
 _LEAST, _DIGITS, _ERROR = Fraction(1, 10**9), 90, Fraction(1, 10**70)
-"""Digits of the computation, and a bound on its error for ranges from 1e-9 to 1e9, with ten digits to spare. For
-smaller ranges no float lies between the loss and eta^2/8."""
 
 
 def zcdp_of_range(*ranges: float | Fraction) -> float:
