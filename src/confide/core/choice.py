@@ -1,9 +1,8 @@
 """Choose the number of candidates, the division of the privacy loss between the slopes, and the rise of prior weights.
 
-The choice minimises the mean price of the answer under public reference laws of the scores (`ReferenceLaws`), with
-counts equal to n F(e), by coordinate descent on three short grids. It depends on public numbers only: alpha, epsilon,
-the adjacency, a public or noisy number of records, and the kind of score. It affects efficiency, never validity
-(docs/theory.md, section 5).
+The choice minimises the mean price of the answer under public reference laws of the scores, by coordinate descent on
+three short grids. It depends on public numbers only, and affects efficiency, never validity (docs/theory.md, section
+5).
 """
 
 import math
@@ -53,16 +52,9 @@ _ATOM_WEIGHT = 0.3
 
 @dataclass(frozen=True)
 class ReferenceLaws:
-    """k laws over m candidates, +inf included; the first is the typical one.
+    """k laws over m candidates, +inf included, with weights that sum to 1; the first is the typical one.
 
-    Parameters
-    ----------
-    below
-        P(score <= e_j), float64 of shape (k, m).
-    prices
-        The price of candidate j, in units of alpha n ranks, float64 of shape (k, m).
-    weights
-        Weights of the laws, summing to 1, shape (k,).
+    `below` is P(score <= e_j), and `prices` the price of candidate j in units of alpha n ranks: both of shape (k, m).
     """
 
     below: NDArray[np.float64]
@@ -85,6 +77,7 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
     """
     k = len(edges)
     shape = None if law is None else law.shape
+    # The laws that the score suggests, and those of scores that crowd in a window of the list.
     rows, weights = suggested_laws(edges, law)
     at = np.arange(1, k + 1) / k
     if law is not None and law.shape.has_unit:
@@ -97,12 +90,14 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
         weights += [_WINDOW_WEIGHT] * len(_WINDOWS)
         start, stop = int(0.3 * k), int(0.8 * k)
         crowded = np.clip(np.arange(1, k + 1) / max(start, 1), 0, 1)
+    # An empty candidate range after the crowded ones, and all scores at the first candidate.
     for beyond, weight in _DESERTS:
         top = 1 - beyond * alpha
         rows.append(top * crowded + (1 - top) * np.clip((np.arange(k) - stop) / max(k - 1 - stop, 1), 0, 1))
         weights.append(gaps * weight)
-    rows.append(np.ones(k))  # all scores at the first candidate
+    rows.append(np.ones(k))
     weights.append(_ATOM_WEIGHT if shape is None else shape.atom_weight)
+    # Prices in units of alpha n ranks.
     below = np.array(rows)
     prices = np.log(alpha / np.maximum(1 - below, alpha * math.exp(-PRICE_OF_ALL)))
     # Crossing an empty candidate range costs one unit more; in the last law all candidates but the first do.
@@ -160,13 +155,7 @@ _NO_WEIGHT = 1e-12
 
 
 def total_rise(m: int, rivals: float) -> float:
-    """The log-odds by which the last of m candidates must exceed the first, for this G.
-
-    Examples
-    --------
-    >>> round(total_rise(1000, 48.0), 1), total_rise(10, 9.0)
-    (19.6, 0.0)
-    """
+    """The log-odds by which the last of m candidates must exceed the first, for this G."""
     flat = math.floor(rivals) + 1
     if flat >= m:
         return 0.0
@@ -175,13 +164,7 @@ def total_rise(m: int, rivals: float) -> float:
 
 @lru_cache(maxsize=4096)
 def competitor_ratio_for(m: int, rise: float) -> float:
-    """The smallest G whose slowest weights rise by at most `rise` in total over m candidates.
-
-    Examples
-    --------
-    >>> round(competitor_ratio_for(1000, 20.0)), competitor_ratio_for(1000, 0.0)
-    (47, 999.0)
-    """
+    """The smallest G whose slowest weights rise by at most `rise` in total over m candidates."""
     low, high = _LEAST, max(m - 1.0, _LEAST)
     if rise > 0:
         for _ in range(40):
@@ -191,13 +174,7 @@ def competitor_ratio_for(m: int, rise: float) -> float:
 
 
 def flat_for(m: int, rise: float) -> Fraction:
-    """The point from which on the weights of m candidates rise, counted from 1, in sixteenths; 0 if they do not.
-
-    Examples
-    --------
-    >>> flat_for(1000, 0.0), flat_for(1000, 20.0), float(flat_for(13, 3.0))
-    (Fraction(0, 1), Fraction(385, 8), 3.625)
-    """
+    """The point from which on the weights of m candidates rise, counted from 1, in sixteenths; 0 if they do not."""
     rivals = competitor_ratio_for(m, rise)
     flat = math.floor(rivals) + 1
     if rise <= 0 or flat >= m:
@@ -248,16 +225,9 @@ _GAPS_COUNTED = 4.0
 
 @dataclass(frozen=True)
 class Choice:
-    """Candidates, slopes and rise that were chosen together.
+    """Candidates, slopes below and above the target, and rise, chosen together.
 
-    Parameters
-    ----------
-    candidates
-        The list.
-    left, right
-        The slopes below and above the target; only their ratio matters.
-    rise
-        Log-odds by which the last candidate exceeds the first.
+    Only the ratio of the slopes matters. The rise is the log-odds by which the last candidate exceeds the first.
     """
 
     candidates: Candidates
@@ -279,9 +249,8 @@ Cases: TypeAlias = Sequence[tuple[float, float, float]]
 class ChoiceInputs:
     """The inputs of a choice except the candidates: n is the public number of records, or a guess of it.
 
-    The target moves by `rate` with each record. If records have different weights (`weighted`), n is a number of
-    records of the largest weight. If `counted`, n is a noisy number of records instead of a guess, and if `moves`, the
-    target moves with it, too.
+    The target moves by `rate` with each record. With weights, n is a number of records of the largest weight. If
+    `counted`, n is a noisy number of records instead of a guess, and if `moves`, the target moves with it, too.
     """
 
     n: int
@@ -331,15 +300,8 @@ class ChoiceInputs:
 
 @lru_cache(maxsize=64)
 def sizes_of(spread: Spread) -> tuple[int, ...]:
-    """The sizes of the lists of a spread. The longest one resolves coverage of 90 % to less than a ten-thousandth.
-
-    Residuals need twice as many candidates where a unit is known, and four times as many where none is.
-
-    Examples
-    --------
-    >>> sizes_of(Spread("probability"))[-1], sizes_of(Spread("residual", 25.0))[-1], sizes_of(Spread("signed"))[-1]
-    (7680, 15360, 30720)
-    """
+    """The sizes of the lists of a spread; the longest one resolves coverage of 90 % to less than a ten-thousandth."""
+    # Residuals need twice as many candidates with a unit, and four times as many without one.
     of_residuals = 2 if spread.unit or spread.around else 4
     longest = spread.most or LONGEST * (of_residuals if spread.shape.has_unit else 1)
     sizes = [longest]
@@ -352,35 +314,19 @@ def sizes_of(spread: Spread) -> tuple[int, ...]:
 @lru_cache(maxsize=256)
 @np.errstate(under="ignore")
 def typical_law(candidates: Candidates) -> NDArray[np.float64]:
-    """P(score <= e_j) for typical scores, float64 of shape (m,).
-
-    Examples
-    --------
-    >>> typical_law(Candidates.unit(5))
-    array([0.25, 0.5 , 0.75, 1.  , 1.  ])
-    """
+    """P(score <= e_j) for typical scores, float64 of shape (m,)."""
     below = np.append(suggested_laws(candidates.edges, law_of(candidates))[0][0], 1.0)
     below.flags.writeable = False
     return below
 
 
+# Only n epsilon matters to a choice, so that many requests have scaled inputs in common.
 @lru_cache(maxsize=1024)
 def histogram_size(spread: Spread, n: int, levels: tuple[Fraction, ...], scale: float) -> int:
-    """About the best number of bins of a noisy histogram for levels of coverage, from public numbers alone.
+    """About the best number of bins of a noisy histogram, whose bins have noise of this scale in records.
 
     More bins cost less distance between candidates, and more spread: the noise of all bins beyond a threshold adds up.
     The size minimises the root mean square of both together, over typical scores and scores that crowd below all bins.
-
-    Parameters
-    ----------
-    scale
-        The scale of the noise in each bin, in records.
-
-    Examples
-    --------
-    >>> levels = (Fraction(9, 10),)
-    >>> [histogram_size(Spread("probability"), n, levels, 1.0) for n in (100, 1000, 100_000)]
-    [16, 80, 1920]
     """
 
     def price(size: int) -> float:
@@ -394,21 +340,13 @@ def histogram_size(spread: Spread, n: int, levels: tuple[Fraction, ...], scale: 
 
 
 def choose(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
-    """Choose the best number of candidates of a spread (a list is used as given), and slopes and rise for them.
-
-    Examples
-    --------
-    >>> choice = choose(Spread("probability"), ChoiceInputs(1000, Fraction(9, 10), 1.0, Fraction(0), None))
-    >>> choice.left < 14 and choice.rise > 5
-    True
-    """
+    """Choose the best number of candidates of a spread (a list is used as given), and slopes and rise for them."""
     return _chosen(of, inputs.scaled())
 
 
 @lru_cache(maxsize=1024)
 @np.errstate(under="ignore")
 def _chosen(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
-    """The choice for scaled inputs, which many requests have in common."""
     sizes = sizes_of(of) if isinstance(of, Spread) else (of.size,)
     grids = len(sizes), len(RISES), len(LEFTS)
 
@@ -452,10 +390,7 @@ def _anywhere(below: NDArray[np.float64], level: float) -> ReferenceLaws:
 
 
 def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: float, cases: Cases | None = None) -> float:
-    """The mean price of the answer over the reference laws, in units of alpha n ranks.
-
-    It is for the numbers of records that may be at hand, or for other cases.
-    """
+    """The mean price of the answer over the reference laws, in units of alpha n ranks, and over `cases` of n."""
     m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
     rivals, flat = competitor_ratio_for(m, rise), float(flat_for(m, rise))
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
@@ -482,7 +417,7 @@ def answer_law(
 ) -> NDArray[np.float64]:
     """The law of the chosen candidate if `reached` scores, maybe not an integer, lie at or below each; shape (m,).
 
-    Log prior weights have shape (m,); the last one may include a prior bonus of +inf.
+    `heights` are the log prior weights, shape (m,); the last one may include a prior bonus of +inf.
     """
     law, last = np.zeros(len(reached)), len(reached) - 1
     # A candidate, at worst the last one, has penalty 0. Those of a penalty above `most` have no weight next to it.
@@ -490,28 +425,25 @@ def answer_law(
     first = int(np.searchsorted(reached, target - most / slope_left)) if reached[-1] >= target else 0
     final = int(np.searchsorted(reached, target + most / slope_right, side="right")) if reached[-1] >= target else last
     near = slice(min(first, last), min(final, last) + 1)
+    # Utilities: the prior weight less the larger of both penalties.
     begins = np.append(reached[near.start - 1] if near.start else 0.0, reached[near][:-1])
     short = slope_left * np.maximum(target - reached[near], 0)
     if near.stop > last:
         short[-1] = 0.0
     utility = heights[near] - np.maximum(slope_right * np.maximum(begins - target, 0), short)
+    # The law of permute-and-flip among the candidates that have weight.
     weights = np.exp(utility - utility.max())
-    kept = np.flatnonzero(weights > _NO_WEIGHT)
-    law[near.start + kept] = selection_law(weights[kept])
+    likely = np.flatnonzero(weights > _NO_WEIGHT)
+    law[near.start + likely] = selection_law(weights[likely])
     return law
 
 
 def gap_crossed(rise: float, rivals: float, shift: float, slope_right: float, share: float = 1.0) -> float:
     """The number of ranks beyond the non-private one within which an empty candidate range is likely to be crossed.
 
-    The range, candidates between which no score lies, contains the `share` of the list. The non-private rank is
-    (1-alpha)(n+1), and the target lies `shift` above it. The range has exp(share * rise) G times the weight of the
-    candidate before it, against exp(-slope) for every rank between the target and the range.
-
-    Examples
-    --------
-    >>> round(gap_crossed(16.0, 28.0, 3.4, 0.55))
-    39
+    The range contains the `share` of the list, and the target lies `shift` above the non-private rank (1-alpha)(n+1).
+    It has exp(share * rise) G times the weight of the candidate before it, against exp(-slope) for every rank before
+    it.
     """
     return shift + (share * rise + math.log(max(rivals, 1.0))) / slope_right
 
@@ -560,6 +492,7 @@ def _laws(of: Candidates | Spread, size: int, alpha: float, gaps: float) -> Refe
 @lru_cache(maxsize=4096)
 def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: float) -> float:
     """The approximate target rank for n records; the exact one of the certificate is computed after the choice."""
+    # Marginal guarantees: the expected loss of the mechanism.
     level, slope = float(terms.level), slopes[0]
     if terms.weighted:
         return level * (n + 1) + weighted_loss(0.0, slope, rivals)

@@ -1,7 +1,6 @@
 """Texts about a release: facts and guarantees, and warnings about infinite or uninformative thresholds.
 
-All of it follows from releases and public numbers. No text depends on a secret number of records: all reasons are
-listed that are possible without it.
+No text depends on a secret number of records: all reasons are listed that are possible without it.
 """
 
 import math
@@ -33,7 +32,7 @@ _COARSE = 4.0
 # With fewer than this many times the required records, a threshold beyond all scores is still drawn now and then.
 _NEAR_ENOUGH = 5
 MOST_NAMED = 10
-_KEPT = "_remarks"
+_REMARKS = "_remarks"
 
 
 def remarks(release: Release) -> tuple[str, ...]:
@@ -55,29 +54,19 @@ def remarks(release: Release) -> tuple[str, ...]:
     groups: dict[tuple[str, str], list[str]] = {}
     names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.by_name)
     known = terms_of(release)
-    for name, (key, part) in zip(names, release.parts.items(), strict=True):
-        for remark in _remarks(part, known.get(key), grouped=release.disjoint):
+    for name, (key, threshold) in zip(names, release.parts.items(), strict=True):
+        for remark in _remarks(threshold, known.get(key), grouped=release.disjoint):
             groups.setdefault(remark, []).append(name)
     return tuple(_remark_text(release, *remark, which) for remark, which in groups.items())
 
 
 def warn_about(release: Release) -> None:
-    """Warn of the same when a release is applied, at every call; and once of a model that was not compared.
-
-    Examples
-    --------
-    >>> import confide, warnings
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     warn_about(confide.calibrate([0.5] * 20, 0.1, mechanism="none"))
-    >>> caught
-    []
-    """
-    kept = vars(release)  # like a cached property: a frozen value stores what follows from it
-    if _KEPT not in kept:
-        kept[_KEPT] = remarks(release)
+    """Warn of `remarks` when a release is applied, at every call; and once of a model that was not compared."""
+    cache = vars(release)  # like a cached property: a frozen value stores what follows from it
+    if _REMARKS not in cache:
+        cache[_REMARKS] = remarks(release)
     due = (uncompared(release),) if reminder_due(release) else ()
-    for note in (*kept[_KEPT], *due):
+    for note in (*cache[_REMARKS], *due):
         warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
 
 
@@ -94,18 +83,8 @@ _MOST_COLUMNS = 10
 
 
 def warn_of_choices(release: Release) -> None:
-    """Warn of an unusual level or failure probability, or of many columns of groups, once, when a release is made.
-
-    Examples
-    --------
-    >>> import confide
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     _ = confide.calibrate([0.5] * 500, 0.9, 1.0, score="lac")
-    >>> [str(one.message)[:28] for one in caught]
-    ['alpha=0.9 is the share of ne']
-    """
-    failures = [part.guarantee.delta or 0.0 for part in release.parts.values()]
+    """Warn of an unusual level or failure probability, or of many columns of groups, once, when a release is made."""
+    failures = [threshold.guarantee.delta or 0.0 for threshold in release.parts.values()]
     delta = sum(failures) if release.by in ("level", "side") else max(failures)
     notes = [*unusual(None if release.loss else min(release.levels), delta or None)]
     if release.overlap is not None and (columns := len(release.overlap)) > _MOST_COLUMNS:
@@ -143,6 +122,7 @@ def _remarks(c: Threshold, terms: Terms | None, *, grouped: bool) -> Iterator[tu
 
 def _remark(c: Threshold, terms: Terms | None, *, grouped: bool) -> tuple[str, str] | None:
     """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
+    # +inf, or the largest value of the score: nothing is excluded.
     if isinstance(c.guarantee, LongRun):
         paid = "earlier records were missed more often than alpha, and +inf pays this back"
         what = "is +inf" if c.threshold == math.inf else "is the largest value of the score"
@@ -154,6 +134,7 @@ def _remark(c: Threshold, terms: Terms | None, *, grouped: bool) -> tuple[str, s
             f"is {c.threshold:g} (at least the largest value of the score)",
             f"{meaning_of_infinity(c.score)}; {too_large(c)}; with few records: {_enough(c, terms, grouped)}",
         )
+    # A size that no score has, or coarse candidates.
     high = score_kind(c.score).plausible_size(c.recipe)
     size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     is_drawn = c.mechanism is not None and math.isfinite(c.epsilon)
@@ -174,7 +155,7 @@ def _remark(c: Threshold, terms: Terms | None, *, grouped: bool) -> tuple[str, s
 
 
 def _reason(c: Threshold, terms: Terms | None, *, grouped: bool) -> str:
-    """The reason why the threshold is +inf, as far as it follows from public numbers."""
+    # The number of records, compared with what is needed.
     at, needed = _at(c, terms), None if terms is None else records_for(terms)
     records = c.n or c.guarantee.n_min or 1
     untouched = c.mechanism is None and c.epsilon == 0
@@ -189,6 +170,7 @@ def _reason(c: Threshold, terms: Terms | None, *, grouped: bool) -> str:
         too_few = f"{there}, where about {needed} are needed {at}"
         if records < _NEAR_ENOUGH * needed:
             too_few += f", so that +inf is still drawn by chance now and then: {_MORE}"
+    # The candidates, unless few records or a complete list exclude them as the reason.
     surely_few = untouched or (c.n is not None and needed is not None and c.n < needed)
     if surely_few or _reaches(c):
         return too_few
@@ -198,15 +180,7 @@ def _reason(c: Threshold, terms: Terms | None, *, grouped: bool) -> str:
 
 
 def too_large(c: Threshold) -> str:
-    """The reason why a threshold is the largest value of its score, other than few records, and the remedy.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
-    >>> print(too_large(released))
-    perhaps more than a share alpha of the scores are that large, as those of an over-confident model are: state ...
-    """
+    """The reason why a threshold is the largest value of its score, other than few records, and the remedy."""
     kind, name = score_kind(c.score), str(c.score).partition("(")[0]
     reason = "perhaps more than a share alpha of the scores are that large"
     temperature = max(4.0, 2 * (kind.temperature or 1.0))
@@ -228,7 +202,6 @@ def _at(c: Threshold, terms: Terms | None) -> str:
 
 
 def _enough(c: Threshold, terms: Terms | None, grouped: bool) -> str:
-    """The number of records that suffices, if it is known."""
     if terms is None:
         return _MORE
     needed = f"about {records_for(terms)} calibration records are needed {_at(c, terms)}"
@@ -236,8 +209,7 @@ def _enough(c: Threshold, terms: Terms | None, grouped: bool) -> str:
 
 
 def _if_public(terms: Terms | None, grouped: bool) -> str:
-    """State that fewer records suffice if their number is public; for groups the sizes stay secret."""
-    fewer = None if grouped or terms is None else records_if_public(terms)
+    fewer = None if grouped or terms is None else records_if_public(terms)  # the sizes of groups stay secret
     if terms is None or fewer is None or fewer >= records_for(terms):
         return ""
     return f"; or make their number public (neighbors='replace_one', --neighbors replace_one), then about {fewer} do"
@@ -251,7 +223,6 @@ def _beyond(c: Threshold) -> str:
 
 
 def _reaches(c: Threshold) -> bool:
-    """Whether the candidates reach all values of the score."""
     kind, recipe_kind, last = score_kind(c.score), c.recipe.get("kind"), _last(c.recipe)
     of_score = recipe_kind == "spread" and c.recipe["of"] == kind.spread_kind
     made_for_it = of_score and SHAPES[kind.spread_kind].is_complete

@@ -104,7 +104,7 @@ class Noise:
             raise InputTypeError("noise", _WRITE, got=type(text).__name__)
         match = _WRITTEN.fullmatch(text.replace(" ", ""))
         kind, name = (match[1], _PARAMETERS.get(match[1])) if match else ("", None)
-        given = dict(part.partition("=")[::2] for part in match[2].split(",")) if match else {}
+        given = dict(option.partition("=")[::2] for option in match[2].split(",")) if match else {}
         try:
             values = {key: float(value) for key, value in given.items()}
         except ValueError:

@@ -1,12 +1,7 @@
 """Exact intervals for a coverage p from noisy counts x = C + Z of covered and y = M + Z' of missed records.
 
-Fix a public weight w. Let T = (1-w) x - w y = C - w n + V with V = (1-w) Z - w Z'. The law of V depends on neither n
-nor p, and P_(n,p)(T >= t) grows with p. The lower end of the interval is the largest p with
-
-    sup over n in R of P_(n,p)(T >= t) <= (error - beta)/2,    R = {n >= 0: |x + y - n| <= r},  P(|Z + Z'| > r) <= beta;
-
-the upper end is the same for missed records. A public n is the only element of R, and beta = 0. This is Theorem A2 of
-docs/theory-after-release.md, which writes H for T. A secret n costs almost nothing, because it enters T as n (p - w).
+This is Theorem A2 of docs/theory-after-release.md, which writes H for T. A secret n costs almost nothing, because it
+enters T as n (p - w).
 """
 
 import math
@@ -20,6 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts.noise import ROUNDING, NoiseTail, noise_tail, reaches
 from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, raise_for_rows
+
+# Fix a public weight w. Let T = (1-w) x - w y = C - w n + V with V = (1-w) Z - w Z'. The law of V depends on neither n
+# nor p, and P_(n,p)(T >= t) grows with p. The lower end of the interval is the largest p with
+#
+#     sup over n in R of P_(n,p)(T >= t) <= (error - beta)/2,
+#     R = {n >= 0: |x + y - n| <= r},  P(|Z + Z'| > r) <= beta;
+#
+# the upper end is the same for missed records. A public n is the only element of R, and beta = 0.
 
 # The part of the error that is used for the secret n.
 _FOR_SIZE = 0.02
@@ -87,9 +90,9 @@ def coverage_interval(
     """
     loss, chance = privacy_loss("epsilon", epsilon), _error(error)
     x, y, n = _counts(covered, missed, size)
-    own, other = _noises(noises)
-    weight = exact_level("guess", guess) if n is None else Fraction(own, own + other)
-    return _interval(x, y, n, loss, chance, weight.limit_denominator(100 if n is None else 20), (own, other))
+    of_covered, of_missed = _noises(noises)
+    weight = exact_level("guess", guess) if n is None else Fraction(of_covered, of_covered + of_missed)
+    return _interval(x, y, n, loss, chance, weight.limit_denominator(100 if n is None else 20), (of_covered, of_missed))
 
 
 def one_count_interval(
@@ -192,10 +195,12 @@ def _interval(
     x: Ints, y: Ints, n: Ints | None, epsilon: float, error: float, weight: Fraction, noises: tuple[int, int]
 ) -> tuple[Floats, Floats]:
     a, L = weight.numerator, weight.denominator
+    # The tail of V, and the sizes in R, in blocks.
     noise = noise_tail(epsilon, tuple((k, w) for k, w in zip(noises, (L - a, a), strict=True) if w) or ((1, 1),))
     beta = error * _FOR_SIZE if n is None else 0.0
     sizes, block = _sizes(x + y, n, epsilon, weight, noises, beta)
     level, t = (error - beta) / 2, (L - a) * x - a * y
+    # Both ends; a part without records may have any coverage.
     low = _lower(noise, a, L, t.ravel(), sizes, block, level)
     high = np.minimum(np.nextafter(1 - _lower(noise, L - a, L, -t.ravel(), sizes, block, level), 2), 1)
     empty = sizes[:, -1] + block <= 1  # no n in R but 0
@@ -224,12 +229,14 @@ def _lower(noise: NoiseTail, a: int, L: int, t: Ints, first: Ints, block: int, l
     With one n more, C is the same or one more. So the sizes m..m+h-1 of a block are bounded by m with t lowered by
     (L-a) (h-1), and by m+h-1 with t lowered by a (h-1): the one that lowers less is taken.
     """
+    # One size and one lower t for each block.
     from_below = 2 * a >= L
     t = t - (L - a if from_below else a) * (block - 1)
     sizes = np.maximum(first if from_below else first + block - 1, 0)
     low, high, worst = np.zeros(len(t)), np.ones(len(t)), sizes[:, sizes.shape[1] // 2].copy()
     left = np.arange(len(t))
-    while left.size:  # each round adds one deciding size, so there are at most as many rounds as blocks
+    # Each round adds one deciding size, so there are at most as many rounds as blocks.
+    while left.size:
         bottom, top = np.zeros(len(left)), high[left]
         for _ in range(_HALVINGS):
             middle = (bottom + top) / 2
@@ -239,12 +246,13 @@ def _lower(noise: NoiseTail, a: int, L: int, t: Ints, first: Ints, block: int, l
         left = left[bottom > 0]
         if not left.size:
             break
+        # Parts for which another size decides go on.
         width = sizes.shape[1]
-        found = reaches(noise, a, L, np.repeat(t[left], width), sizes[left].ravel(), np.repeat(low[left], width))
-        found = found.reshape(-1, width)
-        bad = found.max(axis=1) > level
+        chances = reaches(noise, a, L, np.repeat(t[left], width), sizes[left].ravel(), np.repeat(low[left], width))
+        chances = chances.reshape(-1, width)
+        bad = chances.max(axis=1) > level
         left = left[bad]
-        worst[left] = sizes[left, found[bad].argmax(axis=1)]
+        worst[left] = sizes[left, chances[bad].argmax(axis=1)]
     return low * (1 - 2.0**-50)  # n p is a rounded number
 
 
@@ -261,8 +269,8 @@ def _noises(value: Any) -> tuple[int, int]:
     pair = value if isinstance(value, tuple | list) else (value, value)
     if len(pair) != 2:
         raise InputError("noises", "must be one number or two", got=str(len(pair)))
-    own, other = (positive_integer("noises", one, most=_MOST_NOISES) for one in pair)
-    return own, other
+    covered, missed = (positive_integer("noises", number, most=_MOST_NOISES) for number in pair)
+    return covered, missed
 
 
 def _counts(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None) -> tuple[Ints, Ints, Ints | None]:
