@@ -159,10 +159,6 @@ def choose_score(
         `ledger`, `dataset` and `again`, as in `calibrate`. The two shares are cells of one partition, which cost their
         maximum. Coins that are drawn again are another partition, whose cost adds up.
 
-    Returns
-    -------
-    Choice
-
     Raises
     ------
     InputError, InputTypeError

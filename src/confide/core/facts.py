@@ -72,29 +72,8 @@ def about_facts(release: Release, expected: Iterable[str] = ()) -> tuple[tuple[s
 def facts_of(release: Release) -> dict[str, str]:
     """Level, privacy loss, guarantee, score and checksum of a release, and the version of confide, as strings.
 
-    Parameters
-    ----------
-    release
-        A release of any kind.
-
-    Returns
-    -------
-    dict
-        `alpha` and `epsilon` as numbers, several levels with commas between them, and `rho` if there is no finite
-        epsilon; `promise` and `privacy` in words; `score`, if it has one; `checksum` and `version`.
-
-    Raises
-    ------
-    InputTypeError
-        If it is not a release.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
-    >>> facts = facts_of(released)
-    >>> facts["alpha"], facts["epsilon"], facts["score"], facts["checksum"] == released.checksum
-    ('0.1', '1', 'lac', True)
+    Several levels have commas between them. There is a `rho` if there is no finite epsilon, and a `score` if it has
+    one.
     """
     thresholds = as_release(release).parts.values()
     scores = dict.fromkeys(threshold.score for threshold in thresholds if threshold.score is not None)

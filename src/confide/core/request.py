@@ -22,7 +22,7 @@ from confide.core.keys import SCORE_OF_SIDE, By, Key
 from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.rules import check_combinations
-from confide.core.terms import NUMBERED, Budget, Terms, most_groups, share_of_number, typical_of_groups
+from confide.core.terms import NUMBERED, Budget, Terms, share_of_number, typical_of_groups
 from confide.core.words import check_about
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import (
@@ -288,7 +288,9 @@ class Request:
             got = type(self.population).__name__
             raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=got)
         n_min = positive_integer("n_min", self.n_min, most=MOST_RECORDS)
-        groups = most_groups(self.overlap, count) if self.disjoint else 1
+        groups = count if self.disjoint else 1
+        if self.overlap is not None:  # each column divides the records
+            groups = max(map(len, self.overlap.columns.values()))
         return {
             "spread": self._spread(score),
             "neighbors": "replace_one" if method == "none" else neighbors,

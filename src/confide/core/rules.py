@@ -25,14 +25,10 @@ class Combination:
 
     Parameters
     ----------
-    given
-        The argument that it depends on.
-    values
-        The values of `given` for which the rule applies; empty: all values.
-    others
-        The arguments that the rule restricts.
-    allowed
-        Their permitted values, in addition to being left out.
+    given, values
+        The argument that it depends on, and the values for which it applies; empty: all values.
+    others, allowed
+        The arguments that it restricts, and their permitted values, in addition to being left out.
     because
         The reason, with `{value}` for the value of `given`, and `{found}` for the rejected value.
     requirement

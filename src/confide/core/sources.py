@@ -85,17 +85,10 @@ def first_and_all(values: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores in memory, by row: of both sides, or of every record, with its group, class or weight.
+    """Scores in memory, shape (n,), by row: of both sides, or by None of every record, with its group, class or weight.
 
-    Parameters
-    ----------
-    values
-        Arrays of shape (n,), by row; by None if groups divide them.
-    groups, labels, weights
-        Further data of each record that a request requires, shape (n,).
-    places
-        Instead of `groups`: the position of each record's group among the rows of the request, -1 for no group. Shape
-        (n,), or (n, columns) if groups overlap.
+    `places` may replace `groups`: the position of each record's group among the rows of the request, -1 for no group,
+    of shape (n,), or (n, columns) if groups overlap.
     """
 
     values: Mapping[Key, NDArray[Any]]

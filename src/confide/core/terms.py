@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, TypedDict
 
-from confide.arrays import GroupColumns
 from confide.candidates import Candidates, OwnCandidates, Spread
 from confide.core.choice import LEFTS, PARTS, ChoiceInputs
 from confide.core.population import Population
@@ -55,11 +54,6 @@ NUMBERED = ("slopes", "noisy-histogram")
 def share_of_number(mechanism: str, delta: float | None, population: Population | None) -> SizeShare:
     """The share of a noisy number of records in the budget: more where the target moves with it (Theorem H1)."""
     return OF_TARGET if mechanism == "slopes" and delta is None and population is None else OF_DESIGN
-
-
-def most_groups(columns: GroupColumns | None, groups: int) -> int:
-    """The largest number of groups of one column; the number of all groups if they do not overlap."""
-    return groups if columns is None else max(map(len, columns.columns.values()))
 
 
 class Choices(TypedDict, total=False):

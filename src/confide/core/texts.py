@@ -136,7 +136,8 @@ def _remark(c: Threshold, terms: Terms | None, *, grouped: bool) -> tuple[str, s
         )
     # A size that no score has, or coarse candidates.
     high = score_kind(c.score).plausible_size(c.recipe)
-    size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
+    around = f" around unit {c.recipe['unit']:g}" if "unit" in c.recipe else ""
+    size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{around}"
     is_drawn = c.mechanism is not None and math.isfinite(c.epsilon)
     if size > high:
         by_chance = f"either few records drew it by chance, far beyond all scores: {_enough(c, terms, grouped)}; or "
@@ -247,7 +248,3 @@ def _step(c: Threshold) -> float:
         return 1.0
     sizes = np.abs(Candidates.from_recipe(c.recipe).values)
     return float(sizes[sizes > abs(c.threshold)].min() / abs(c.threshold))
-
-
-def _around(recipe: Mapping[str, Any]) -> str:
-    return f" around unit {recipe['unit']:g}" if "unit" in recipe else ""

@@ -4,7 +4,6 @@ Histograms over the same candidates can be added, so that shards, machines and s
 """
 
 import threading
-from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from numbers import Integral
@@ -281,16 +280,6 @@ def weight_per_bin(scores: NDArray[Any], weights: NDArray[np.int64], edges: NDAr
         bins = np.searchsorted(edges, np.asarray(scores[block], dtype=np.float64), side="left")
         sums += np.bincount(bins, weights=weights[block], minlength=len(sums)).astype(np.int64)
     return sums
-
-
-def merge(histograms: Iterable[ScoreHistogram]) -> ScoreHistogram:
-    """The sum of one or more histograms over the same candidates."""
-    rest = iter(histograms)
-    try:
-        total = next(rest)
-    except StopIteration:
-        raise InputError("histograms", "must not be empty") from None
-    return sum(rest, total)
 
 
 def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:

@@ -20,15 +20,7 @@ from confide.support import float_above, scale_for
 
 @dataclass(frozen=True)
 class NoisyHistogram(Mechanism):
-    """Discrete Laplace noise on the counts, and a limit for the noisy number of records beyond the threshold.
-
-    Parameters
-    ----------
-    beyond
-        The largest noisy number of records beyond the selected candidate, and beyond each one after it.
-    scale
-        Scale of the noise in each bin, in records.
-    """
+    """Discrete Laplace noise on the counts, and a limit for the noisy number of records beyond the threshold."""
 
     name: ClassVar[Literal["noisy-histogram"]] = "noisy-histogram"
 

@@ -45,12 +45,6 @@ class NoisySize:
         The scale of Z: P(Z = z) is proportional to exp(-abs(z)/scale).
     design_for
         The number of records for which candidates, slopes and rise are chosen; a function of the others and of n_min.
-
-    Examples
-    --------
-    >>> size = NoisySize(213, 20.0, 220)
-    >>> size.loss, str(size)
-    (0.05, 'about 213 (+-60 at 95 %)')
     """
 
     counted: int

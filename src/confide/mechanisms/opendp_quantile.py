@@ -20,19 +20,10 @@ from confide.support import float_above, scale_for
 
 @dataclass(frozen=True)
 class OpenDPQuantile(Mechanism):
-    """OpenDP's quantile mechanism, stated completely.
+    """OpenDP's quantile mechanism for the level a, stated completely; `scale` is in units of OpenDP's score.
 
-    Unsized data: the scores of neighbours differ by at most max(a, 1-a), and the range distance is twice that. Sized
-    data: half a unit per addition or removal, and range distance 2 per replaced record.
-
-    Parameters
-    ----------
-    level
-        The requested quantile a: 1 - alpha.
-    size
-        The public number of records (sized data), or None (unsized data).
-    scale
-        Noise scale, in units of OpenDP's score.
+    Unsized data (`size` is None): the scores of neighbours differ by at most max(a, 1-a), and the range distance is
+    twice that. Sized data: half a unit per addition or removal, and range distance 2 per replaced record.
     """
 
     name: ClassVar[Literal["opendp-quantile"]] = "opendp-quantile"

@@ -58,12 +58,6 @@ class PrivatePredictionSets(Mechanism):
         The share of alpha that the published proof reserves for the noise.
     scale
         Noise scale, in units of level.denominator per rank.
-
-    Examples
-    --------
-    >>> mechanism = pps_for(1000, Fraction(1, 10), 1.0, 1000)
-    >>> round(float(mechanism.level), 4), mechanism.claimed, round(mechanism.replace_one, 4)
-    (0.9289, 1.0, 0.5382)
     """
 
     name: ClassVar[Literal["pps"]] = "pps"
@@ -223,12 +217,6 @@ class PpsOfSecretSize(Mechanism):
         The share of alpha that the published proof reserves for the noise.
     scale
         Noise scale, in units of 2**-24 rank.
-
-    Examples
-    --------
-    >>> mechanism = pps_of_secret_size(Fraction(1, 10), 1.0, 1000, 1000)
-    >>> mechanism.claimed, mechanism.add_remove, round(float(mechanism.level(1000)), 4), mechanism.reached_from
-    (1.0, 0.5, 0.9289, 275)
     """
 
     name: ClassVar[Literal["pps"]] = "pps"

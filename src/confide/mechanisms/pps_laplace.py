@@ -89,16 +89,9 @@ _INT64_ROOM = 2**62
 
 @dataclass(frozen=True)
 class LaplaceHistogram(Mechanism):
-    """The published noisy histogram, stated completely.
+    """The published noisy histogram: `level` is what the noisy distribution function must reach, zeta included.
 
-    Parameters
-    ----------
-    level
-        The level that the noisy distribution function must reach, zeta included, in (0, 1].
-    gamma
-        The share of alpha reserved for the noise.
-    scale
-        Scale of the Laplace noise in each bin, in records.
+    `gamma` is the share of alpha reserved for the noise, and `scale` that of the Laplace noise in each bin, in records.
     """
 
     name: ClassVar[Literal["pps-laplace"]] = "pps-laplace"
@@ -162,15 +155,11 @@ def pps_laplace_for(
     """
     scale = scale_for(2, epsilon)
     grid = GAMMAS if gamma is None else np.array([gamma])
-    levels = published_levels(n, alpha, m, grid, scale)
+    # The level for each gamma, rounded up, with zeta by Theorem 2 or Corollary 1, whichever is smaller.
+    levels = laplace_level(n, alpha, grid, noise_bounds(m, grid * float(alpha), scale) / n) + 1e-12
     best = int(np.argmin(levels))
     level = float(levels[best])
     return LaplaceHistogram(ceil_to(level, GRID), float(grid[best]), scale) if level <= 1 - 1 / GRID else None
-
-
-def published_levels(n: int, alpha: Fraction, m: int, gammas: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """The level for each gamma, rounded up, with zeta by Theorem 2 or Corollary 1, whichever is smaller."""
-    return laplace_level(n, alpha, gammas, noise_bounds(m, gammas * float(alpha), scale) / n) + 1e-12
 
 
 def laplace_level(

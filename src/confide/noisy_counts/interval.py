@@ -48,39 +48,23 @@ def coverage_interval(
     """Intervals for the coverage of each part from noisy counts of its covered and missed records.
 
     Each contains its part's coverage with probability at least 1 - error over the records and the noise, for every
-    coverage and every number of records. The records of a part must be independent, covered with the same
-    probability, and none of those that the threshold was calibrated on.
+    coverage and every number of records. The records of a part must be independent, covered with the same probability,
+    and none of those that the threshold was calibrated on. Time and memory are bounded for all counts.
 
     Parameters
     ----------
-    covered, missed
-        Noisy counts as they were drawn, integers of one shape, including negative ones.
     epsilon
         One over the scale of each noise.
     error
         Probability that an interval may miss; for several disjoint parts at once see `simultaneous`.
     guess
-        A public guess of the coverage, such as the guaranteed level. Intervals are valid for every guess, and shortest
-        if it is right. It must not be computed from these records. It is rounded to a fraction with a denominator of at
-        most 100, and not used with `size`.
+        A public guess of the coverage, not computed from these records. Intervals are valid for every guess, and
+        shortest if it is right. It is not used with `size`.
     noises
-        Number of noises in each count, for counts that are sums of noisy cells; or two numbers, for covered and for
-        missed.
+        Number of noises in each count, for counts that are sums of noisy cells; or two numbers, for covered and
+        for missed.
     size
         The numbers of records, if they are public; None if they are secret.
-
-    Returns
-    -------
-    Lower and upper ends, float64 of the shape of the counts.
-
-    Raises
-    ------
-    InputTypeError, InputError
-        If counts or sizes are not integers within +-2**50, shapes differ, or another argument cannot be used.
-
-    Notes
-    -----
-    Time and memory are bounded for all counts: at most 2**20 values at once, tables of at most 2**20 values.
 
     Examples
     --------
@@ -91,6 +75,7 @@ def coverage_interval(
     loss, chance = privacy_loss("epsilon", epsilon), _error(error)
     x, y, n = _counts(covered, missed, size)
     of_covered, of_missed = _noises(noises)
+    # A secret size is weighted by the guess; with a public one both counts are, by their noise.
     weight = exact_level("guess", guess) if n is None else Fraction(of_covered, of_covered + of_missed)
     return _interval(x, y, n, loss, chance, weight.limit_denominator(100 if n is None else 20), (of_covered, of_missed))
 
@@ -102,30 +87,6 @@ def one_count_interval(
 
     Like `coverage_interval`, without a noisy count of missed records. Under "replace_one" one noisy count per part is
     enough, at half the loss of two if a replaced record stays in its part.
-
-    Parameters
-    ----------
-    covered
-        Noisy counts as they were drawn, integers.
-    size
-        The public numbers of records, at least 0.
-    epsilon, error, noises
-        As in `coverage_interval`.
-
-    Returns
-    -------
-    Lower and upper ends, float64 of the shape of the counts.
-
-    Raises
-    ------
-    InputTypeError, InputError
-        As in `coverage_interval`.
-
-    Examples
-    --------
-    >>> low, high = one_count_interval(905, 1000, 1.0)
-    >>> float(low.round(4)), float(high.round(4))
-    (0.8849, 0.9226)
     """
     loss, chance = privacy_loss("epsilon", epsilon), _error(error)
     noises = positive_integer("noises", noises, most=_MOST_NOISES)
@@ -138,52 +99,17 @@ def simultaneous(error: float, parts: int) -> float:
 
     1 - (1 - error)^(1/parts): parts that share no record and no noise have independent intervals, given their sizes.
     The number of parts must be public and fixed beforehand: all that were counted, not those that are shown.
-
-    Parameters
-    ----------
-    error
-        Probability that any of the intervals may miss.
-    parts
-        Number of parts.
-
-    Raises
-    ------
-    InputTypeError, InputError
-        If error is not between 0 and 1, or parts is not a positive integer.
-
-    Examples
-    --------
-    >>> round(simultaneous(0.05, 10), 6)
-    0.005116
     """
     each = -math.expm1(math.log1p(-_error(error)) / positive_integer("parts", parts, most=10**7))
     return each * (1 - 1e-15)
 
 
 def coverage_share(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None = None) -> Floats:
-    """An estimate of each part's coverage, for display: the share of covered among the noisy counts, clipped at 0.
+    """An estimate of each part's coverage, for display: the share of covered among noisy counts; nan without records.
 
-    A reader can compute it from the two published counts. It needs neither the unknown size nor a guess, unlike the p
-    with P(T >= t) = 1/2. Only this displayed value is clipped; intervals and sums use the counts as they are.
-
-    Parameters
-    ----------
-    covered, missed
-        Noisy counts of one shape.
-    size
-        The public numbers of records. The estimate is then the mean of covered/size and 1 - missed/size, clipped to
-        [0, 1].
-
-    Returns
-    -------
-    float64 of the shape of the counts; nan where nothing is counted.
-
-    Examples
-    --------
-    >>> coverage_share([905, 12, -1], [95, -2, 0])
-    array([0.905, 1.   ,   nan])
-    >>> coverage_share([905], [95], [998])
-    array([0.90581162])
+    A reader can compute it from the two published counts. It needs neither the unknown size nor a guess. Only this
+    displayed value is clipped; intervals and sums use the counts as they are. With public sizes it is the mean of
+    covered/size and 1 - missed/size.
     """
     x, y, n = _counts(covered, missed, size)
     top, whole = (x.clip(0), x.clip(0) + y.clip(0)) if n is None else ((x + n - y).clip(0, 2 * n), 2 * n)
