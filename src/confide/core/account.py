@@ -172,6 +172,7 @@ class Payer:
 
         assert self.dataset is not None
         assert self.partition is not None
+
         # Each group is a cell of the partition.
         whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
         if whole.group is not None:
@@ -179,6 +180,7 @@ class Payer:
                 "dataset", "must be the whole one, without a group", remedy="Its groups are charged by their names"
             )
         named = {key: (self.partition, str(key)) for key in request.terms}
+
         # Each column of groups that overlap divides the records, and is a partition of its own.
         if request.overlap is not None:
             columns = [("names", column) for column in request.overlap.columns]

@@ -271,8 +271,8 @@ def best_of(plans: Mapping[Rule, BudgetPlan], n: int | Sequence[int] = 1000, alp
 
     def order(year: BudgetPlan) -> tuple[float, float]:
         plans = (year.plan(size, alpha) for size in sizes)
-        excess = math.fsum(release.expected_coverage for release in plans if release is not None)
-        return round(excess, 4), -year.entries[-1].epsilon
+        coverage = math.fsum(release.expected_coverage for release in plans if release is not None)
+        return round(coverage, 4), -year.entries[-1].epsilon
 
     return next(iter(plans.values())) if len(plans) == 1 else min(plans.values(), key=order)
 

@@ -379,6 +379,7 @@ def calibrate_histogram(
             extra |= {"by": one_of("by", by or "group", ("group", "class")), "names": tuple(counted)}
         elif several:
             extra["by"] = "level"
+
     # The request, and the release of these counts.
     candidates = next(iter(counted.values())).candidates
     request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, **extra, **fields)

@@ -77,6 +77,7 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
     """
     k = len(edges)
     shape = None if law is None else law.shape
+
     # The laws that the score suggests, and those of scores that crowd in a window of the list.
     rows, weights = suggested_laws(edges, law)
     at = np.arange(1, k + 1) / k
@@ -90,6 +91,7 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
         weights += [_WINDOW_WEIGHT] * len(_WINDOWS)
         start, stop = int(0.3 * k), int(0.8 * k)
         crowded = np.clip(np.arange(1, k + 1) / max(start, 1), 0, 1)
+
     # An empty candidate range after the crowded ones, and all scores at the first candidate.
     for beyond, weight in _DESERTS:
         top = 1 - beyond * alpha
@@ -97,9 +99,11 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
         weights.append(gaps * weight)
     rows.append(np.ones(k))
     weights.append(_ATOM_WEIGHT if shape is None else shape.atom_weight)
+
     # Prices in units of alpha n ranks.
     below = np.array(rows)
     prices = np.log(alpha / np.maximum(1 - below, alpha * math.exp(-PRICE_OF_ALL)))
+
     # Crossing an empty candidate range costs one unit more; in the last law all candidates but the first do.
     prices[-3:-1] += np.clip((np.arange(k) - start) / max(stop - start, 1), 0, 1)
     prices[-1, :1] = 0.0
@@ -420,18 +424,21 @@ def answer_law(
     `heights` are the log prior weights, shape (m,); the last one may include a prior bonus of +inf.
     """
     law, last = np.zeros(len(reached)), len(reached) - 1
+
     # A candidate, at worst the last one, has penalty 0. Those of a penalty above `most` have no weight next to it.
     most = float(heights[-1] - heights[0]) - math.log(_NO_WEIGHT) + 1
     first = int(np.searchsorted(reached, target - most / slope_left)) if reached[-1] >= target else 0
     final = int(np.searchsorted(reached, target + most / slope_right, side="right")) if reached[-1] >= target else last
     near = slice(min(first, last), min(final, last) + 1)
+
     # Utilities: the prior weight less the larger of both penalties.
     begins = np.append(reached[near.start - 1] if near.start else 0.0, reached[near][:-1])
     short = slope_left * np.maximum(target - reached[near], 0)
     if near.stop > last:
         short[-1] = 0.0
     utility = heights[near] - np.maximum(slope_right * np.maximum(begins - target, 0), short)
-    # The law of permute-and-flip among the candidates that have weight.
+
+    # The law of the exponential mechanism among the candidates that have weight.
     weights = np.exp(utility - utility.max())
     likely = np.flatnonzero(weights > _NO_WEIGHT)
     law[near.start + likely] = selection_law(weights[likely])

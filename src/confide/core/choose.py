@@ -199,7 +199,7 @@ def choose_score(
     for name, offer in offers.items():  # an error states the position among all records
         ScoreHistogram.from_scores(offer, grids[name], offer.score)
 
-    # Nothing private is read before the share of the records that choose is charged.
+    # Private utilities: of all that follows from the records that choose, only one draw is released.
     def utilities() -> NDArray[np.int64]:
         by_offer = []
         for name, offer in offers.items():
@@ -285,6 +285,7 @@ def _read_sizes(
     intervals = kinds[0].task == "regression"
     if any((kind.task == "regression") != intervals for kind in kinds):
         raise InputError("scores", "must be all for sets of labels, or all for intervals")
+
     # Tables of finite numbers.
     tables = {name: as_numeric(f"sizes[{name!r}]", given).astype(np.float64) for name, given in sizes.items()}
     for name, table in tables.items():
@@ -292,6 +293,7 @@ def _read_sizes(
         if not usable or (intervals and table.shape[1] != 2):
             must = f"must hold finite numbers in the shape ({n}, {2 if intervals else 'K'})"
             raise InputError(f"sizes[{name!r}]", must, got=f"shape {table.shape}")
+
     # The size from which on all sets are equally bad.
     if intervals and largest is None:
         must = "must be given for intervals: the public width from which on all are equally bad"

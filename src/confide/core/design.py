@@ -213,6 +213,7 @@ def promised(
         guarantee = Guarantee("marginal", float(terms.level) if is_served else 0.0, None, None, 1, sized=True)
     else:
         guarantee = _certified(terms, n, m, mechanism)
+
     # The privacy loss: what the maker of counts states, or what is proved.
     if terms.noise is not None:
         loss = None if math.isinf(terms.epsilon) else terms.epsilon

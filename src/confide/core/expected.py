@@ -138,6 +138,7 @@ def closely_needed(terms: Terms, unlikely: float) -> int:
             break
         low, many = (low, tried) if result < tried else (tried, many)
         tried = result if low < result < many else math.isqrt(max(low, 1) * many)
+
     # A somewhat larger n may have a finer list, with which the probability is larger again.
     for further in _FURTHER:
         n = min(math.ceil(further * tried), MOST_RECORDS)

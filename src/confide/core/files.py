@@ -260,6 +260,7 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
         raise FormatError("release.threshold", "must be one of its candidates", remedy=UNUSABLE)
     if n is not None and not 1 <= n <= MOST_RECORDS:
         raise _contradiction("n")
+
     # The mechanism, and the noisy number of records that it follows.
     mechanism = None if drawn.mechanism is None else read_mechanism(drawn.mechanism, terms.noise)
     if mechanism is None and not math.isinf(value):
@@ -269,6 +270,7 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
     size = None
     if drawn.counted is not None and terms.size_scale is not None:
         size = NoisySize.of(drawn.counted, terms.size_scale, terms.n_min)
+
     # The guarantee, certified again.
     guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, size)
     if not 0 <= drawn.coverage <= 1 or abs(guarantee.coverage - drawn.coverage) > _NEAR:
@@ -279,6 +281,7 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
         if histogram and mechanism != published_mechanism(terms, n or 1, listed.size, size):
             raise _contradiction("mechanism")
     guarantee = replace(guarantee, coverage=drawn.coverage)
+
     # The threshold; that of a noisy histogram follows from its counts.
     design = Design(terms, n or 1, listed, mechanism, guarantee, privacy, size)
     if drawn.counts is None:

@@ -34,8 +34,8 @@ def terms_of(release: Thresholds) -> dict[Key, Terms]:
         corrected = isinstance(threshold.guarantee, LongRun)
         if terms.mechanism not in NUMBERED or threshold.candidates == 1 or corrected:
             continue
-        listed = isinstance(terms.spread, OwnCandidates)
-        known[key] = replace(terms, spread=candidates_of(threshold)) if listed else terms
+        unlisted = isinstance(terms.spread, OwnCandidates)
+        known[key] = replace(terms, spread=candidates_of(threshold)) if unlisted else terms
     return known
 
 

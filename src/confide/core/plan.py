@@ -227,6 +227,7 @@ class Plan(Described):
             near = f"within {self.gap:.0f} ranks of the non-private one"
             crossed = f"a draw may cross one, half of the candidates wide, that starts {near}"
         with_n.append(("gaps in the scores", crossed))
+
         # What holds for any number of them.
         always = [
             ("records needed", needed_text(self.records_needed)),
@@ -237,6 +238,7 @@ class Plan(Described):
         if terms.size_scale is not None:
             text = f"released first, with noise of scale {terms.size_scale:g}; the design follows it"
             always.append(("number of records", text))
+
         # Both, and the results on a public sample.
         sections = [
             Section(f"With {self.n} calibration records", facts=tuple(with_n)),

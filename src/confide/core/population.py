@@ -95,6 +95,7 @@ class ClassShift:
             total = sum(stated, Fraction(0))
             if abs(total - 1) > _SUM_TO_ONE:
                 raise InputError(name, "must sum to 1", got=f"a sum of {float(total):.6g}")
+
         # No weight replaces records that do not exist.
         fresh = [name for name, share, other in zip(old, shares, wanted, strict=True) if other and not share]
         if fresh:

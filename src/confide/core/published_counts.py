@@ -85,6 +85,7 @@ class PublishedCounts(Document):
                 raise InputTypeError(name, f"must be of type {kind.__name__}", got=type(getattr(self, name)).__name__)
         if self.n is None and isinstance(self.counts, Mapping):
             object.__setattr__(self, "n", self.counts.get("report_count"))
+
         # One integer for each bin.
         counts, m = np.asarray(in_order(self.counts)), self.candidates.size
         if counts.dtype.kind not in "iu":
@@ -98,6 +99,8 @@ class PublishedCounts(Document):
             raise InputError("counts", "must lie between -2**48 and 2**48")
         counts = counts.astype(np.int64)
         counts.flags.writeable = False
+
+        # The number of records, public or noisy, and what is recorded.
         if self.n is not None:
             positive_integer("n", self.n, most=MOST_RECORDS)
         self._check_noisy_number()
@@ -114,7 +117,6 @@ class PublishedCounts(Document):
             raise InputError("n_noise", "must be given with n_noisy, and only with it")
         if self.n_noisy is None or self.n_noise is None:
             return
-        # The numbers of records, and what is recorded.
         if self.n is not None:
             raise InputError("n_noisy", "must be left out: the number of records is public")
         if type(self.n_noisy) is not int or abs(self.n_noisy) > MOST_RECORDS:
@@ -154,6 +156,7 @@ class PublishedCounts(Document):
         m, counts, law = len(self), self.counts, self.noise.in_one_count()
         at_zero = float(law[0])  # of the noise in one count
         at_most_zero = at_zero + float(law[1:].sum())
+
         # Rounded counts, which noise makes rarely; counts far below 0.
         common, zeros = int(np.gcd.reduce(counts)), int((counts == 0).sum())
         if common > 1 and (at_zero + 2 * float(law[common::common].sum())) ** m <= _RARE:
@@ -163,6 +166,7 @@ class PublishedCounts(Document):
             must = f"must be above {-reach - 1}, as the stated noise makes them"
             remedy = "State the right noise, and read the counts in an integer type that holds them: others wrap around"
             raise InputError("counts", must, got=f"{(counts < -reach).sum()} below, the least {least}", remedy=remedy)
+
         # Suppressed counts. A count of 0 is as likely as this, compared with one of at most 0.
         clipped = not (counts < 0).any() and 10 * zeros >= m and (at_zero / at_most_zero) ** zeros <= _RARE
         gap = int(counts[counts > 0].min(initial=MOST_RECORDS)) - 1

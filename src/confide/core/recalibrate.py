@@ -123,6 +123,7 @@ def renewed(previous: Release, **changes: Any) -> Request:
     if request.noise is not None:
         remedy = "Calibrate on new counts (calibrate_counts, --noisy-counts)"
         raise InputTypeError("previous", "must be a release of records that were counted here", remedy=remedy)
+
     # The fields that change; epsilon and rho replace each other.
     if unknown := [name for name, value in changes.items() if value is not None and name not in RENEWED]:
         raise InputError(unknown[0], "must be left out with an earlier release, which states it")
@@ -146,6 +147,7 @@ def _check_records(request: Request, given: Mapping[str, Any]) -> None:
         needed, optional = ("truth",) if request.loss == FALSE_NEGATIVES else (), ("u",)
     if request.population is not None:
         needed = (*needed, "labels" if isinstance(request.population, ClassShift) else "weights")
+
     # Exactly these arguments must be given.
     kind = "release" + (
         f" by {request.by}" if request.by else f" for the loss {request.loss!r}" if request.loss else ""

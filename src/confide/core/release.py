@@ -299,6 +299,7 @@ class Release(Document, Thresholds):
             facts.append(("records", f"{self.size}, a noisy number, which is part of the release"))
         if self.chosen is not None:
             facts.append(("choice of the score", str(self.chosen)))
+
         # The mechanism, and what else it has released or depends on.
         mechanism = self.first.mechanism
         if mechanism is not None and mechanism.name != "slopes":

@@ -247,12 +247,14 @@ class Request:
         else:
             budgets = budget.divided(exact_shares(self.shares, k))
             delta = part_of_failure(delta, k)
+
         # What all thresholds share.
         name = self.score if self.loss is None else critical_score(self.loss)
         common = self._common(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, k)
         if joint:
             common |= {"mechanism": "noisy-histogram", "levels": tuple(levels)}
         method, records = common["mechanism"], common["records_per_person"]
+
         # The terms of each, with the noise of its number of records.
         number = None
         if common["neighbors"] == "add_remove" and method in NUMBERED:
@@ -282,7 +284,7 @@ class Request:
 
     def _common(self, score: str | None, neighbors: Neighbors, delta: Level | None, count: int) -> dict[str, Any]:
         """What the terms of all thresholds share, validated; `count` is their number."""
-        # Values of another type first, so that their errors come first.
+        # Validated first, in the order in which errors are raised.
         method = one_of("mechanism", self.mechanism, MECHANISMS)
         if self.population is not None and not isinstance(self.population, ClassShift | RecordWeights):
             got = type(self.population).__name__

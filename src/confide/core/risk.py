@@ -197,6 +197,7 @@ def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
 # A pixel of class k is in the mask at the threshold t if 1 - p_k <= t. Therefore the missed share of true pixels
 # decreases with t and ends at 0. The critical threshold of an image is the score of one of its true pixels, chosen at
 # random. Only this number of an image is stored.
+
 AVERAGES = ("pixels", "classes")
 _AT_ONCE = 1000
 
@@ -294,11 +295,13 @@ def calibrate_areas(
     """Calibrate masks from pairs of any type; `pixels` returns the number of classes, and what `true_pixels` does."""
     stated = stated_risk(risk, options)
     payer, fields = split_options("calibrate_masks", options, *_OF_MASKS)
+
     # The request, which is checked before an image is read.
     area = missed_area(fields.pop("background", None), fields.pop("average", "pixels"))
     ignored, u, classes = fields.pop("ignore_index", -100), fields.pop("u", None), fields.pop("classes", None)
     request = Request(alpha=stated, epsilon=epsilon, loss=area.name, **fields)
     class_names = None if classes is None else public_classes("classes", classes)
+
     # The first image shows the number of classes.
     first, areas = first_and_all(image_by_image(images, lambda p, truth: pixels(p, truth, area, ignored)))
     if class_names is None:
@@ -337,12 +340,14 @@ def critical_area(areas: Sequence[NDArray[Any]], u: float, *, by_class: bool = F
     classes = [pixels for pixels in areas if len(pixels)]
     if not classes:
         return 0.0
+
     # All true pixels are alike: one quantile of their probabilities.
     pools = classes if by_class else [np.concatenate(classes)]
     if len(pools) == 1:
         (pool,) = pools
         rank = max(int(np.ceil(len(pool) * (1 - u))), 1)  # the number of true pixels that must be inside
         return 1.0 - float(np.partition(pool, len(pool) - rank)[len(pool) - rank])
+
     # Every class has the same weight: a search among all probabilities.
     pools = [np.sort(pixels) for pixels in pools]
     cuts = np.unique(np.concatenate(pools))

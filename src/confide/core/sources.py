@@ -119,6 +119,7 @@ class Scores:
     def count(self, request: Request, candidates: Candidates) -> Mapping[Key, ScoreHistogram]:
         """The counts of each row; an error about a score reports its position among all records."""
         rows = {request.row(key): terms for key, terms in request.terms.items()}
+
         # Groups: the records of each, after a check of all, whose errors state positions among all.
         if request.disjoint:
             array, score = self.values[None], next(iter(rows.values())).score

@@ -134,6 +134,7 @@ def _remark(c: Threshold, terms: Terms | None, *, grouped: bool) -> tuple[str, s
             f"is {c.threshold:g} (at least the largest value of the score)",
             f"{meaning_of_infinity(c.score)}; {too_large(c)}; with few records: {_enough(c, terms, grouped)}",
         )
+
     # A size that no score has, or coarse candidates.
     high = score_kind(c.score).plausible_size(c.recipe)
     around = f" around unit {c.recipe['unit']:g}" if "unit" in c.recipe else ""
@@ -171,6 +172,7 @@ def _reason(c: Threshold, terms: Terms | None, *, grouped: bool) -> str:
         too_few = f"{there}, where about {needed} are needed {at}"
         if records < _NEAR_ENOUGH * needed:
             too_few += f", so that +inf is still drawn by chance now and then: {_MORE}"
+
     # The candidates, unless few records or a complete list exclude them as the reason.
     surely_few = untouched or (c.n is not None and needed is not None and c.n < needed)
     if surely_few or _reaches(c):

@@ -296,6 +296,7 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
         thread.counter.add(scores[rows], rows.start)
 
     in_blocks(work, len(scores), elements=_BLOCKS)
+
     # Errors state how many scores cannot be counted, and the first position.
     unusable = [counter.first for counter in counters if counter.first is not None]
     if unusable:

@@ -75,6 +75,7 @@ def conditional_offset(
             low, suspect = middle, still
         else:
             high = middle
+
     # The n between are checked in blocks, for which a line needs a margin.
     margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
     while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, noise):
@@ -104,6 +105,7 @@ def line_holds(
     if last > _LARGEST_N:
         return False
     starts = np.unique(np.geomspace(n_min, last + 1, 200).astype(np.int64))
+
     # A block that fails is divided, down to single n.
     low, high = starts[:-1], starts[1:] - 1
     while low.size:
@@ -134,12 +136,14 @@ def _block_failure(
     """Theorem C1b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
     step = _step(int(n.min()), level, noise.left) if step is None else step
     deficits = np.arange(0, math.ceil((math.log1p(noise.rivals) + 25) / noise.left) + 1, step, dtype=np.int64)
+
     # The lowest rank of each group, and the mass that the noise leaves behind it.
     top = np.ceil(target)
     fraction, highest = target - top + 1, top.astype(np.int64) - step + 1
     total = np.zeros(target.shape)
     survival = np.ones(target.shape)
     rows = max(1, _CELLS // n.size)
+
     # Sum P(deficit) P(Bin(n, level) >= rank) over the groups, some of them at once.
     for d in (deficits[i : i + rows, None] for i in range(0, len(deficits), rows)):
         beyond = tail(fraction + d + step - 1, noise.left, noise.rivals)  # P(rank deficit index >= d + step)

@@ -78,11 +78,13 @@ def moving_line_holds(level: Fraction, scale: float, counted: int, offset: Fract
     tau, most = offset - _base(level, counted), (1 - level) * counted
     if math.isinf(margin) or tau < 0 or not _is_covered_above(level, counted, tau, noise):
         return False
+
     # The sharp certificate.
     allowed = float(tau) + 2 - margin
     sharp = worst_loss(math.lcm(rate.denominator, offset.denominator), noise)
     if sharp <= allowed and tau <= _SHARE * most:
         return True
+
     # The two-sided certificate (Lemma H5); the sharp one serves the Z that do not count.
     rest = float(level - rate) * _in_scales(_CUT, scale) + float(tau) + 2
     if sharp > rest or tau > _TWO_SIDED_SHARE * most or not _is_two_sided(level, scale, counted):

@@ -101,6 +101,7 @@ class Guarantee:
         """The guarantee in words for a statement `what` that follows from the coverage, such as a bound on a loss."""
         if self.kind == "none" or self.coverage == 0:
             return "NO COVERAGE IS PROMISED by this mechanism"
+
         # The numbers of records, and the assumptions about new ones.
         if self.n is not None:
             scope = f"from {self.n} calibration records"
@@ -110,6 +111,7 @@ class Guarantee:
             scope = f"for every number of records from {self.n_min} on"
         scope += f", {silos_text(self.silos)}" if self.silos else ""
         scope += f", {self.population}" if self.population else ""
+
         # The type of guarantee.
         if self.kind == "marginal":
             number = "the noisy number of records, " if self.sized else ""

@@ -119,6 +119,7 @@ def two_sided_loss(x: float, noise: SlopeNoise, beyond: int, *, at_least: bool =
     low, high = grid[..., :-1].reshape(4, -1), grid[..., 1:].reshape(4, -1)
     rows = rows.repeat(len(_ENDS) - 1, axis=1)
     reached = worst = -math.expm1(-noise.right * (1 - x))  # 1 - v
+
     # Divide the ranges whose bound exceeds the largest value that was reached.
     for turn in range(_ROUNDS):
         reached = max(reached, float(low[1].max()), float(high[1].max()))
@@ -157,12 +158,15 @@ def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
     near = math.exp(slope * x)  # 1/q_1
     B = rate + (1 - share) * weight
     D, root = share * weight + B, np.sqrt(B)
+
     # The mass that is left for f >= 1, and a first multiplier.
     free, nearer = np.maximum(noise.mass - weight * nearest, 0.0), near - nearest
+
     # It is 1/u^2. With integrals over f, the first one spends all of G - W_0/q_0.
     spent = np.maximum(weight, 1e-3 * free) * (1 + 4 * math.sinh(slope / 8) ** 2) / (2 * math.sinh(slope / 2) * D)
     u = np.sqrt((free + weight * near) / spent)
     best, rises, prices = np.full_like(B, np.inf), np.zeros_like(B), np.zeros_like(B)
+
     # Newton's method for the multiplier that spends all of it; the best bound counts.
     for _ in range(_STEPS):
         price = u**-2
@@ -181,6 +185,7 @@ def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
         used = W_1 * nearer + weight * (first - near) + (root * u * roots - B * (last - first)) / share
         speed = root * (roots + np.where((ideal > 0) & ~capped, np.sqrt(nearer), 0.0)) / share
         u = np.clip(u + (free - used) / np.maximum(speed, 1e-100), u / 8, 8 * u)
+
     # The credit, which does not depend on the multiplier.
     race, later = race + weight, later + weight
     value, rise = 1 - in_bin / race - extra / later + best, in_bin / race**2 + extra / later**2 + rises
@@ -194,9 +199,11 @@ def _right_side(x: float, noise: SlopeNoise, beyond: int, at_least: bool) -> _Ar
     """
     slope, near = noise.right, math.exp(-noise.right * (1 - x))
     stride, end = max(1, int(_GROUPED / slope)), min(beyond, int(12 / slope) + 8)
+
     # A group has the s + 1 of its first s, and the weights and chains of its last one.
     s = np.arange(0, end + 1, stride)
     last = np.minimum(s + stride - 1, end)
+
     # The corners of the polygon below all (rho, kappa), for each s.
     chains, multipliers = _chains(slope, not at_least)
     lines = chains[:, np.minimum(beyond - last, chains.shape[1] - 1)].T
@@ -207,6 +214,7 @@ def _right_side(x: float, noise: SlopeNoise, beyond: int, at_least: bool) -> _Ar
     fall, number = near * np.exp(-slope * last)[:, None], np.broadcast_to((s + 1.0)[:, None], rho.shape)
     columns = [(fall * rho).ravel(), (fall * larger).ravel(), (fall * kappa).ravel(), number.ravel()]
     weight, later, covered, count = (np.append(z, w) for z, w in zip(columns, (0, 0, 0, end + 1.0), strict=True))
+
     # With a twin, and without one.
     tables = []
     for twin in (True, False) if x < 1 and noise.step > 0 else (True,):

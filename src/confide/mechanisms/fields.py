@@ -68,6 +68,7 @@ def read_mechanism(content: Mapping[str, Any], noise: Noise | None = None) -> Me
     statement = _STATEMENTS[stated.pop("name")]
     if statement is PrivatePredictionSets and "rate" in stated:
         statement = PpsOfSecretSize
+
     # Exactly its fields, of their types.
     names = {field.name for field in fields(statement)} - {"noise"}
     if set(stated) != names:
@@ -77,6 +78,7 @@ def read_mechanism(content: Mapping[str, Any], noise: Noise | None = None) -> Me
         mechanism = PublishedHistogram(noise, msgspec.convert(stated["beyond"], int, strict=True))
     else:
         mechanism = msgspec.convert(stated, statement, strict=True, dec_hook=decoded)
+
     # Numbers that a design can have.
     for name, (low, high) in _RANGES.items():
         value = getattr(mechanism, name, None)

@@ -218,10 +218,12 @@ def uniform_threshold(
     if mechanism is None:
         return 1.0
     rng, level, scale = np.random.default_rng(_SEED), float(mechanism.level), mechanism.scale
+
     # The lowest bins, which reach the level with a probability below 1e-9, are drawn as one.
     far = 7 * (math.sqrt(n * (1 - level) * level) + scale * math.sqrt(2 * m)) + 25 * scale
     bins = m - max(0, math.floor(m * (level - far / n)) - (not aligned))
     last = np.ones(runs) if aligned else (np.arange(runs) + 0.5) / runs  # the width of the last bin, in bins
+
     # Counts and noise of all runs at once, and the last bin that is not reached.
     widths = np.full((runs, bins), 1 / m)
     widths[:, -1] = last / m

@@ -221,6 +221,7 @@ def parallel_composition(
     """
     first = _alike(parts)
     records = first.records_per_person
+
     # The pure loss, of one record and of all records of a person.
     losses = sorted((math.inf if p.add_remove is None else p.add_remove for p in parts), reverse=True)
     moved = sum_rounded_up(losses[:2])

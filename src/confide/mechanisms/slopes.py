@@ -208,6 +208,7 @@ class Slopes(Mechanism):
         target = int(self.target(Fraction(n, self.heaviest)) * unit * self.heaviest)
         ahead = self.prior_bonus(n)
         fits = max(self.left, self.right) * (unit * n + abs(target)) + ahead + self.rise <= _INT64_ROOM
+
         # Penalties on both sides of it; +inf falls short of nothing.
         whole = counts.astype(np.int64 if fits else object)
         at_or_below = unit * np.cumsum(whole)

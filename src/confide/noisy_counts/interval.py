@@ -75,7 +75,7 @@ def coverage_interval(
     loss, chance = privacy_loss("epsilon", epsilon), _error(error)
     x, y, n = _counts(covered, missed, size)
     of_covered, of_missed = _noises(noises)
-    # A secret size is weighted by the guess; with a public one both counts are, by their noise.
+    # A public size needs no guess: its weight is that of the least noise.
     weight = exact_level("guess", guess) if n is None else Fraction(of_covered, of_covered + of_missed)
     return _interval(x, y, n, loss, chance, weight.limit_denominator(100 if n is None else 20), (of_covered, of_missed))
 
@@ -161,6 +161,7 @@ def _lower(noise: NoiseTail, a: int, L: int, t: Ints, first: Ints, block: int, l
     sizes = np.maximum(first if from_below else first + block - 1, 0)
     low, high, worst = np.zeros(len(t)), np.ones(len(t)), sizes[:, sizes.shape[1] // 2].copy()
     left = np.arange(len(t))
+
     # Each round adds one deciding size, so there are at most as many rounds as blocks.
     while left.size:
         bottom, top = np.zeros(len(left)), high[left]
