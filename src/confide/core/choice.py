@@ -34,19 +34,19 @@ from confide.selection import selection_law
 PRICE_OF_ALL = 8.0
 
 # Decades by which the unit of residuals is wrong; several, so that a list is not judged by single positions in it.
-_UNIT_WRONG = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
-_NO_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
+_DECADES = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
+_DECADES_WITHOUT_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
 
-# A guess of the threshold is more precise than a unit: distances are divided by this, as in the list around it.
-_OF_A_GUESS = 0.3
-_BELL_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
+# A guess of the threshold is more precise than a unit: distances are multiplied by this, as in the list around it.
+_BREADTH_OF_A_GUESS = 0.3
+_GAUSSIAN_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
 
 # The share of the list that contains all scores, and where it begins.
 _WINDOWS = ((0.3, 0.493), (0.3, 0.211), (0.31, 0.35), (0.1, 0.407), (0.104, 0.25))
-_WINDOW_WEIGHT, _EVEN_WEIGHT = 0.4, 7.0
+_WINDOW_WEIGHT, _UNIFORM_WEIGHT = 0.4, 7.0
 
 # The share of alpha beyond the empty candidate range, and the weight of the law.
-_DESERTS = ((0.7, 0.25), (0.9, 0.1))
+_EMPTY_RANGES = ((0.7, 0.25), (0.9, 0.1))
 _ATOM_WEIGHT = 0.3
 
 
@@ -70,21 +70,21 @@ def law_of(candidates: Candidates) -> Spread | None:
     return Spread("probability") if kind in ("unit", "published") else None
 
 
-def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float, gaps: float = 1.0) -> ReferenceLaws:
+def reference_laws(edges: NDArray[np.float64], spread: Spread | None, alpha: float, gaps: float = 1.0) -> ReferenceLaws:
     """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None if only the list is known).
 
     `gaps` multiplies the weight of the laws with an empty candidate range.
     """
     k = len(edges)
-    shape = None if law is None else law.shape
+    shape = None if spread is None else spread.shape
 
     # The laws that the score suggests, and those of scores that crowd in a window of the list.
-    rows, weights = suggested_laws(edges, law)
+    rows, weights = suggested_laws(edges, spread)
     at = np.arange(1, k + 1) / k
-    if law is not None and law.shape.has_unit:
-        unit, far = _bell_unit(law), 10.0 ** _near(law)
+    if spread is not None and spread.shape.has_unit:
+        unit, far = _size_of_residuals(spread), 10.0 ** _breadth(spread)
         start, stop = (int(place) for place in np.searchsorted(edges, (unit / far, unit * far)))
-        crowded = _bell(edges, law, -1.6 * _near(law))
+        crowded = _gaussian(edges, spread, -1.6 * _breadth(spread))
     else:
         narrow = 0.4 if shape and shape.is_concentrated else 1.0
         rows += [np.clip((at - begin) / (narrow * share), 0, 1) for share, begin in _WINDOWS]
@@ -93,7 +93,7 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
         crowded = np.clip(np.arange(1, k + 1) / max(start, 1), 0, 1)
 
     # An empty candidate range after the crowded ones, and all scores at the first candidate.
-    for beyond, weight in _DESERTS:
+    for beyond, weight in _EMPTY_RANGES:
         top = 1 - beyond * alpha
         rows.append(top * crowded + (1 - top) * np.clip((np.arange(k) - stop) / max(k - 1 - stop, 1), 0, 1))
         weights.append(gaps * weight)
@@ -115,34 +115,35 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
     )
 
 
-def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
+def suggested_laws(edges: NDArray[np.float64], spread: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
     """The laws that the kind of score suggests, the typical one first, and their weights."""
-    if law is not None and law.shape.has_unit:
-        decades = _UNIT_WRONG if law.around or law.unit is not None else _NO_UNIT
-        return [_bell(edges, law, _near(law) * wrong) for wrong in decades], list(_BELL_WEIGHTS)
-    shape = None if law is None else law.shape
+    if spread is not None and spread.shape.has_unit:
+        decades = _DECADES if spread.around or spread.unit is not None else _DECADES_WITHOUT_UNIT
+        laws = [_gaussian(edges, spread, _breadth(spread) * decade) for decade in decades]
+        return laws, list(_GAUSSIAN_WEIGHTS)
+    shape = None if spread is None else spread.shape
     if shape is not None and shape.uniform is not None:
-        even = shape.uniform(edges)
+        uniform = shape.uniform(edges)
     else:
-        even = np.arange(1, len(edges) + 1) / len(edges)
-    return [even], [_EVEN_WEIGHT * (0.16 if shape and shape.is_concentrated else 1.0)]
+        uniform = np.arange(1, len(edges) + 1) / len(edges)
+    return [uniform], [_UNIFORM_WEIGHT * (0.16 if shape and shape.is_concentrated else 1.0)]
 
 
-def _bell_unit(law: Spread) -> float:
-    return abs(law.around) / 1.64 if law.around else law.unit or 1.0
+def _size_of_residuals(spread: Spread) -> float:
+    return abs(spread.around) / 1.64 if spread.around else spread.unit or 1.0
 
 
-def _near(law: Spread) -> float:
-    return _OF_A_GUESS if law.around else 1.0
+def _breadth(spread: Spread) -> float:
+    return _BREADTH_OF_A_GUESS if spread.around else 1.0
 
 
-def _bell(edges: NDArray[np.float64], law: Spread, wrong: float) -> NDArray[np.float64]:
+def _gaussian(edges: NDArray[np.float64], spread: Spread, decades: float) -> NDArray[np.float64]:
     """P(score <= e_j) for Gaussian residuals whose unit is wrong by some decades."""
     from scipy.special import erf
 
     with np.errstate(over="ignore"):
-        scaled: NDArray[np.float64] = erf(edges / _bell_unit(law) / 10.0**wrong / math.sqrt(2))
-    return scaled if law.kind == "residual" else (1 + scaled) / 2
+        scaled: NDArray[np.float64] = erf(edges / _size_of_residuals(spread) / 10.0**decades / math.sqrt(2))
+    return scaled if spread.kind == "residual" else (1 + scaled) / 2
 
 
 # Prior weights that rise as slowly as the competitor ratio G allows: constant at first, then in equal steps.
@@ -361,21 +362,23 @@ def _chosen(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
 
     def coverage(i: int, j: int, k: int) -> float:
         typical = _laws(of, sizes[i], float(1 - inputs.level), inputs.gaps).below[0]
-        return mean_price(_anywhere(typical, float(inputs.level)), inputs, LEFTS[k], RISES[j], [(inputs.n, 0.0, 1.0)])
+        return mean_price(
+            _between_candidates(typical, float(inputs.level)), inputs, LEFTS[k], RISES[j], [(inputs.n, 0.0, 1.0)]
+        )
 
     # The best list, with its slopes and rise.
-    first = _first(of, inputs, sizes)
+    first = _start(of, inputs, sizes)
     starts = {first, (max(first[0] - 1, 0), *first[1:])}
     if inputs.moves and float(1 - inputs.level) * inputs.n * inputs.epsilon < _SMALL:
         longer = range(first[0], min(first[0] + _FURTHER, len(sizes)))
         starts.add(min(((i, *first[1:]) for i in longer), key=lambda place: price(*place)))
-    best = min((_descended(start, grids, price) for start in sorted(starts)), key=lambda place: price(*place))
+    best = min((_descend(start, grids, price) for start in sorted(starts)), key=lambda place: price(*place))
 
     # The shortest list that costs little more.
     dearest = price(*best) + 3 * _LITTLE / float(1 - inputs.level)
     most = coverage(*best) + _LITTLE if best[0] else 0.0
     while best[0]:
-        shorter = _descended((best[0] - 1, *best[1:]), grids, price, axes=(1, 2))
+        shorter = _descend((best[0] - 1, *best[1:]), grids, price, axes=(1, 2))
         if price(*shorter) > dearest or coverage(*shorter) > most:
             break
         best = shorter
@@ -384,7 +387,7 @@ def _chosen(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
     return Choice(candidates, left, PARTS - left, RISES[best[1]])
 
 
-def _anywhere(below: NDArray[np.float64], level: float) -> ReferenceLaws:
+def _between_candidates(below: NDArray[np.float64], level: float) -> ReferenceLaws:
     """The same law of scores, with the level at several places between two candidates; the price is the coverage."""
     place = int(np.searchsorted(below[:-1], level))
     gap = float(below[place] - below[max(place - 1, 0)])
@@ -393,22 +396,24 @@ def _anywhere(below: NDArray[np.float64], level: float) -> ReferenceLaws:
     return ReferenceLaws(rows, rows, np.full(len(rows), 1 / len(rows)))
 
 
-def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: float, cases: Cases | None = None) -> float:
+def mean_price(
+    laws: ReferenceLaws, inputs: ChoiceInputs, left: float, rise: float, cases: Cases | None = None
+) -> float:
     """The mean price of the answer over the reference laws, in units of alpha n ranks, and over `cases` of n."""
-    m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
+    m, (slope_left, slope_right) = laws.below.shape[1], inputs.slopes(left)
     rivals, flat = competitor_ratio_for(m, rise), float(flat_for(m, rise))
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
     total = 0.0
-    for n, moved, weight in terms.cases if cases is None else cases:
-        target = _target(n, terms, (slope_left, slope_right), rivals) + moved
+    for n, moved, weight in inputs.cases if cases is None else cases:
+        target = _target(n, inputs, (slope_left, slope_right), rivals) + moved
         if target > n:
             total += weight * PRICE_OF_ALL
             continue
         for below, prices, share in zip(laws.below, laws.prices, laws.weights, strict=True):
             law = answer_law(n * below, target, slope_left, slope_right, heights)
             # A product of long vectors starts threads, which cost more than they save; most entries of the law are 0.
-            some = np.flatnonzero(law) if m > _LONG else slice(None)
-            total += weight * float(share * (law[some] @ prices[some]))
+            likely = np.flatnonzero(law) if m > _LONG else slice(None)
+            total += weight * float(share * (law[likely] @ prices[likely]))
     return total
 
 
@@ -455,9 +460,9 @@ def gap_crossed(rise: float, rivals: float, shift: float, slope_right: float, sh
     return shift + (share * rise + math.log(max(rivals, 1.0))) / slope_right
 
 
-def _first(of: Candidates | Spread, terms: ChoiceInputs, sizes: tuple[int, ...]) -> tuple[int, int, int]:
+def _start(of: Candidates | Spread, inputs: ChoiceInputs, sizes: tuple[int, ...]) -> tuple[int, int, int]:
     """The start of the descent: a closed form in Z = alpha n epsilon, which determines nearly everything."""
-    z = float(1 - terms.level) * terms.n * terms.epsilon
+    z = float(1 - inputs.level) * inputs.n * inputs.epsilon
     many = 8.0 if isinstance(of, Candidates) or of.unit or of.around else of.shape.density
     size, rise = max(many * z * min(1, z / _SMALL), 10.0), min(0.3 * z, 20.0)
     return (
@@ -467,7 +472,7 @@ def _first(of: Candidates | Spread, terms: ChoiceInputs, sizes: tuple[int, ...])
     )
 
 
-def _descended(
+def _descend(
     at: tuple[int, int, int],
     grids: tuple[int, int, int],
     price: Callable[[int, int, int], float],
@@ -497,16 +502,16 @@ def _laws(of: Candidates | Spread, size: int, alpha: float, gaps: float) -> Refe
 
 
 @lru_cache(maxsize=4096)
-def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: float) -> float:
+def _target(n: float, inputs: ChoiceInputs, slopes: tuple[float, float], rivals: float) -> float:
     """The approximate target rank for n records; the exact one of the certificate is computed after the choice."""
     # Marginal guarantees: the expected loss of the mechanism.
-    level, slope = float(terms.level), slopes[0]
-    if terms.weighted:
+    level, slope = float(inputs.level), slopes[0]
+    if inputs.weighted:
         return level * (n + 1) + weighted_loss(0.0, slope, rivals)
-    if terms.delta is None:
+    if inputs.delta is None:
         lost = sharp_loss(1.0, slope, rivals)
-        many = terms.moves and (1 - level) * n * terms.epsilon >= _TWO_SIDED
-        if many or not terms.rate:  # the two-sided certificate, whose gain hardly depends on the competitors
+        many = inputs.moves and (1 - level) * n * inputs.epsilon >= _TWO_SIDED
+        if many or not inputs.rate:  # the two-sided certificate, whose gain hardly depends on the competitors
             lost = max(lost / 3, lost - 1.7 / sum(slopes))
         return level * (n + 1) - 1 + lost
     from scipy.special import ndtri
@@ -517,4 +522,4 @@ def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: 
     missed = tail(at, slope, rivals)
     mean = float(missed.sum() * step)
     variance = float(2 * (missed * at).sum() * step) - mean**2
-    return level * n + mean - float(ndtri(terms.delta)) * math.sqrt(n * level * (1 - level) + variance) + 0.5
+    return level * n + mean - float(ndtri(inputs.delta)) * math.sqrt(n * level * (1 - level) + variance) + 0.5

@@ -18,22 +18,22 @@ MOST_NAMED = 6
 def making_facts(release: Release, key: Key = None) -> Facts:
     """How one threshold was made, that of a key."""
     # The threshold, and what belongs to all thresholds.
-    c = release.parts[key]
-    guarantee, n = c.guarantee, c.n
+    threshold = release.parts[key]
+    guarantee, n = threshold.guarantee, threshold.n
     shifted, chosen, needed = release.population, release.chosen, records_needed(release, key)
     secret = f"secret; the promise holds from {guarantee.n_min or 1:,} on"
     return (
-        *c.mechanism_facts,
-        ("nonconformity score", "not named" if c.score is None else c.score),
+        *threshold.mechanism_facts,
+        ("nonconformity score", "not named" if threshold.score is None else threshold.score),
         *(() if chosen is None else (("choice of the score", str(chosen)),)),
         *(() if shifted is None else (("promised", str(shifted)), ("weights", rounding_text(shifted)))),
-        ("miscoverage level alpha", str(c.alpha)),
-        ("candidate thresholds", f"{c.candidates:,} ({spread_words(c.recipe)})"),
+        ("miscoverage level alpha", str(threshold.alpha)),
+        ("candidate thresholds", f"{threshold.candidates:,} ({spread_words(threshold.recipe)})"),
         ("calibration records", secret if n is None else f"{n:,}, public"),
         *(() if needed is None else (("records needed", needed_text(needed)),)),
         ("certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')})"),
         *(() if guarantee.delta is None else (("failure probability delta", f"{guarantee.delta:.6g}"),)),
-        ("certified by", c.proof),
+        ("certified by", threshold.proof),
         ("made with", versions_text(release.versions)),
     )
 
