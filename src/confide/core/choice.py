@@ -1,8 +1,7 @@
 """Choose the number of candidates, the division of the privacy loss between the slopes, and the rise of prior weights.
 
-The choice minimises the mean price of the answer under public reference laws of the scores, by coordinate descent on
-three short grids. It depends on public numbers only, and affects efficiency, never validity (docs/theory.md, section
-5).
+The choice minimises the mean price of the answer under public reference laws of the scores (docs/theory.md, section 5),
+by coordinate descent on three short grids. It depends on public numbers only, and affects efficiency, never validity.
 """
 
 import math

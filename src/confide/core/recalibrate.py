@@ -67,11 +67,10 @@ def recalibrate(
         Other candidates, such as those around a guess. Required for candidate values of your own, which a release does
         not contain.
     **options
-        `rho`, as in `Choices`. `about`, as in `calibrate`; the metadata of `previous` are not taken
-        over. `fingerprint`, for another model than that of `previous`, whose fingerprint is taken over without it.
-        `ledger`, `dataset`, `partition`, `again`, as in `calibrate`. The renewal of another
-        release is another request. Therefore new records under the same name are charged, and the same renewal with
-        the same data returns the earlier answer.
+        `rho`, as in `Choices`. `about`, as in `calibrate`; the metadata of `previous` are not taken over.
+        `fingerprint`, for another model than that of `previous`, whose fingerprint is taken over without it. `ledger`,
+        `dataset`, `partition`, `again`, as in `calibrate`. The renewal of another release is another request: new
+        records under the same name are charged, and the same renewal with the same data returns the earlier answer.
 
     Returns
     -------

@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from confide.guarantee.certificate import sharp_loss, worst_loss
+from confide.guarantee.last_rule import laplace_residual_life
 from confide.guarantee.slope_noise import SlopeNoise
 from confide.guarantee.two_sided import two_sided_loss
 from confide.support import bisect, ceil_to
@@ -147,8 +148,8 @@ class _Reserve:
         if counted < self.least:
             return math.inf
         n = max(self.first, counted - _in_scales(_LAG, self.scale))
-        last, life = self.last(n), -1 / math.expm1(-1 / self.scale)
-        mean = (last + life) * _beyond(self.scale, last)
+        last = self.last(n)
+        mean = (last + laplace_residual_life(self.scale)) * _beyond(self.scale, last)
         return float(self.level - moving_rate(self.level)) * mean / self.chance(n) / (1 - self.lost)
 
     @property

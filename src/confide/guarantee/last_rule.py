@@ -56,7 +56,7 @@ def limit_coverage(beyond: int, n: int, cost: float) -> Fraction:
 @lru_cache(maxsize=256)
 def least_counted(level: Fraction, scale: float, cost: float) -> int:
     """The least noisy number of records that has a limit; for a smaller one the threshold is +inf (Theorem W3b)."""
-    life = -1 / math.expm1(-1 / scale)
+    life = laplace_residual_life(scale)
     ratio = math.exp(-1 / scale)
     least = max(math.ceil(life), math.ceil((_reserved(cost) + 1) / (1 - level)))
 
