@@ -64,7 +64,7 @@ def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.float64]:
-    """Upper bounds, at most `top`, on the smallest t with P(max_(k<=m) abs(S_k) >= t) at most each probability."""
+    """Upper bounds on the smallest t with P(max_(k<=m) abs(S_k) >= t) at most each probability; `top` bounds all."""
     aim = 1 - (np.array(fails) - ROUNDING)
     low, high = np.zeros(len(aim)), np.full(len(aim), top)
     for _ in range(_HALVINGS):
@@ -75,9 +75,7 @@ def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.f
 
 
 # Noise is a multiple of 1/STEPS record, and levels are multiples of 1/GRID.
-STEPS = 2**20
-
-GRID = 2**24
+STEPS, GRID = 2**20, 2**24
 
 # For probabilities below this the closed form is used.
 _RESOLVED = 1e-9
