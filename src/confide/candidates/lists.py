@@ -1,8 +1,8 @@
 """Public candidate thresholds t_1 < ... < t_(m-1) and t_m = +inf. They never depend on the private scores.
 
-With rising prior weights many candidates are cheap (docs/theory.md, sections 2 and 5). They give a high relative
-resolution, and no clipping bounds are needed. With few records fewer candidates are better, so the number is chosen for
-each request. Values are rounded to twelve significant digits, so that they are identical on every machine.
+With rising prior weights many candidates are cheap (docs/theory.md, sections 2 and 5): they give a high relative
+resolution without clipping bounds. With few records fewer are better, so the number is chosen for each request. Values
+are rounded to twelve significant digits, so that they are identical on every machine.
 """
 
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ from confide.candidates.spread import SHAPES, Spread, SpreadKind, distinct
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows
 
+# The constructors whose candidates follow from their recipe alone, so that a reader can reproduce them.
 BUILDERS = ("spread", "unit", "published")
-"""The constructors whose candidates follow from their recipe alone, so that a reader can reproduce them."""
 
 Spacing = Literal["uniform", "logit"]
 
@@ -50,6 +50,7 @@ class Candidates:
     recipe: Mapping[str, Any]
 
     def __post_init__(self) -> None:
+        # A copy, in which -0 is 0.
         edges = np.array(self.edges, dtype=np.float64) + 0.0
         if edges.ndim != 1:
             raise InputError("candidates", "must be one-dimensional", got=f"shape {edges.shape}")
@@ -90,13 +91,7 @@ class Candidates:
 
     @property
     def description(self) -> str:
-        """The number of candidates and how they are spread, in words, for pages and plans.
-
-        Examples
-        --------
-        >>> Candidates.spread("residual", 40, unit=25.0).description
-        '34, log-spaced, densest around the unit 25'
-        """
+        """The number of candidates and how they are spread, in words, for pages and plans."""
         return f"{self.size:,}, {spread_words(self.recipe)}"
 
     def __eq__(self, other: object) -> bool:
@@ -130,12 +125,12 @@ class Candidates:
         if kind == "spread":
             options["kind"] = options.pop("of", None)
         try:
-            made: Candidates = getattr(cls, kind)(**options)
+            candidates: Candidates = getattr(cls, kind)(**options)
         except TypeError as error:
             if isinstance(error, InputTypeError):
                 raise
             raise InputError("recipe", f"must have the numbers of the kind {kind!r}") from None
-        return made
+        return candidates
 
     @classmethod
     def around(cls, guess: float) -> Spread:
@@ -270,13 +265,7 @@ def _logits(size: int) -> NDArray[np.float64]:
 
 
 def spread_of(recipe: Mapping[str, Any]) -> Spread:
-    """The law of a recipe of the kind `spread`.
-
-    Examples
-    --------
-    >>> spread_of(Candidates.spread("probability", 30, around=0.9).recipe)
-    Spread(kind='probability', unit=None, around=0.9, most=None)
-    """
+    """The law of a recipe of the kind `spread`."""
     return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"))
 
 
@@ -286,6 +275,7 @@ def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     Integers of 12 digits and powers of ten up to 22 are exact, so that their quotient is the float of these digits. A
     product near one half could be rounded to another integer; such edges, and very large or small ones, are printed.
     """
+    # Scaled to integers of 12 digits.
     size = np.abs(edges)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         places = _DIGITS - 1 - np.floor(np.log10(size))
@@ -295,27 +285,21 @@ def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
         digits = np.rint(scaled)
         sure = whole & (np.abs(scaled - digits) < 0.49) & (digits > 10 ** (_DIGITS - 1)) & (digits < 10**_DIGITS)
         rounded: NDArray[np.float64] = np.copysign(digits / power, edges)
+    # The others, by their text.
     printed = np.flatnonzero(~sure)
     rounded[printed] = [float(f"{edge:.{_DIGITS}g}") for edge in edges[printed].tolist()]
     return rounded
 
 
 _DIGITS = 12
+
+# Four for each power of ten from 1 - 1e-6 to 1 - 1e-12 differ in twelve digits.
 _MOST_BEYOND = 24
-"""Four for each power of ten from 1 - 1e-6 to 1 - 1e-12 differ in twelve digits."""
 _POWERS = np.array([float(10**places) for places in range(23)])
 
 
 def spread_words(recipe: Mapping[str, Any]) -> str:
-    """Describe how the candidates of a recipe are spread.
-
-    Examples
-    --------
-    >>> spread_words({"kind": "spread", "of": "probability", "size": 30, "around": 0.97})
-    'spread around the guess 0.97'
-    >>> spread_words({"kind": "unit", "size": 30, "spacing": "logit"})
-    'unit, spacing logit'
-    """
+    """How the candidates of a recipe are spread, such as "spread around the guess 0.97"."""
     if recipe.get("kind") != "spread":
         numbers = [f"{key} {value}" for key, value in recipe.items() if key not in ("kind", "size")]
         return ", ".join([str(recipe.get("kind", "unknown")), *numbers])
@@ -330,13 +314,7 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class OwnCandidates:
-    """Candidates of which a release contains only the number: your own, or quantiles of a public sample.
-
-    Examples
-    --------
-    >>> OwnCandidates.of(Candidates.of([0.5, 2.0])).recipe
-    {'kind': 'of', 'size': 3}
-    """
+    """Candidates of which a release contains only the number: your own, or quantiles of a public sample."""
 
     kind: Literal["of", "from_reference"]
     size: int
@@ -352,7 +330,6 @@ class OwnCandidates:
         return {"kind": self.kind, "size": self.size}
 
 
-# The type of every `candidates=` argument. Only `confide.scores.ScoreKind.choose_candidates` interprets it.
-
+# The type of every `candidates=` argument, which `confide.scores.ScoreKind.choose_candidates` alone interprets: a list;
+# a `Spread`; the number of candidates, +inf included; or None for the default of the score.
 AnyCandidates: TypeAlias = Candidates | Spread | int | None
-"""A list; a `Spread`; the number of candidates, +inf included; or None for the default of the score."""

@@ -1,9 +1,8 @@
 """Candidates as quantiles of a public heavy-tailed law: dense where thresholds are likely, and far-reaching.
 
 The law is a Cauchy law in a coordinate for each kind of score: the logit of a probability, the logarithm of a residual.
-Because of its heavy tails a wrong guess costs resolution only. A plan chooses the number of quantiles from public
-numbers (docs/theory.md, section 5): few for few records, more where n epsilon is large. Lists are parts
-of the finest one, so that counts over a long list determine those over shorter ones.
+Because of its heavy tails a wrong guess costs resolution only. Lists are parts of the finest one, so that counts over a
+long list determine those over shorter ones.
 """
 
 import math
@@ -19,18 +18,20 @@ from numpy.typing import NDArray
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number
 
+# Scores in [0, 1]; differences of probabilities; sums of them; such sums with penalties; whole numbers; sizes of
+# residuals; residuals with a sign; scores without a name.
 SpreadKind = Literal["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"]
-"""Scores in [0, 1]; differences of probabilities; sums of them; such sums with penalties; whole numbers; sizes of
-residuals; residuals with a sign; scores without a name."""
 
 _Edges = NDArray[np.float64]
 
+# The logit of 1 - 1e-6.
 _LOGITS = 13.8
-"""The logit of 1 - 1e-6."""
+
+# The logit of 1 - 1e-12, the last candidate below a largest score of 1: those of over-confident models crowd there.
 _MOST_LOGITS = 27.6
-"""The logit of 1 - 1e-12, the last candidate below a largest score of 1: those of over-confident models crowd there."""
+
+# Beyond it lies an eighth as many candidates.
 _BEYOND = 8
-"""Beyond it lies an eighth as many candidates."""
 
 
 @dataclass(frozen=True)
@@ -101,22 +102,16 @@ class Spread:
 
 
 def distinct(edges: _Edges) -> _Edges:
-    """The different numbers among finite ones, increasing: `np.unique`, which would import numpy.ma, 30 ms.
-
-    Examples
-    --------
-    >>> distinct(np.array([2.0, 1.0, 2.0]))
-    array([1., 2.])
-    """
+    """The different numbers among finite ones, increasing: `np.unique`, which would import numpy.ma, 30 ms."""
     edges = np.sort(edges)
     different: _Edges = edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]
     return different
 
 
 def _guess(kind: SpreadKind | None, around: Any) -> float:
-    """Check a guess of the threshold; raise `InputError` if a score of the kind cannot have this value."""
     if isinstance(around, bool) or not isinstance(around, Real):
         raise InputTypeError("around", "must be a number", got=type(around).__name__)
+    # A score of the kind must be able to have this value.
     value = float(around)
     least, most = (None if kind is None else SHAPES[kind].guesses) or (-math.inf, math.inf)
     if not (math.isfinite(value) and least <= value <= most):
@@ -124,8 +119,8 @@ def _guess(kind: SpreadKind | None, around: Any) -> float:
     return value
 
 
+# The steps of the finest list. Lists whose number of steps divides it are parts of it, also after rounding.
 FINEST = 15 * 2**11
-"""The steps of the finest list. Lists whose number of steps divides it are parts of it, also after rounding."""
 
 
 def steps(number: int) -> _Edges:
@@ -144,13 +139,7 @@ def _share(size: int, parts: int) -> int:
 
 
 def cauchy(number: int, width: float, low: float, high: float, centre: float = 0.0) -> _Edges:
-    """Quantiles of the Cauchy law from `low` to `high`, equally spaced in probability; shape (number + 1,).
-
-    Examples
-    --------
-    >>> cauchy(4, 1.0, -3.0, 3.0).round(3)
-    array([-3.   , -0.721,  0.   ,  0.721,  3.   ])
-    """
+    """Quantiles of the Cauchy law from `low` to `high`, equally spaced in probability; shape (number + 1,)."""
     first, last = math.atan((low - centre) / width), math.atan((high - centre) / width)
     quantiles: _Edges = centre + width * np.tan(first + (last - first) * steps(number))
     return quantiles
@@ -225,6 +214,7 @@ def _width(law: Spread) -> float:
 
 def _decades(size: int, law: Spread, low: float) -> _Edges:
     """Positive numbers, log-spaced, up to where steps exceed one decade."""
+    # Beyond a gap of one decade the next candidate is +inf.
     decades = cauchy(size, _width(law), low, 300.0)
     near = np.abs(decades[:-1][np.diff(decades) <= 1]).max(initial=3.0)
     with np.errstate(over="ignore", under="ignore"):
@@ -237,10 +227,11 @@ def _decades(size: int, law: Spread, low: float) -> _Edges:
 # Candidates reach far, so that a wrong guess of the scale costs resolution only. With few records a far candidate can
 # be drawn by chance, and is then not an estimate. Thresholds outside the range get a warning.
 
+# A unit or guess helps within this factor. Beyond it the draw was chance, or the unit is wrong.
 _UNITS = 20.0
-"""A unit or guess helps within this factor. Beyond it the draw was chance, or the unit is wrong."""
+
+# Residuals without a unit, and scores without a name.
 _NO_UNIT = 1e6
-"""Residuals without a unit, and scores without a name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,24 +246,20 @@ class Shape:
         Number and spread -> about as many finite candidates.
     guesses
         The least and the largest guess of a threshold; None if no list can be centred.
-    has_unit
-        Whether scores are residuals, which have a unit.
-    is_log_spaced
-        Whether candidates are log-spaced, so that their size is known up to a unit only.
+    has_unit, is_log_spaced
+        Whether scores are residuals, which have a unit; whether candidates have a size that is known up to a unit only.
     is_complete
         Whether default candidates reach every value that scores have.
     plausible
-        The largest plausible size of a threshold, without a unit or guess.
+        The largest plausible size of a threshold. This and the next two are without a unit or guess.
     density
-        Candidates per alpha n epsilon with which the search of a design begins, without a unit or guess.
+        Candidates per alpha n epsilon with which the search of a design begins.
     federated_factor
-        Factor of the number of candidates of a federation, without a unit or guess.
+        Factor of the number of candidates of a federation.
     uniform
         Candidates -> P(score <= candidate) if probabilities are uniform; None for one that rises evenly over the list.
-    is_concentrated
-        Whether scores concentrate in a small part of the list.
-    atom_weight
-        The weight of the law whose scores are all at the first candidate.
+    is_concentrated, atom_weight
+        Whether scores concentrate in a small part of the list; the weight of the law with all at the first candidate.
     """
 
     words: str
@@ -297,6 +284,7 @@ _SUMS: Mapping[str, Any] = MappingProxyType(
     {"is_complete": True, "density": 14.0, "federated_factor": 2, "is_concentrated": True}
 )
 
+# The kinds of spreads.
 SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
     {
         "probability": Shape(
@@ -334,21 +322,13 @@ SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
         ),
     }
 )
-"""The kinds of spreads."""
 
 
 def plausible_size(recipe: Mapping[str, Any]) -> float:
-    """The largest plausible size of a threshold; +inf for user-defined values.
-
-    Examples
-    --------
-    >>> plausible_size({"kind": "spread", "of": "residual", "size": 480, "unit": 25.0})
-    500.0
-    >>> plausible_size({"kind": "spread", "of": "probability", "size": 480})
-    inf
-    """
+    """The largest plausible size of a threshold; +inf for user-defined values."""
     if recipe.get("kind") != "spread":
         return math.inf
+    # Within a factor of the unit or guess, if there is one.
     shape: Shape = SHAPES[recipe["of"]]
     scale = (abs(recipe.get("around") or 0.0) or recipe.get("unit")) if shape.is_log_spaced else None
     return shape.plausible if scale is None else _UNITS * float(scale)

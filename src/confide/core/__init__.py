@@ -112,11 +112,11 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
+# Modules that are imported when they are first used: a calibration needs neither ledgers nor msgspec.
 _LATER = {
     "budgets": ("IN_WORDS", "RULES", "BudgetPlan", "PlannedReleases", "best_of", "budget_plan", "by_rules"),
     "files": ("read_request", "stated_request"),
 }
-"""Modules that are imported when they are first used: a calibration needs neither ledgers nor msgspec."""
 
 
 def __getattr__(name: str) -> object:

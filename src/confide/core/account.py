@@ -1,7 +1,7 @@
-"""Who pays for a release: the budget of a data set in a ledger, or nobody.
+"""Who pays for a release: the budget of a data set in a ledger, or nothing.
 
-A `Payer` is what a caller states. The account for its payments waits for an identical request in progress, checks the
-limit, finds earlier releases of the same request and records, charges, and stores; `release` calls it in this order.
+`release` calls an account in the order of its methods: wait for an identical request in progress, check the limit, find
+earlier releases of the same request and records, charge, store.
 """
 
 import hashlib
@@ -30,11 +30,11 @@ class Bill(NamedTuple):
     identity: Mapping[str, Any]
 
 
+# The thresholds that one draw decided, by key.
 Drawn: TypeAlias = Mapping[Key, Threshold]
-"""The thresholds that one draw decided, by key."""
 
+# The thresholds of an earlier draw, and the versions of the libraries that made it.
 Answer: TypeAlias = tuple[Drawn, Mapping[str, str]]
-"""The thresholds of an earlier draw, and the versions of the libraries that made it."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ class LedgerAccount(Account):
         """Store texts, and report what was charged again."""
         from confide.core.files import entry_text
 
-        made = library_versions()
-        texts = {key: entry_text(self.request, thresholds, made) for key, thresholds in drawn.items()}
+        versions = library_versions()
+        texts = {key: entry_text(self.request, thresholds, versions) for key, thresholds in drawn.items()}
         self.transaction.store([(tokens[key], text, marks[key]) for key, text in texts.items()])
         self.transaction.tell_charged_again(texts)
 
@@ -126,17 +126,7 @@ class LedgerAccount(Account):
 class Payer:
     """The budget that is charged: a data set of a ledger, and for groups the public name of their division.
 
-    It is not part of a request.
-
-    Parameters
-    ----------
-    ledger, dataset
-        A `confide.Ledger`, and the name (or `confide.Dataset`) of the data set's budget.
-    partition
-        The name of the division into groups, for a release with groups or classes. If groups overlap, each column is
-        the partition "name: column".
-    again
-        The same people with new records: draw and charge again.
+    It is not part of a request. If groups overlap, each column is the partition "name: column".
     """
 
     ledger: "Ledger | None" = None
@@ -156,13 +146,7 @@ class Payer:
         check_payer(self.ledger, self.dataset, self.partition, divided=divided)
 
     def account(self, request: Request, bills: Mapping[Key, Bill]) -> Account:
-        """The account for these draws: groups are cells of one partition of the data set.
-
-        Raises
-        ------
-        InputError, InputTypeError
-            If ledger, data set and partition do not belong together, or do not suit the request.
-        """
+        """The account for these draws: groups are cells of one partition of the data set."""
         shares = self._shares(request)
         if not shares:
             return Account(tuple(bills))
@@ -188,13 +172,17 @@ class Payer:
 
         assert self.dataset is not None
         assert self.partition is not None
+
+        # Each group is a cell of the partition.
         whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
         if whole.group is not None:
             raise InputError(
                 "dataset", "must be the whole one, without a group", remedy="Its groups are charged by their names"
             )
         named = {key: (self.partition, str(key)) for key in request.terms}
-        if request.overlap is not None:  # each column divides the records, and is a partition of its own
+
+        # Each column of groups that overlap divides the records, and is a partition of its own.
+        if request.overlap is not None:
             columns = [("names", column) for column in request.overlap.columns]
             for argument, name in (("partition", self.partition), *columns):
                 if ": " in name:
@@ -219,8 +207,8 @@ def check_payer(ledger: object, dataset: object, partition: object, *, divided: 
         )
 
 
+# The payer if there is no ledger.
 NO_PAYER = Payer()
-"""The payer if there is no ledger."""
 
 
 def entry_checksums(release: "Release") -> set[str]:

@@ -1,13 +1,8 @@
 """`budget_plan`: the largest epsilons of a year's releases within one total per person, from public numbers alone.
 
-A plan is about one person: how many releases of a kind one person's records can be in, and the cost of all of these
-together by its rule.
-
-basic   epsilons add up
-zcdp    zero-concentrated losses add up, and the sum is converted at dp_delta; thresholds by the exponential mechanism
-
-A ledger does not contain plans. Charges of one data set add up, as if each person were in every release. If each person
-is in one release of a kind, the charges name a partition with a cell for each release, and the largest of them counts.
+Under the rule `basic` epsilons add up; under `zcdp` zero-concentrated losses do, and the sum is converted at dp_delta.
+A ledger does not contain plans: it adds up all charges of a data set, as if each person were in every release. If each
+person is in one release of a kind, charges name a partition with a cell for each release, and the largest one counts.
 """
 
 from __future__ import annotations
@@ -43,20 +38,21 @@ from confide.support import (
     several,
 )
 
+# The rule by which the privacy loss of one person is computed.
 Rule: TypeAlias = Literal["basic", "zcdp"]
-"""The rule by which the privacy loss of one person is computed."""
 
 RULES: tuple[Rule, ...] = get_args(Rule)
 IN_WORDS: Mapping[Rule, str] = {"basic": "basic composition", "zcdp": "zCDP"}
+
+# The kinds in the order of plans.
 PLANNED = ("calibration", "evaluation", "look")
-"""The kinds in the order of plans."""
 _NOUNS = {"calibration": "release"} | {kind: kind for kind in KINDS}
 
+# Most releases of one kind.
 MOST_PLANNED = 1_000_000
-"""Most releases of one kind."""
 
+# Significant digits of the epsilon of each release, so that the printed number is the charged one.
 _DIGITS = 6
-"""Significant digits of the epsilon of each release, so that the printed number is the charged one."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +139,6 @@ class BudgetPlan(Described):
         return epsilon_of_zcdp(float_above(self._sum(lambda cost: cost.zcdp)), self.dp_delta)
 
     def _sum(self, weight: Callable[[Cost], Fraction]) -> Fraction:
-        """The sum of weights over all releases that one person can be in."""
         return sum((entry.per_person * weight(entry.cost(self.neighbors)) for entry in self.entries), Fraction(0))
 
     def plan(self, n: int = 1000, alpha: Level = 0.1) -> Plan | None:
@@ -160,9 +155,9 @@ class BudgetPlan(Described):
         n alpha (1 - alpha).
         """
         level = float(exact_level("alpha", alpha))
-        one = entry.epsilon / self.records_per_person
-        each = one if self.neighbors == "add_remove" else one / 2
-        return math.ceil(noise_variance(each) / (level * (1 - level)))
+        per_record = entry.epsilon / self.records_per_person
+        per_count = per_record if self.neighbors == "add_remove" else per_record / 2
+        return math.ceil(noise_variance(per_count) / (level * (1 - level)))
 
     @property
     def statement(self) -> str:
@@ -275,8 +270,9 @@ def best_of(plans: Mapping[Rule, BudgetPlan], n: int | Sequence[int] = 1000, alp
         raise InputError("n", "must be a number of records, or several", got="none")
 
     def order(year: BudgetPlan) -> tuple[float, float]:
-        releases = [made for size in sizes if (made := year.plan(size, alpha)) is not None]
-        return round(math.fsum(made.expected_coverage for made in releases), 4), -year.entries[-1].epsilon
+        plans = (year.plan(size, alpha) for size in sizes)
+        coverage = math.fsum(release.expected_coverage for release in plans if release is not None)
+        return round(coverage, 4), -year.entries[-1].epsilon
 
     return next(iter(plans.values())) if len(plans) == 1 else min(plans.values(), key=order)
 
@@ -297,6 +293,7 @@ def by_rule(
     neighbors: Neighbors = "add_remove",
 ) -> BudgetPlan:
     """The most expensive plan by one rule; arguments as in `budget_plan`."""
+    # What is planned, and the share of each kind for one of a person's releases.
     total, delta = privacy_loss("epsilon", epsilon), check_delta(dp_delta)
     if rule != "basic" and delta == 0:
         raise InputError("dp_delta", f"must be above 0 for rule={rule!r}", remedy="With dp_delta=0 use rule='basic'")
@@ -313,6 +310,7 @@ def by_rule(
     relation = one_of("neighbors", neighbors, NEIGHBORS)
     records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
 
+    # The plan at the epsilon of each kind.
     def plan_at(price: Callable[[str], float | Fraction]) -> BudgetPlan:
         entries = []
         for kind, (count, per_person) in planned.items():
@@ -334,13 +332,7 @@ def by_rule(
 
 @lru_cache(maxsize=64)
 def rho_within(epsilon: float, dp_delta: float) -> float:
-    """The largest zero-concentrated loss within epsilon at dp_delta, rounded down.
-
-    Examples
-    --------
-    >>> round(rho_within(3.0, 1e-6), 4)
-    0.1851
-    """
+    """The largest zero-concentrated loss within epsilon at dp_delta, rounded down."""
 
     def fits(rho: float) -> bool:
         return epsilon_of_zcdp(rho, dp_delta) <= epsilon
@@ -358,7 +350,6 @@ def rho_within(epsilon: float, dp_delta: float) -> float:
 
 
 def _largest_epsilon(kind: str, rho: float) -> float:
-    """The largest loss of one release whose zero-concentrated loss is at most rho."""
     if kind == "calibration":
         return range_of_zcdp(rho)
     return math.sqrt(2 * rho) * (1 - 1e-15)

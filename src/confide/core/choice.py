@@ -1,9 +1,7 @@
 """Choose the number of candidates, the division of the privacy loss between the slopes, and the rise of prior weights.
 
-The choice minimises the mean price of the answer under public reference laws of the scores (`ReferenceLaws`), with
-counts equal to n F(e), by coordinate descent on three short grids. It depends on public numbers only: alpha, epsilon,
-the adjacency, a public or noisy number of records, and the kind of score. It affects efficiency, never validity
-(docs/theory.md, section 5).
+The choice minimises the mean price of the answer under public reference laws of the scores (docs/theory.md, section 5),
+by coordinate descent on three short grids. It depends on public numbers only, and affects efficiency, never validity.
 """
 
 import math
@@ -34,34 +32,28 @@ from confide.selection import selection_law
 
 PRICE_OF_ALL = 8.0
 
-_UNIT_WRONG = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
-"""Decades by which the unit of residuals is wrong; several, so that a list is not judged by single positions in it."""
-_NO_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
-_OF_A_GUESS = 0.3
-"""A guess of the threshold is more precise than a unit: distances are divided by this, as in the list around it."""
-_BELL_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
+# Decades by which the unit of residuals is wrong; several, so that a list is not judged by single positions in it.
+_DECADES = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
+_DECADES_WITHOUT_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
 
+# A guess of the threshold is more precise than a unit: distances are multiplied by this, as in the list around it.
+_BREADTH_OF_A_GUESS = 0.3
+_GAUSSIAN_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
+
+# The share of the list that contains all scores, and where it begins.
 _WINDOWS = ((0.3, 0.493), (0.3, 0.211), (0.31, 0.35), (0.1, 0.407), (0.104, 0.25))
-"""The share of the list that contains all scores, and where it begins."""
-_WINDOW_WEIGHT, _EVEN_WEIGHT = 0.4, 7.0
+_WINDOW_WEIGHT, _UNIFORM_WEIGHT = 0.4, 7.0
 
-_DESERTS = ((0.7, 0.25), (0.9, 0.1))
-"""The share of alpha beyond the empty candidate range, and the weight of the law."""
+# The share of alpha beyond the empty candidate range, and the weight of the law.
+_EMPTY_RANGES = ((0.7, 0.25), (0.9, 0.1))
 _ATOM_WEIGHT = 0.3
 
 
 @dataclass(frozen=True)
 class ReferenceLaws:
-    """k laws over m candidates, +inf included; the first is the typical one.
+    """k laws over m candidates, +inf included, with weights that sum to 1; the first is the typical one.
 
-    Parameters
-    ----------
-    below
-        P(score <= e_j), float64 of shape (k, m).
-    prices
-        The price of candidate j, in units of alpha n ranks, float64 of shape (k, m).
-    weights
-        Weights of the laws, summing to 1, shape (k,).
+    `below` is P(score <= e_j), and `prices` the price of candidate j in units of alpha n ranks: both of shape (k, m).
     """
 
     below: NDArray[np.float64]
@@ -77,33 +69,40 @@ def law_of(candidates: Candidates) -> Spread | None:
     return Spread("probability") if kind in ("unit", "published") else None
 
 
-def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float, gaps: float = 1.0) -> ReferenceLaws:
+def reference_laws(edges: NDArray[np.float64], spread: Spread | None, alpha: float, gaps: float = 1.0) -> ReferenceLaws:
     """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None if only the list is known).
 
     `gaps` multiplies the weight of the laws with an empty candidate range.
     """
     k = len(edges)
-    shape = None if law is None else law.shape
-    rows, weights = suggested_laws(edges, law)
+    shape = None if spread is None else spread.shape
+
+    # The laws that the score suggests, and those of scores that crowd in a window of the list.
+    rows, weights = suggested_laws(edges, spread)
     at = np.arange(1, k + 1) / k
-    if law is not None and law.shape.has_unit:
-        unit, far = _bell_unit(law), 10.0 ** _near(law)
+    if spread is not None and spread.shape.has_unit:
+        unit, far = _size_of_residuals(spread), 10.0 ** _breadth(spread)
         start, stop = (int(place) for place in np.searchsorted(edges, (unit / far, unit * far)))
-        crowded = _bell(edges, law, -1.6 * _near(law))
+        crowded = _gaussian(edges, spread, -1.6 * _breadth(spread))
     else:
         narrow = 0.4 if shape and shape.is_concentrated else 1.0
         rows += [np.clip((at - begin) / (narrow * share), 0, 1) for share, begin in _WINDOWS]
         weights += [_WINDOW_WEIGHT] * len(_WINDOWS)
         start, stop = int(0.3 * k), int(0.8 * k)
         crowded = np.clip(np.arange(1, k + 1) / max(start, 1), 0, 1)
-    for beyond, weight in _DESERTS:
+
+    # An empty candidate range after the crowded ones, and all scores at the first candidate.
+    for beyond, weight in _EMPTY_RANGES:
         top = 1 - beyond * alpha
         rows.append(top * crowded + (1 - top) * np.clip((np.arange(k) - stop) / max(k - 1 - stop, 1), 0, 1))
         weights.append(gaps * weight)
-    rows.append(np.ones(k))  # all scores at the first candidate
+    rows.append(np.ones(k))
     weights.append(_ATOM_WEIGHT if shape is None else shape.atom_weight)
+
+    # Prices in units of alpha n ranks.
     below = np.array(rows)
     prices = np.log(alpha / np.maximum(1 - below, alpha * math.exp(-PRICE_OF_ALL)))
+
     # Crossing an empty candidate range costs one unit more; in the last law all candidates but the first do.
     prices[-3:-1] += np.clip((np.arange(k) - start) / max(stop - start, 1), 0, 1)
     prices[-1, :1] = 0.0
@@ -115,34 +114,35 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
     )
 
 
-def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
+def suggested_laws(edges: NDArray[np.float64], spread: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
     """The laws that the kind of score suggests, the typical one first, and their weights."""
-    if law is not None and law.shape.has_unit:
-        decades = _UNIT_WRONG if law.around or law.unit is not None else _NO_UNIT
-        return [_bell(edges, law, _near(law) * wrong) for wrong in decades], list(_BELL_WEIGHTS)
-    shape = None if law is None else law.shape
+    if spread is not None and spread.shape.has_unit:
+        decades = _DECADES if spread.around or spread.unit is not None else _DECADES_WITHOUT_UNIT
+        laws = [_gaussian(edges, spread, _breadth(spread) * decade) for decade in decades]
+        return laws, list(_GAUSSIAN_WEIGHTS)
+    shape = None if spread is None else spread.shape
     if shape is not None and shape.uniform is not None:
-        even = shape.uniform(edges)
+        uniform = shape.uniform(edges)
     else:
-        even = np.arange(1, len(edges) + 1) / len(edges)
-    return [even], [_EVEN_WEIGHT * (0.16 if shape and shape.is_concentrated else 1.0)]
+        uniform = np.arange(1, len(edges) + 1) / len(edges)
+    return [uniform], [_UNIFORM_WEIGHT * (0.16 if shape and shape.is_concentrated else 1.0)]
 
 
-def _bell_unit(law: Spread) -> float:
-    return abs(law.around) / 1.64 if law.around else law.unit or 1.0
+def _size_of_residuals(spread: Spread) -> float:
+    return abs(spread.around) / 1.64 if spread.around else spread.unit or 1.0
 
 
-def _near(law: Spread) -> float:
-    return _OF_A_GUESS if law.around else 1.0
+def _breadth(spread: Spread) -> float:
+    return _BREADTH_OF_A_GUESS if spread.around else 1.0
 
 
-def _bell(edges: NDArray[np.float64], law: Spread, wrong: float) -> NDArray[np.float64]:
+def _gaussian(edges: NDArray[np.float64], spread: Spread, decades: float) -> NDArray[np.float64]:
     """P(score <= e_j) for Gaussian residuals whose unit is wrong by some decades."""
     from scipy.special import erf
 
     with np.errstate(over="ignore"):
-        scaled: NDArray[np.float64] = erf(edges / _bell_unit(law) / 10.0**wrong / math.sqrt(2))
-    return scaled if law.kind == "residual" else (1 + scaled) / 2
+        scaled: NDArray[np.float64] = erf(edges / _size_of_residuals(spread) / 10.0**decades / math.sqrt(2))
+    return scaled if spread.kind == "residual" else (1 + scaled) / 2
 
 
 # Prior weights that rise as slowly as the competitor ratio G allows: constant at first, then in equal steps.
@@ -153,18 +153,13 @@ def _bell(edges: NDArray[np.float64], law: Spread, wrong: float) -> NDArray[np.f
 # candidates from the beginning (docs/theory.md, section 5).
 
 _LEAST = 1e-3
+
+# A candidate whose weight is at most this share of the largest one is left out of a law of the answer.
 _NO_WEIGHT = 1e-12
-"""A candidate whose weight is at most this share of the largest one is left out of a law of the answer."""
 
 
 def total_rise(m: int, rivals: float) -> float:
-    """The log-odds by which the last of m candidates must exceed the first, for this G.
-
-    Examples
-    --------
-    >>> round(total_rise(1000, 48.0), 1), total_rise(10, 9.0)
-    (19.6, 0.0)
-    """
+    """The log-odds by which the last of m candidates must exceed the first, for this G."""
     flat = math.floor(rivals) + 1
     if flat >= m:
         return 0.0
@@ -173,13 +168,7 @@ def total_rise(m: int, rivals: float) -> float:
 
 @lru_cache(maxsize=4096)
 def competitor_ratio_for(m: int, rise: float) -> float:
-    """The smallest G whose slowest weights rise by at most `rise` in total over m candidates.
-
-    Examples
-    --------
-    >>> round(competitor_ratio_for(1000, 20.0)), competitor_ratio_for(1000, 0.0)
-    (47, 999.0)
-    """
+    """The smallest G whose slowest weights rise by at most `rise` in total over m candidates."""
     low, high = _LEAST, max(m - 1.0, _LEAST)
     if rise > 0:
         for _ in range(40):
@@ -189,13 +178,7 @@ def competitor_ratio_for(m: int, rise: float) -> float:
 
 
 def flat_for(m: int, rise: float) -> Fraction:
-    """The point from which on the weights of m candidates rise, counted from 1, in sixteenths; 0 if they do not.
-
-    Examples
-    --------
-    >>> flat_for(1000, 0.0), flat_for(1000, 20.0), float(flat_for(13, 3.0))
-    (Fraction(0, 1), Fraction(385, 8), 3.625)
-    """
+    """The point from which on the weights of m candidates rise, counted from 1, in sixteenths; 0 if they do not."""
     rivals = competitor_ratio_for(m, rise)
     flat = math.floor(rivals) + 1
     if rise <= 0 or flat >= m:
@@ -206,52 +189,49 @@ def flat_for(m: int, rise: float) -> Fraction:
 
 # The choice: candidates, slopes and rise of the least mean price.
 
+# Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the privacy loss on the left.
 PARTS = 20
-"""Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the privacy loss on the left."""
 
+# The lists among which a design chooses: their sizes divide the longest one, of which they are parts.
 _SHORTEST, LONGEST, _RATIO = 8, FINEST // 4, 1.2
-"""The lists among which a design chooses: their sizes divide the longest one, of which they are parts."""
-_LITTLE = 5e-5
-"""The shortest list is taken whose expected coverage of typical scores is within this of the best list's.
 
-In the mean over all reference laws it may cost three times as much.
-"""
+# The shortest list is taken whose expected coverage of typical scores is within this of the best list's. In the
+# mean over all reference laws it may cost three times as much.
+_LITTLE = 5e-5
+
+# At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `gap_crossed`).
 RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
-"""At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `gap_crossed`)."""
 LEFTS = tuple(range(4, 16))
 
+# Laws over more candidates than this have mostly entries of 0.
 _LONG = 3841
-"""Laws over more candidates than this have mostly entries of 0."""
 
 _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
 
+# From about this alpha n epsilon on a target that moves with a noisy number follows the two-sided certificate.
 _TWO_SIDED = 16.0
-"""From about this alpha n epsilon on a target that moves with a noisy number follows the two-sided certificate."""
+
+# Below this alpha n epsilon lists of neighbouring sizes differ much, so that a descent may stop at a worse one. Where
+# a target follows a noisy number, the search also begins at the best of so many longer lists.
 _SMALL, _FURTHER = 30.0, 7
-"""Below this alpha n epsilon lists of neighbouring sizes differ much, so that a descent may stop at a worse one. Where
-a target follows a noisy number, the search also begins at the best of so many longer lists."""
 _FEWER_WEIGHT = 0.05
+
+# Where the target does not follow it, a secret n may be smaller by this factor than a guess, or than the noisy number.
+# This case has the weight 1/20.
 _FEWER, _FEWER_COUNTED = 3.0, 1.3
-"""Where the target does not follow it, a secret n may be smaller by this factor than a guess, or than the noisy number.
-This case has the weight 1/20."""
+
+# A noisy number of records is too large, or too small, by so many scales of its noise in a quarter of the cases.
 _FAR_NUMBER = 1.5
-"""A noisy number of records is too large, or too small, by so many scales of its noise in a quarter of the cases."""
+
+# The weight of laws with an empty candidate range is larger by this factor if the design follows a noisy number.
 _GAPS_COUNTED = 4.0
-"""The weight of laws with an empty candidate range is larger by this factor if the design follows a noisy number."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Candidates, slopes and rise that were chosen together.
+    """Candidates, slopes below and above the target, and rise, chosen together.
 
-    Parameters
-    ----------
-    candidates
-        The list.
-    left, right
-        The slopes below and above the target; only their ratio matters.
-    rise
-        Log-odds by which the last candidate exceeds the first.
+    Only the ratio of the slopes matters. The rise is the log-odds by which the last candidate exceeds the first.
     """
 
     candidates: Candidates
@@ -265,17 +245,16 @@ class Choice:
         return flat_for(self.candidates.size, self.rise)
 
 
+# Numbers of records, the ranks by which the noise in a noisy number moves the target, and weights.
 Cases: TypeAlias = Sequence[tuple[float, float, float]]
-"""Numbers of records, the ranks by which the noise in a noisy number moves the target, and weights."""
 
 
 @dataclass(frozen=True)
 class ChoiceInputs:
     """The inputs of a choice except the candidates: n is the public number of records, or a guess of it.
 
-    The target moves by `rate` with each record. If records have different weights (`weighted`), n is a number of
-    records of the largest weight. If `counted`, n is a noisy number of records instead of a guess, and if `moves`, the
-    target moves with it, too.
+    The target moves by `rate` with each record. With weights, n is a number of records of the largest weight. If
+    `counted`, n is a noisy number of records instead of a guess, and if `moves`, the target moves with it, too.
     """
 
     n: int
@@ -325,15 +304,8 @@ class ChoiceInputs:
 
 @lru_cache(maxsize=64)
 def sizes_of(spread: Spread) -> tuple[int, ...]:
-    """The sizes of the lists of a spread. The longest one resolves coverage of 90 % to less than a ten-thousandth.
-
-    Residuals need twice as many candidates where a unit is known, and four times as many where none is.
-
-    Examples
-    --------
-    >>> sizes_of(Spread("probability"))[-1], sizes_of(Spread("residual", 25.0))[-1], sizes_of(Spread("signed"))[-1]
-    (7680, 15360, 30720)
-    """
+    """The sizes of the lists of a spread; the longest one resolves coverage of 90 % to less than a ten-thousandth."""
+    # Residuals need twice as many candidates with a unit, and four times as many without one.
     of_residuals = 2 if spread.unit or spread.around else 4
     longest = spread.most or LONGEST * (of_residuals if spread.shape.has_unit else 1)
     sizes = [longest]
@@ -346,35 +318,19 @@ def sizes_of(spread: Spread) -> tuple[int, ...]:
 @lru_cache(maxsize=256)
 @np.errstate(under="ignore")
 def typical_law(candidates: Candidates) -> NDArray[np.float64]:
-    """P(score <= e_j) for typical scores, float64 of shape (m,).
-
-    Examples
-    --------
-    >>> typical_law(Candidates.unit(5))
-    array([0.25, 0.5 , 0.75, 1.  , 1.  ])
-    """
+    """P(score <= e_j) for typical scores, float64 of shape (m,)."""
     below = np.append(suggested_laws(candidates.edges, law_of(candidates))[0][0], 1.0)
     below.flags.writeable = False
     return below
 
 
+# Only n epsilon matters to a choice, so that many requests have scaled inputs in common.
 @lru_cache(maxsize=1024)
 def histogram_size(spread: Spread, n: int, levels: tuple[Fraction, ...], scale: float) -> int:
-    """About the best number of bins of a noisy histogram for levels of coverage, from public numbers alone.
+    """About the best number of bins of a noisy histogram, whose bins have noise of this scale in records.
 
     More bins cost less distance between candidates, and more spread: the noise of all bins beyond a threshold adds up.
     The size minimises the root mean square of both together, over typical scores and scores that crowd below all bins.
-
-    Parameters
-    ----------
-    scale
-        The scale of the noise in each bin, in records.
-
-    Examples
-    --------
-    >>> levels = (Fraction(9, 10),)
-    >>> [histogram_size(Spread("probability"), n, levels, 1.0) for n in (100, 1000, 100_000)]
-    [16, 80, 1920]
     """
 
     def price(size: int) -> float:
@@ -388,21 +344,13 @@ def histogram_size(spread: Spread, n: int, levels: tuple[Fraction, ...], scale: 
 
 
 def choose(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
-    """Choose the best number of candidates of a spread (a list is used as given), and slopes and rise for them.
-
-    Examples
-    --------
-    >>> choice = choose(Spread("probability"), ChoiceInputs(1000, Fraction(9, 10), 1.0, Fraction(0), None))
-    >>> choice.left < 14 and choice.rise > 5
-    True
-    """
+    """Choose the best number of candidates of a spread (a list is used as given), and slopes and rise for them."""
     return _chosen(of, inputs.scaled())
 
 
 @lru_cache(maxsize=1024)
 @np.errstate(under="ignore")
 def _chosen(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
-    """The choice for scaled inputs, which many requests have in common."""
     sizes = sizes_of(of) if isinstance(of, Spread) else (of.size,)
     grids = len(sizes), len(RISES), len(LEFTS)
 
@@ -413,21 +361,23 @@ def _chosen(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
 
     def coverage(i: int, j: int, k: int) -> float:
         typical = _laws(of, sizes[i], float(1 - inputs.level), inputs.gaps).below[0]
-        return mean_price(_anywhere(typical, float(inputs.level)), inputs, LEFTS[k], RISES[j], [(inputs.n, 0.0, 1.0)])
+        return mean_price(
+            _between_candidates(typical, float(inputs.level)), inputs, LEFTS[k], RISES[j], [(inputs.n, 0.0, 1.0)]
+        )
 
     # The best list, with its slopes and rise.
-    first = _first(of, inputs, sizes)
+    first = _start(of, inputs, sizes)
     starts = {first, (max(first[0] - 1, 0), *first[1:])}
     if inputs.moves and float(1 - inputs.level) * inputs.n * inputs.epsilon < _SMALL:
         longer = range(first[0], min(first[0] + _FURTHER, len(sizes)))
         starts.add(min(((i, *first[1:]) for i in longer), key=lambda place: price(*place)))
-    best = min((_descended(start, grids, price) for start in sorted(starts)), key=lambda place: price(*place))
+    best = min((_descend(start, grids, price) for start in sorted(starts)), key=lambda place: price(*place))
 
     # The shortest list that costs little more.
     dearest = price(*best) + 3 * _LITTLE / float(1 - inputs.level)
     most = coverage(*best) + _LITTLE if best[0] else 0.0
     while best[0]:
-        shorter = _descended((best[0] - 1, *best[1:]), grids, price, axes=(1, 2))
+        shorter = _descend((best[0] - 1, *best[1:]), grids, price, axes=(1, 2))
         if price(*shorter) > dearest or coverage(*shorter) > most:
             break
         best = shorter
@@ -436,7 +386,7 @@ def _chosen(of: Candidates | Spread, inputs: ChoiceInputs) -> Choice:
     return Choice(candidates, left, PARTS - left, RISES[best[1]])
 
 
-def _anywhere(below: NDArray[np.float64], level: float) -> ReferenceLaws:
+def _between_candidates(below: NDArray[np.float64], level: float) -> ReferenceLaws:
     """The same law of scores, with the level at several places between two candidates; the price is the coverage."""
     place = int(np.searchsorted(below[:-1], level))
     gap = float(below[place] - below[max(place - 1, 0)])
@@ -445,17 +395,16 @@ def _anywhere(below: NDArray[np.float64], level: float) -> ReferenceLaws:
     return ReferenceLaws(rows, rows, np.full(len(rows), 1 / len(rows)))
 
 
-def mean_price(laws: ReferenceLaws, terms: ChoiceInputs, left: float, rise: float, cases: Cases | None = None) -> float:
-    """The mean price of the answer over the reference laws, in units of alpha n ranks.
-
-    It is for the numbers of records that may be at hand, or for other cases.
-    """
-    m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
+def mean_price(
+    laws: ReferenceLaws, inputs: ChoiceInputs, left: float, rise: float, cases: Cases | None = None
+) -> float:
+    """The mean price of the answer over the reference laws, in units of alpha n ranks, and over `cases` of n."""
+    m, (slope_left, slope_right) = laws.below.shape[1], inputs.slopes(left)
     rivals, flat = competitor_ratio_for(m, rise), float(flat_for(m, rise))
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
     total = 0.0
-    for n, moved, weight in terms.cases if cases is None else cases:
-        target = _target(n, terms, (slope_left, slope_right), rivals) + moved
+    for n, moved, weight in inputs.cases if cases is None else cases:
+        target = _target(n, inputs, (slope_left, slope_right), rivals) + moved
         if target > n:
             total += weight * PRICE_OF_ALL
             continue
@@ -474,7 +423,7 @@ def answer_law(
 ) -> NDArray[np.float64]:
     """The law of the chosen candidate if `reached` scores, maybe not an integer, lie at or below each; shape (m,).
 
-    Log prior weights have shape (m,); the last one may include a prior bonus of +inf.
+    `heights` are the log prior weights, shape (m,); the last one may include a prior bonus of +inf.
     """
     law = np.zeros(len(reached))
     _, column, odds = _likely(reached[None, :], target, slope_left, slope_right, heights)
@@ -499,33 +448,32 @@ def _likely(
     near = (reached >= target - most / slope_left) & (begins <= target + most / slope_right)
     near[reached[:, -1] < target] = True
     row, column = np.nonzero(near)
+
+    # Utilities: the prior weight less the larger of both penalties.
     short = slope_left * np.maximum(target - reached[near], 0)
     short[column == len(heights) - 1] = 0.0
     utility = heights[column] - np.maximum(slope_right * np.maximum(begins[near] - target, 0), short)
+
+    # Weights of the exponential mechanism among the candidates that have weight.
     largest = np.maximum.reduceat(utility, np.searchsorted(row, np.arange(len(reached))))
     weights = np.exp(utility - largest[row])
-    kept = weights > _NO_WEIGHT
-    return row[kept], column[kept], weights[kept]
+    likely = weights > _NO_WEIGHT
+    return row[likely], column[likely], weights[likely]
 
 
 def gap_crossed(rise: float, rivals: float, shift: float, slope_right: float, share: float = 1.0) -> float:
     """The number of ranks beyond the non-private one within which an empty candidate range is likely to be crossed.
 
-    The range, candidates between which no score lies, contains the `share` of the list. The non-private rank is
-    (1-alpha)(n+1), and the target lies `shift` above it. The range has exp(share * rise) G times the weight of the
-    candidate before it, against exp(-slope) for every rank between the target and the range.
-
-    Examples
-    --------
-    >>> round(gap_crossed(16.0, 28.0, 3.4, 0.55))
-    39
+    The range contains the `share` of the list, and the target lies `shift` above the non-private rank (1-alpha)(n+1).
+    It has exp(share * rise) G times the weight of the candidate before it, against exp(-slope) for every rank before
+    it.
     """
     return shift + (share * rise + math.log(max(rivals, 1.0))) / slope_right
 
 
-def _first(of: Candidates | Spread, terms: ChoiceInputs, sizes: tuple[int, ...]) -> tuple[int, int, int]:
+def _start(of: Candidates | Spread, inputs: ChoiceInputs, sizes: tuple[int, ...]) -> tuple[int, int, int]:
     """The start of the descent: a closed form in Z = alpha n epsilon, which determines nearly everything."""
-    z = float(1 - terms.level) * terms.n * terms.epsilon
+    z = float(1 - inputs.level) * inputs.n * inputs.epsilon
     many = 8.0 if isinstance(of, Candidates) or of.unit or of.around else of.shape.density
     size, rise = max(many * z * min(1, z / _SMALL), 10.0), min(0.3 * z, 20.0)
     return (
@@ -535,7 +483,7 @@ def _first(of: Candidates | Spread, terms: ChoiceInputs, sizes: tuple[int, ...])
     )
 
 
-def _descended(
+def _descend(
     at: tuple[int, int, int],
     grids: tuple[int, int, int],
     price: Callable[[int, int, int], float],
@@ -565,15 +513,16 @@ def _laws(of: Candidates | Spread, size: int, alpha: float, gaps: float) -> Refe
 
 
 @lru_cache(maxsize=4096)
-def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: float) -> float:
+def _target(n: float, inputs: ChoiceInputs, slopes: tuple[float, float], rivals: float) -> float:
     """The approximate target rank for n records; the exact one of the certificate is computed after the choice."""
-    level, slope = float(terms.level), slopes[0]
-    if terms.weighted:
+    # Marginal guarantees: the expected loss of the mechanism.
+    level, slope = float(inputs.level), slopes[0]
+    if inputs.weighted:
         return level * (n + 1) + weighted_loss(0.0, slope, rivals)
-    if terms.delta is None:
+    if inputs.delta is None:
         lost = sharp_loss(1.0, slope, rivals)
-        many = terms.moves and (1 - level) * n * terms.epsilon >= _TWO_SIDED
-        if many or not terms.rate:  # the two-sided certificate, whose gain hardly depends on the competitors
+        many = inputs.moves and (1 - level) * n * inputs.epsilon >= _TWO_SIDED
+        if many or not inputs.rate:  # the two-sided certificate, whose gain hardly depends on the competitors
             lost = max(lost / 3, lost - 1.7 / sum(slopes))
         return level * (n + 1) - 1 + lost
     from scipy.special import ndtri
@@ -584,4 +533,4 @@ def _target(n: float, terms: ChoiceInputs, slopes: tuple[float, float], rivals: 
     missed = tail(at, slope, rivals)
     mean = float(missed.sum() * step)
     variance = float(2 * (missed * at).sum() * step) - mean**2
-    return level * n + mean - float(ndtri(terms.delta)) * math.sqrt(n * level * (1 - level) + variance) + 0.5
+    return level * n + mean - float(ndtri(inputs.delta)) * math.sqrt(n * level * (1 - level) + variance) + 0.5

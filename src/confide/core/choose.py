@@ -37,11 +37,11 @@ from confide.support import (
 if TYPE_CHECKING:
     from confide.ledger import Dataset
 
+# The number of candidates at which sets are compared; it does not affect the privacy loss.
 _CANDIDATES = 480
-"""The number of candidates at which sets are compared; it does not affect the privacy loss."""
 
+# Widths are compared in steps of 1/1000 of the largest one.
 _STEPS = 1000
-"""Widths are compared in steps of 1/1000 of the largest one."""
 
 _LEAST_KEY = 16
 
@@ -100,10 +100,10 @@ class Choice:
         raise InputTypeError("choice", "must not be pickled or copied: it contains private scores")
 
 
+# The arguments of a choice among columns of a table, and of the release of its one threshold.
 CHOICE_ARGUMENTS = frozenset(
     {"alpha", "epsilon", "choice_share", "largest_size", *Options.__optional_keys__} - {"chosen", "partition"}
 )
-"""The arguments of a choice among columns of a table, and of the release of its one threshold."""
 
 
 @takes_alpha
@@ -159,10 +159,6 @@ def choose_score(
         `ledger`, `dataset` and `again`, as in `calibrate`. The two shares are cells of one partition, which cost their
         maximum. Coins that are drawn again are another partition, whose cost adds up.
 
-    Returns
-    -------
-    Choice
-
     Raises
     ------
     InputError, InputTypeError
@@ -183,30 +179,34 @@ def choose_score(
     >>> released.score in names, released.privacy.epsilon
     (True, 2.0)
     """
+    # The scores and the sizes of sets, by name.
     check_unknown_arguments("choose_score", options, tuple(LedgerOptions.__optional_keys__))
     records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
     total = privacy_loss("epsilon", epsilon)
-    one = privacy_loss("epsilon", float_below(Fraction(total) / records))
+    per_record = privacy_loss("epsilon", float_below(Fraction(total) / records))
     offers, n = _read_offers(scores)
     read, steps = _read_sizes(offers, n, sizes, largest_size)
     tables = {f"sizes[{name!r}]": table for name, table in (sizes or {}).items()}
     refuse_other_rows(ids=ids, **{f"scores[{name!r}]": offer for name, offer in scores.items()}, **tables)
-    choosing = ScoreChoice(1 - exact_level("alpha", alpha), steps, one)
+
+    # The public statement of the choice, and the records that choose.
+    choosing = ScoreChoice(1 - exact_level("alpha", alpha), steps, per_record)
     most = next(iter(read.values())).most
     chosen = Chosen(next(iter(offers)), tuple(offers), exact_level("choice_share", choice_share), choosing.loss, most)
     numbers, partition = _numbers(n, ids, key, chosen.share)
     chooses = numbers < float(chosen.share)
     grids = {name: _candidates(offer.score, unit) for name, offer in offers.items()}
-    for name, offer in offers.items():
-        ScoreHistogram.from_scores(offer, grids[name], offer.score)  # an error states the position among all records
+    for name, offer in offers.items():  # an error states the position among all records
+        ScoreHistogram.from_scores(offer, grids[name], offer.score)
 
+    # Private utilities: of all that follows from the records that choose, only one draw is released.
     def utilities() -> NDArray[np.int64]:
-        found = []
+        by_offer = []
         for name, offer in offers.items():
             covered = ScoreHistogram.from_scores(offer[chooses], grids[name], offer.score).counts.cumsum()
             sums = read[name].sums(chooses, grids[name], offer.score)
-            found.append(choosing.utility(sums, covered, int(covered[-1])))
-        return np.array(found, dtype=np.int64)
+            by_offer.append(choosing.utility(sums, covered, int(covered[-1])))
+        return np.array(by_offer, dtype=np.int64)
 
     given: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "records_per_person": records}
     given |= {} if unit is None else {"unit": unit}
@@ -225,13 +225,14 @@ def choose_score(
         cells = _cells(options.get("dataset"), partition)
         name = _charged(chosen, choosing, asked, records, utilities, {**options, "dataset": cells[0]})
         given |= {**options, "dataset": cells[1]}
+
+    # The other records calibrate.
     offer, rest = offers[name], ~chooses
     left = NamedScores.of(offer[rest], offer.score, offer.classes)
     return Choice(replace(chosen, name=name), left, rest, given)
 
 
 def _read_offers(scores: Mapping[str, ArrayLike]) -> tuple[dict[str, NamedScores], int]:
-    """The scores by name, and the number of records."""
     if not isinstance(scores, Mapping):
         raise InputTypeError("scores", "must be a mapping of names to scores", got=type(scores).__name__)
     offers = {}
@@ -275,6 +276,7 @@ def _read_sizes(
     offers: Mapping[str, NamedScores], n: int, sizes: Mapping[str, ArrayLike] | None, largest: float | None
 ) -> tuple[dict[str, _Sizes], int]:
     """The sizes by name, and the number of steps from 0 to the largest one."""
+    # All names have sizes of the same kind: of sets of labels, or of intervals.
     kinds = [score_kind(offer.score) for offer in offers.values()]
     if sizes is None and all(kind.family == "absolute_residual" for kind in kinds):
         sizes = dict.fromkeys(offers, np.tile([0.0, 2.0], (n, 1)))
@@ -283,19 +285,23 @@ def _read_sizes(
     intervals = kinds[0].task == "regression"
     if any((kind.task == "regression") != intervals for kind in kinds):
         raise InputError("scores", "must be all for sets of labels, or all for intervals")
+
+    # Tables of finite numbers.
     tables = {name: as_numeric(f"sizes[{name!r}]", given).astype(np.float64) for name, given in sizes.items()}
     for name, table in tables.items():
         usable = table.ndim == 2 and len(table) == n and table.shape[1] and np.isfinite(table).all()
         if not usable or (intervals and table.shape[1] != 2):
             must = f"must hold finite numbers in the shape ({n}, {2 if intervals else 'K'})"
             raise InputError(f"sizes[{name!r}]", must, got=f"shape {table.shape}")
+
+    # The size from which on all sets are equally bad.
     if intervals and largest is None:
         must = "must be given for intervals: the public width from which on all are equally bad"
         raise InputError("largest_size", must)
-    labels = max(table.shape[1] for table in tables.values())
     if intervals:
         widest = positive_number("largest_size", largest)
         return {name: _Sizes(table, widest, True) for name, table in tables.items()}, _STEPS
+    labels = max(table.shape[1] for table in tables.values())
     limit = labels if largest is None else positive_integer("largest_size", largest, most=labels)
     return {name: _Sizes(table, limit, False) for name, table in tables.items()}, limit
 
@@ -309,11 +315,13 @@ def _numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArray[np.fl
     if not isinstance(key, bytes) or len(key) < _LEAST_KEY:
         raise InputError("key", f"must be at least {_LEAST_KEY} secret random bytes")
     listed = np.atleast_1d(ids).tolist()
-    other = sum(not isinstance(one, str | int) for one in listed)
+    other = sum(not isinstance(name, str | int) for name in listed)
     if len(listed) != n or other:
         got = f"{other} of another type" if other else str(len(listed))
         raise InputError("ids", f"must be one str or int for each of {n} records", got=got)
-    bits = [int.from_bytes(hmac.digest(key, f"id {one}".encode(), "sha256")[:8], "big") >> 11 for one in listed]
+    # The first 53 bits of a keyed hash of each id.
+    hashes = (hmac.digest(key, f"id {name}".encode(), "sha256") for name in listed)
+    bits = [int.from_bytes(digest[:8], "big") >> 11 for digest in hashes]
     named = hmac.digest(key, f"share {share}".encode(), "sha256")[:8].hex()
     return np.array(bits, dtype=np.float64) * 2.0**-53, f"choice by ids {named}"
 
@@ -339,7 +347,7 @@ def _charged(
     text = pay(
         payment,
         utilities,
-        lambda seen: seen.astype("<i8").tobytes(),
-        lambda seen: json.dumps({"chosen": chosen.among[choosing.choose(seen)]}),
+        lambda sums: sums.astype("<i8").tobytes(),
+        lambda sums: json.dumps({"chosen": chosen.among[choosing.choose(sums)]}),
     )
     return str(json.loads(text)["chosen"])

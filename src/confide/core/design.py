@@ -54,33 +54,19 @@ from confide.mechanisms import (
 from confide.selection import zcdp_of_range
 from confide.support import DEBUG, ceil_to, float_above, log_event, scale_for
 
+# The number of candidates of a published method.
 _OF_PUBLISHED = 1000
-"""The number of candidates of a published method."""
 
+# Number of steps by which an offset is increased.
 _TRIES = 8
-"""Number of steps by which an offset is increased."""
 
 
 @dataclass(frozen=True)
 class Design:
-    """What is public about a threshold before it is drawn.
+    """What is public about a threshold before it is drawn; n is the public number of records, the noisy one or a guess.
 
-    Parameters
-    ----------
-    terms
-        What it follows from, with the number of records below.
-    n
-        The number of records that it is for: the public one, the noisy one, or a guess.
-    candidates
-        The list over which the mechanism selects.
-    mechanism
-        The mechanism; None if the answer must be +inf without reading the data.
-    guarantee
-        The coverage guarantee, certified for this mechanism.
-    privacy
-        The privacy loss, with that of a noisy number of records.
-    size
-        The noisy number of records that was released first, if there is one.
+    Without a mechanism the answer must be +inf without reading the data. The privacy loss includes that of `size`, a
+    noisy number of records that is released first.
     """
 
     terms: Terms
@@ -118,15 +104,7 @@ class Design:
 
 @lru_cache(maxsize=1024)
 def design(terms: Terms, n: int) -> Design:
-    """The design for a number of records, where the target does not move with a noisy one.
-
-    Examples
-    --------
-    >>> from confide.core.request import Request
-    >>> asked = Request(alpha=0.1, epsilon=1.0, score="lac", neighbors="replace_one")
-    >>> design(asked.terms[None], 1000).guarantee.coverage
-    0.9
-    """
+    """The design for a number of records, where the target does not move with a noisy one."""
     if terms.mechanism == "slopes":
         return slopes_design(terms, n)
     return listed_design(terms, n, _published_list(terms, n))
@@ -172,10 +150,10 @@ def longest_list(terms: Terms) -> Candidates:
 
 
 def _published_list(terms: Terms, n: int) -> Candidates:
-    """The list of a published method; that of a noisy histogram has about the best number of bins for n records."""
     spread = terms.known_spread
     if isinstance(spread, Candidates) or terms.mechanism != "noisy-histogram":
         return longest_list(terms)
+    # About the best number of bins for n records.
     scale = scale_for(2 if terms.public_n else 1, terms.per_record)
     return Candidates.quantiles(spread, histogram_size(spread, n, terms.served, scale))
 
@@ -213,7 +191,6 @@ def unanswered_design(terms: Terms) -> Design:
 def _promised(
     terms: Terms, n: int, candidates: Candidates, mechanism: Mechanism | None, size: NoisySize | None = None
 ) -> Design:
-    """The design with the guarantee and the privacy loss that follow from its mechanism."""
     return Design(terms, n, candidates, mechanism, *promised(terms, n, candidates.size, mechanism, size), size)
 
 
@@ -226,20 +203,18 @@ def promised(
 ) -> tuple[Guarantee, PrivacyStatement]:
     """The guarantee and the privacy loss of a mechanism over m candidates: the same for its maker and every reader.
 
-    Parameters
-    ----------
-    n
-        The number of records if it is public; else it is not used.
-    size
-        The noisy number of records that was released first, if there is one.
+    `n` is the number of records if it is public; else it is not used.
     """
+    # The guarantee: on average over the noisy number, or certified for every n.
     if terms.sized and size is not None:
-        served = mechanism is None
+        is_served = mechanism is None
         if isinstance(mechanism, Slopes | NoisyHistogram | PublishedHistogram):
-            served = mechanism.serves(terms.level, m, size.counted, size.scale)
-        guarantee = Guarantee("marginal", float(terms.level) if served else 0.0, None, None, 1, sized=True)
+            is_served = mechanism.serves(terms.level, m, size.counted, size.scale)
+        guarantee = Guarantee("marginal", float(terms.level) if is_served else 0.0, None, None, 1, sized=True)
     else:
         guarantee = _certified(terms, n, m, mechanism)
+
+    # The privacy loss: what the maker of counts states, or what is proved.
     if terms.noise is not None:
         loss = None if math.isinf(terms.epsilon) else terms.epsilon
         return guarantee, StatedPrivacy.of(terms.noise, n if terms.public_n else None, loss, terms.size_scale)
@@ -252,8 +227,7 @@ def promised(
 
 
 def _certified(terms: Terms, n: int, m: int, mechanism: Mechanism | None) -> Guarantee:
-    """What a mechanism guarantees for the public number of records, or for a secret one from n_min on."""
-    public, n_min = (n, None) if terms.public_n else (None, terms.n_min)
+    public, n_min = (n, None) if terms.public_n else (None, terms.n_min)  # for a secret n: for all from n_min on
     return certify(mechanism, terms.alpha, m, public, n_min, terms.delta)
 
 
@@ -278,6 +252,7 @@ def published_mechanism(terms: Terms, n: int, m: int, size: NoisySize | None = N
     """The mechanism of a published method over m candidates, for n records or a noisy number of them."""
     level, epsilon = terms.level, terms.per_record
     public = n if terms.public_n else None
+    # Noisy counts of all candidates first, then methods that draw one candidate.
     match terms.mechanism:
         case "noisy-histogram" if size is not None:
             return sized_histogram_for(level, epsilon, size.counted, size.scale)
@@ -309,7 +284,7 @@ class _Search:
     size: NoisySize | None = None
 
     def result(self) -> Slopes | None:
-        """The mechanism."""
+        """The certified mechanism; None if no target rank suffices."""
         if self.terms.public_n:
             return self._least(self._public_line())
         if self.terms.population is not None:
@@ -327,8 +302,8 @@ class _Search:
         if offset is None:
             return None
         # The rounding of prior weights, and with it G, depends slightly on the offset's denominator.
-        for more in range(_TRIES):
-            mechanism = self.build(rate, offset + Fraction(more, unit))
+        for step in range(_TRIES):
+            mechanism = self.build(rate, offset + Fraction(step, unit))
             if mechanism.serves(level, self.m, size.counted, size.scale):
                 return mechanism
         return None

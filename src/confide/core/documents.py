@@ -1,7 +1,4 @@
-"""Documents: values that are written to files, the form of each kind, and one reader for all kinds.
-
-A kind whose files do not have the form of `confide.support.Form` provides a reader of whole texts.
-"""
+"""Documents: values that are written to files, the form of each kind, and one reader for all kinds."""
 
 import hashlib
 from collections.abc import Callable
@@ -36,8 +33,9 @@ _HOMES = {
     "confide.federated": ("federated.release", "federated.own-share", "federated.signed-release"),
     "confide.watching": ("watch", "corrected"),
 }
+
+# Kinds that another subpackage registers when it is imported.
 _ABOVE = {f"confide/{kind}": home for home, kinds in _HOMES.items() for kind in kinds}
-"""Kinds that another subpackage registers when it is imported."""
 
 _WRITERS: dict[type, "Kind"] = {}
 _READERS: dict[str, Callable[[str], Any]] = {}
@@ -50,20 +48,10 @@ def common_form(kind: str, name: str, *, integer_bits: int = _NAME_BITS) -> Form
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of release whose files have a form, and are accepted only if they are written as their content is.
+    """A kind of release whose files are accepted only if they are written as their content is.
 
-    All that `read` forgets to check is found by writing the value again.
-
-    Parameters
-    ----------
-    form
-        The form of its files.
-    content
-        Convert a value to JSON values.
-    read
-        Convert these to a value, which checks itself.
-    what
-        The name of the kind in errors, if it is not that of the form.
+    So all that `read` forgets to check is found by writing the value again. `content` converts a value to JSON values,
+    and `read` these to a value. `what` is the name of the kind in errors, if it is not that of the form.
     """
 
     form: Form
@@ -85,9 +73,9 @@ class Kind:
         return value
 
 
-def register(made: type, kind: Kind) -> None:
+def register(released: type, kind: Kind) -> None:
     """Register a class of releases for writing and reading as a kind of the common form."""
-    _WRITERS[made] = kind
+    _WRITERS[released] = kind
     register_kind(kind.form.kind, kind.read_text)
 
 
@@ -98,18 +86,16 @@ def register_kind(name: str, read: Callable[[str], Any]) -> None:
 
 def write(release: Any) -> str:
     """A release as JSON."""
-    if not any(made in _WRITERS for made in type(release).__mro__):
+    bases = type(release).__mro__
+    if not any(base in _WRITERS for base in bases):
         import_module(_ABOVE["confide/release"])
-    return next(_WRITERS[made] for made in type(release).__mro__ if made in _WRITERS).write(release)
+    return next(_WRITERS[base] for base in bases if base in _WRITERS).write(release)
 
 
 def read(text: str) -> Any:
     """Read a release from a text, with the reader of its kind.
 
-    Raises
-    ------
-    MissingExtraError
-        If the claims of the release cannot be verified without SciPy, and it is not installed.
+    Raises `MissingExtraError` if its claims cannot be verified without SciPy, and SciPy is not installed.
     """
     kind = kind_stated(parse_document(text, "file", MOST_CHARACTERS, _NAME_BITS))
     if kind in _ABOVE:

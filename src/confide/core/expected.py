@@ -29,14 +29,7 @@ from confide.support import MOST_RECORDS
 
 
 def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """The law of the chosen candidate for n scores, of which the shares `below` are at most each; shape (m,).
-
-    Examples
-    --------
-    >>> mechanism = Slopes(Fraction(0), Fraction(90), 1, 1, 1.0)
-    >>> int(answer_among(mechanism, typical_law(Candidates.unit(101)), 100).argmax())
-    89
-    """
+    """The law of the chosen candidate for n scores, of which the shares `below` are at most each; shape (m,)."""
     slopes, heights = (mechanism.slope_left, mechanism.slope_right), mechanism.log_weights(len(below), n)
     return answer_law(n * below, float(mechanism.target(n)), *slopes, heights)
 
@@ -50,8 +43,8 @@ class Expectation:
     chance_beyond: float
 
 
+# The noisy numbers of records of an expectation: one in the middle of each of these parts of their law.
 _PARTS = (0.0, 0.002, 0.01, 0.03, 0.1, 0.25, 0.42, 0.58, 0.75, 0.9, 0.97, 0.99, 0.998, 1.0)
-"""The noisy numbers of records of an expectation: one in the middle of each of these parts of their law."""
 
 
 @lru_cache(maxsize=1024)
@@ -60,7 +53,7 @@ def expectation(design: Design, n: int) -> Expectation:
     """What a design leads to, or with a noisy number of records all designs of its terms."""
     terms, effective = design.terms, design.terms.effective(n)
     weighted = _by_noisy_number(terms, n) if terms.sized else [(1.0, design)]
-    parts = [[share * value for value in _expected_of(made, effective, n)] for share, made in weighted]
+    parts = [[share * value for value in _expected_of(each, effective, n)] for share, each in weighted]
     return Expectation(*(min(1.0, math.fsum(column)) for column in zip(*parts, strict=True)))
 
 
@@ -72,13 +65,13 @@ def _by_noisy_number(terms: Terms, n: int) -> list[tuple[float, Design]]:
 
 
 def _noise(scale: float) -> list[tuple[float, int]]:
-    """The noise of a number of this scale, and its probabilities."""
-    found = []
+    cases = []
+    # The quantile of the Laplace distribution in the middle of each part.
     for low, high in pairwise(_PARTS):
         middle = (low + high) / 2
         far = round(-scale * math.log(2 * min(middle, 1 - middle)))
-        found.append((high - low, far if middle > 0.5 else -far))
-    return found
+        cases.append((high - low, far if middle > 0.5 else -far))
+    return cases
 
 
 def _expected_of(design: Design, effective: int, n: int) -> tuple[float, float, float]:
@@ -106,13 +99,7 @@ def likely_enough(terms: Terms) -> int:
 
 
 def needed_text(needed: int, each: str = "") -> str:
-    """The required number of records, in words; `each` is a noun for what the number belongs to.
-
-    Examples
-    --------
-    >>> needed_text(210)
-    'about 210; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or above every score)'
-    """
+    """The required number of records, in words; `each` is a noun for what the number belongs to."""
     return (
         f"about {needed:,}{each}; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or above "
         "every score)"
@@ -120,13 +107,7 @@ def needed_text(needed: int, each: str = "") -> str:
 
 
 def least(enough: Callable[[int], bool], guess: int, parts: int = 10) -> int:
-    """The least sufficient number, up to a relative error of 1/parts; the largest possible number if none suffices.
-
-    Examples
-    --------
-    >>> least(lambda n: n >= 100, 30), least(lambda n: n >= 100, 7, parts=1000)
-    (105, 100)
-    """
+    """The least sufficient number, up to a relative error of 1/parts; the largest possible number if none suffices."""
     many = guess
     while many < MOST_RECORDS and not enough(many):
         many = min(2 * many, MOST_RECORDS)
@@ -140,18 +121,7 @@ def least(enough: Callable[[int], bool], guess: int, parts: int = 10) -> int:
 
 
 def closely_needed(terms: Terms, unlikely: float) -> int:
-    """About the n from which on the probability is at most `unlikely`, each n with its own optimal choice.
-
-    The least n for one choice is the n for which the next choice is made, until both agree. Where a somewhat larger n
-    has a finer list, with which the probability is larger again, the number is that for the finer list.
-
-    Examples
-    --------
-    >>> from confide.core.request import Request
-    >>> asked = Request(alpha=0.1, epsilon=1.0, candidates=Candidates.unit(100), neighbors="replace_one")
-    >>> 100 < closely_needed(asked.terms[None], 0.01) < 140
-    True
-    """
+    """About the n from which on the probability is at most `unlikely`, each n with its own optimal choice."""
 
     def chosen(n: int) -> Choice:
         return choose(terms.known_spread, terms.inputs(terms.records_of_design(n)))
@@ -159,6 +129,7 @@ def closely_needed(terms: Terms, unlikely: float) -> int:
     def needed_with(choice: Choice, guess: int) -> int:
         return least(lambda n: chance_beyond_nearly(terms, choice, n) <= unlikely, guess, parts=50)
 
+    # The least n for one choice is the n for which the next choice is made, until both agree.
     low, many, tried = 0, MOST_RECORDS + 1, likely_enough(terms)
     for _ in range(_ROUNDS):
         result = needed_with(chosen(tried), tried)
@@ -167,6 +138,8 @@ def closely_needed(terms: Terms, unlikely: float) -> int:
             break
         low, many = (low, tried) if result < tried else (tried, many)
         tried = result if low < result < many else math.isqrt(max(low, 1) * many)
+
+    # A somewhat larger n may have a finer list, with which the probability is larger again.
     for further in _FURTHER:
         n = min(math.ceil(further * tried), MOST_RECORDS)
         choice = chosen(n)
@@ -195,13 +168,12 @@ def chance_beyond_nearly(terms: Terms, choice: Choice, n: int) -> float:
 
 
 def needed_by_counts(terms: Terms, unlikely: float) -> int:
-    """The same for a noisy histogram."""
-    return least(lambda n: _chance_beyond_counted(terms, n) <= unlikely, likely_enough(terms), parts=50)
+    """About the n from which on the noise of a histogram rarely exceeds its limit beyond all typical scores."""
 
+    def chance(n: int) -> float:
+        return math.fsum(share * _noise_beyond(design, n) for share, design in _by_noisy_number(terms, n))
 
-def _chance_beyond_counted(terms: Terms, n: int) -> float:
-    """The probability that the noise beyond all of n typical scores exceeds the limit, or that there is no limit."""
-    return math.fsum(share * _noise_beyond(chosen, n) for share, chosen in _by_noisy_number(terms, n))
+    return least(lambda n: chance(n) <= unlikely, likely_enough(terms), parts=50)
 
 
 def _noise_beyond(design: Design, n: int) -> float:
@@ -322,13 +294,7 @@ class OnPilot:
 
 
 def chance_text(chance: float) -> str:
-    """A probability in percent.
-
-    Examples
-    --------
-    >>> chance_text(0.0123), chance_text(1e-9)
-    ('1.2%', 'below 0.05%')
-    """
+    """A probability in percent."""
     return f"{chance:.1%}" if chance >= 0.0005 else "below 0.05%"
 
 
@@ -351,6 +317,7 @@ def answered_on_pilot(
     pilot: Pilot, law: NDArray[np.float64], candidates: Candidates, level: Fraction, n: int
 ) -> OnPilot:
     """Results for the sample from a law of the threshold over the candidates, shape (m,), with n scores."""
+    # The thresholds: the non-private one, and the mean of the private ones within the sample.
     scores = _sorted(pilot)
     records = len(scores)
     last = int(np.flatnonzero(np.diff(share_of_pilot(pilot, candidates), prepend=0.0))[-1])
@@ -358,6 +325,7 @@ def answered_on_pilot(
     plain = math.inf if rank > n else float(scores[-(-rank * records // n) - 1])
     within, values = law[: last + 1], candidates.values[: last + 1]
     mean = float(within @ values / within.sum()) if math.isfinite(values[-1]) and within.sum() else math.inf
+    # Set sizes, if the scores of all classes are known; else the widths of intervals.
     size, plain_size, ratio = None, None, _ratio(pilot, mean, plain)
     if pilot.class_scores is not None:
         table = as_numeric("class_scores", pilot.class_scores).astype(np.float64)
@@ -378,8 +346,8 @@ def _sizes(table: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[n
     return mean
 
 
+# Scores whose intervals are as wide as their threshold, up to a factor.
 _PROPORTIONAL = ("absolute_residual", "normalised_residual", "gamma")
-"""Scores whose intervals are as wide as their threshold, up to a factor."""
 
 
 def _ratio(pilot: Pilot, threshold: float, plain: float) -> float | None:

@@ -1,7 +1,4 @@
-"""Facts about a release, as names and values: how it was made, its metadata, and a summary for other programs.
-
-`confide show`, pages and cards show the same facts.
-"""
+"""Facts about a release, as names and values, for `confide show`, pages, cards and other programs."""
 
 from collections.abc import Iterable
 
@@ -14,59 +11,43 @@ from confide.core.release import Release, as_release
 from confide.core.words import ABOUT, class_list
 from confide.support import Facts, Section, versions_text
 
+# Parts that the title of their common facts names.
 MOST_NAMED = 6
-"""Parts that the title of their common facts names."""
 
 
 def making_facts(release: Release, key: Key = None) -> Facts:
-    """How one threshold was made, that of a key.
-
-    Examples
-    --------
-    >>> import confide
-    >>> facts = dict(making_facts(confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")))
-    >>> facts["calibration records"], facts["certified coverage"]
-    ('secret; the promise holds from 1 on', '0.9 (marginal)')
-    """
-    c = release.parts[key]
-    guarantee, n = c.guarantee, c.n
+    """How one threshold was made, that of a key."""
+    # The threshold, and what belongs to all thresholds.
+    threshold = release.parts[key]
+    guarantee, n = threshold.guarantee, threshold.n
     shifted, chosen, needed = release.population, release.chosen, records_needed(release, key)
     secret = f"secret; the promise holds from {guarantee.n_min or 1:,} on"
     return (
-        *c.mechanism_facts,
-        ("nonconformity score", "not named" if c.score is None else c.score),
+        *threshold.mechanism_facts,
+        ("nonconformity score", "not named" if threshold.score is None else threshold.score),
         *(() if chosen is None else (("choice of the score", str(chosen)),)),
         *(() if shifted is None else (("promised", str(shifted)), ("weights", rounding_text(shifted)))),
-        ("miscoverage level alpha", str(c.alpha)),
-        ("candidate thresholds", f"{c.candidates:,} ({spread_words(c.recipe)})"),
+        ("miscoverage level alpha", str(threshold.alpha)),
+        ("candidate thresholds", f"{threshold.candidates:,} ({spread_words(threshold.recipe)})"),
         ("calibration records", secret if n is None else f"{n:,}, public"),
         *(() if needed is None else (("records needed", needed_text(needed)),)),
         ("certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')})"),
         *(() if guarantee.delta is None else (("failure probability delta", f"{guarantee.delta:.6g}"),)),
-        ("certified by", c.proof),
+        ("certified by", threshold.proof),
         ("made with", versions_text(release.versions)),
     )
 
 
 def making_section(release: Release) -> Section:
-    """How a release was made: the facts of all its thresholds, and those of each kind of threshold.
-
-    Examples
-    --------
-    >>> import confide
-    >>> released = confide.calibrate([0.5] * 500, [0.2, 0.1], 1.0, score="lac")
-    >>> made = making_section(released)
-    >>> dict(made.facts)["nonconformity score"], made.parts[0].title
-    ('lac', 'alpha 0.2')
-    """
-    found: dict[Facts, list[str]] = {}
+    """How a release was made: the facts of all its thresholds, and those of each kind of threshold."""
+    names_by_facts: dict[Facts, list[str]] = {}
     for name, key in zip(as_release(release).by_name, release.parts, strict=True):
-        found.setdefault(making_facts(release, key), []).append(name)
-    first, *others = found
+        names_by_facts.setdefault(making_facts(release, key), []).append(name)
+    first, *others = names_by_facts
     common = tuple(fact for fact in first if all(fact in facts for facts in others))
     parts = tuple(
         Section(_joined(names), facts=tuple(fact for fact in facts if fact not in common))
-        for facts, names in found.items()
+        for facts, names in names_by_facts.items()
     )
     return Section("How it was made", facts=common, parts=parts if others else ())
 
@@ -77,15 +58,7 @@ def _joined(names: list[str]) -> str:
 
 
 def about_facts(release: Release, expected: Iterable[str] = ()) -> tuple[tuple[str, str | None], ...]:
-    """Public words of a release as names and values; None for `expected` ones that are missing.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, classes=2, about={"data": "June"})
-    >>> about_facts(released, ["model"])
-    (('model', None), ('calibration data', 'June'), ('classes', '2, without names'))
-    """
+    """Public words of a release as names and values; None for `expected` ones that are missing."""
     about, classes, model, renewed = release.about, release.classes, release.fingerprint, release.renews
     known = {*about, *expected}
     return (
@@ -99,31 +72,11 @@ def about_facts(release: Release, expected: Iterable[str] = ()) -> tuple[tuple[s
 def facts_of(release: Release) -> dict[str, str]:
     """Level, privacy loss, guarantee, score and checksum of a release, and the version of confide, as strings.
 
-    Parameters
-    ----------
-    release
-        A release of any kind.
-
-    Returns
-    -------
-    dict
-        `alpha` and `epsilon` as numbers, several levels with commas between them, and `rho` if there is no finite
-        epsilon; `promise` and `privacy` in words; `score`, if it has one; `checksum` and `version`.
-
-    Raises
-    ------
-    InputTypeError
-        If it is not a release.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
-    >>> facts = facts_of(released)
-    >>> facts["alpha"], facts["epsilon"], facts["score"], facts["checksum"] == released.checksum
-    ('0.1', '1', 'lac', True)
+    Several levels have commas between them. There is a `rho` if there is no finite epsilon, and a `score` if it has
+    one.
     """
-    scores = dict.fromkeys(part.score for part in as_release(release).parts.values() if part.score is not None)
+    thresholds = as_release(release).parts.values()
+    scores = dict.fromkeys(threshold.score for threshold in thresholds if threshold.score is not None)
     facts = {
         "alpha": ", ".join(f"{float(level):.12g}" for level in release.levels),
         "epsilon": f"{release.privacy.epsilon:.12g}",
@@ -138,6 +91,5 @@ def facts_of(release: Release) -> dict[str, str]:
 
 
 def _promise(release: Release) -> str:
-    """The guarantees in one text."""
     before = "for " if release.disjoint else ""
     return "; ".join(f"{before}{name}: {text}" if name else text for name, text in release.promises.items())

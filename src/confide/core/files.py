@@ -1,9 +1,7 @@
-"""Releases as files: the request, what was drawn, and the public statement of every mechanism.
+"""Releases as files: the request, which is the arguments of `calibrate`, and what was drawn.
 
-A file holds the request of its release, which is the arguments of `calibrate`, and the draw. Guarantee, privacy and all
-else follow from them by the functions that made the release. A file is accepted only if the release that it makes is
-written with the same checksum, so that every claim in it is verified. Errors name a place in the file and never quote a
-value of it.
+Guarantee, privacy and all else follow from them by the functions that made the release. A file is accepted only if its
+release is written with the same checksum: every claim is verified. Errors name a place and never quote a value.
 """
 
 import json
@@ -45,19 +43,22 @@ from confide.mechanisms import (
 )
 from confide.support import MOST_CANDIDATES, MOST_RECORDS, UNUSABLE, json_number, refused_content
 
+# The last digits of a coverage may differ on another machine.
 _NEAR = 1e-9
-"""The last digits of a coverage may differ on another machine."""
+
+# The largest sum of noisy counts, without their signs; their partial sums are 64-bit integers.
 _MOST_COUNTED = 2**62
-"""The largest sum of noisy counts, without their signs; their partial sums are 64-bit integers."""
+
+# The least share of the requested epsilon that a mechanism's proven loss is; all but `pps` spend all of it.
 _LEAST_SPENT = {"pps": 0.49}
-"""The least share of the requested epsilon that a mechanism's proven loss is; all but `pps` spend all of it."""
 
 _Infinite = Literal["+inf"]
 
 
+# The fields of a request with their defaults, which a file leaves out.
 _STATED = {field.name: field.default for field in fields(Request) if field.init}
-"""The fields of a request with their defaults, which a file leaves out."""
 
+# The types of these fields in a file, where they are not those of the request.
 _FORMS: Mapping[str, Any] = get_type_hints(Request) | {
     "alpha": str | list[str],
     "names": list[str | int] | dict[str, list[str | int]],
@@ -69,7 +70,6 @@ _FORMS: Mapping[str, Any] = get_type_hints(Request) | {
     "delta": str | None,
     "mechanism": str,
 }
-"""The types of these fields in a file, where they are not those of the request."""
 
 _OPTIONAL = [(name, _FORMS[name], default) for name, default in _STATED.items() if name != "alpha"]
 _Asked: type[Any] = msgspec.defstruct("_Asked", [("alpha", _FORMS["alpha"]), *_OPTIONAL], forbid_unknown_fields=True)
@@ -89,9 +89,7 @@ class _Drawn(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Noisy counts from which it follows; those of several levels stand once, at the first."""
 
 
-class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The content of a file, without kind, schema and checksum."""
-
+class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):  # without kind, schema and checksum
     request: dict[str, Any]
     thresholds: list[_Drawn]
     epsilon: float | _Infinite
@@ -126,9 +124,8 @@ def _content(release: Release) -> dict[str, Any]:
 
 
 def _all_drawn(request: Request, thresholds: Mapping[Key, Threshold]) -> list[_Drawn]:
-    """Thresholds as they are stored; noisy counts that serve several stand at the first."""
     drawn = [_drawn(request.terms[key], threshold, key) for key, threshold in thresholds.items()]
-    for later in drawn[1:] if request.joint else ():
+    for later in drawn[1:] if request.joint else ():  # noisy counts that serve several stand at the first
         later.counts = None
     return drawn
 
@@ -153,7 +150,7 @@ def stated_request(request: Request) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a request as a JSON value."""
+    # Values of this library, then containers; all others are JSON values.
     match value:
         case Fraction():
             return str(value)
@@ -169,9 +166,9 @@ def _plain(value: Any) -> Any:
             return value.fields()
         case ModelFingerprint() | Chosen() | Noise():
             named = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-            return {name: part for name, part in named.items() if part is not None}
+            return {name: plain for name, plain in named.items() if plain is not None}
         case tuple():
-            return [_plain(part) for part in value]
+            return [_plain(element) for element in value]
         case Mapping():
             return dict(value)
     return value
@@ -187,11 +184,11 @@ def _read_content(content: dict[str, Any]) -> Release:
         request = read_request(file.request)
     if (file.n is None) == request.public_n:
         raise _contradiction("n")
-    parts = _read_thresholds(request, file.n, file.thresholds)
-    if set(parts) != set(request.terms) or len(parts) != len(file.thresholds):
+    thresholds = _read_thresholds(request, file.n, file.thresholds)
+    if set(thresholds) != set(request.terms) or len(thresholds) != len(file.thresholds):
         raise _contradiction("thresholds")
-    release = Release(request, parts, file.versions)
-    if len({str(part.guarantee) for part in parts.values()}) > 1 and release.disjoint:
+    release = Release(request, thresholds, file.versions)
+    if len({str(threshold.guarantee) for threshold in thresholds.values()}) > 1 and release.disjoint:
         raise _contradiction("thresholds")  # the guarantee of all groups is stated once
     mark_uncompared(release)
     return release
@@ -210,17 +207,16 @@ def read_entry(
 
 
 def _read_thresholds(request: Request, n: int | None, stored: list[_Drawn]) -> dict[Key, Threshold]:
-    """The thresholds by key, each with the noisy counts that it follows from, if there are some."""
-    parts = {}
+    thresholds = {}
     for place, drawn in enumerate(stored):
         with refused_content(f"release.thresholds[{place}]"):
             key = Fraction(str(drawn.key)) if request.by == "level" else drawn.key
-            if request.joint and place:
+            if request.joint and place:  # noisy counts that serve several levels stand at the first
                 if drawn.counts is not None:
                     raise _contradiction("counts")
                 drawn.counts = stored[0].counts
-            parts[key] = _read_threshold(request.terms[key], n, drawn)
-    return parts
+            thresholds[key] = _read_threshold(request.terms[key], n, drawn)
+    return thresholds
 
 
 def _contradiction(place: str) -> FormatError:
@@ -241,7 +237,6 @@ def read_request(content: dict[str, Any]) -> Request:
 
 
 def _read_candidates(recipe: dict[str, Any]) -> Candidates | OwnCandidates | Spread:
-    """A list by its recipe, the number of candidates of your own, or a spread."""
     if recipe["kind"] == "spread" and "size" not in recipe:
         numbers = {name: recipe.get(name) for name in ("unit", "around", "most")}
         return Spread(recipe["of"], **numbers)
@@ -249,14 +244,15 @@ def _read_candidates(recipe: dict[str, Any]) -> Candidates | OwnCandidates | Spr
         return Candidates.from_recipe(recipe)
     if "values" in recipe:  # of a plan, which has to state them
         return Candidates.of(recipe["values"])
-    own = msgspec.convert(recipe, OwnCandidates, strict=True)
-    if not 1 <= own.size <= MOST_CANDIDATES:
+    unlisted = msgspec.convert(recipe, OwnCandidates, strict=True)  # a release has only their number
+    if not 1 <= unlisted.size <= MOST_CANDIDATES:
         raise ValueError
-    return own
+    return unlisted
 
 
 def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
     """The threshold, if everything about it but its value follows from its terms and its mechanism."""
+    # The candidates, and the value as one of them.
     spread = terms.spread
     listed: Any = Candidates.quantiles(spread, drawn.candidates) if isinstance(spread, Spread) else spread
     value = math.inf if isinstance(drawn.threshold, str) else drawn.threshold
@@ -264,6 +260,8 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
         raise FormatError("release.threshold", "must be one of its candidates", remedy=UNUSABLE)
     if n is not None and not 1 <= n <= MOST_RECORDS:
         raise _contradiction("n")
+
+    # The mechanism, and the noisy number of records that it follows.
     mechanism = None if drawn.mechanism is None else read_mechanism(drawn.mechanism, terms.noise)
     if mechanism is None and not math.isinf(value):
         raise FormatError("release.threshold", "must be +inf without a mechanism", remedy=UNUSABLE)
@@ -272,6 +270,8 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
     size = None
     if drawn.counted is not None and terms.size_scale is not None:
         size = NoisySize.of(drawn.counted, terms.size_scale, terms.n_min)
+
+    # The guarantee, certified again.
     guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, size)
     if not 0 <= drawn.coverage <= 1 or abs(guarantee.coverage - drawn.coverage) > _NEAR:
         raise _contradiction("coverage")
@@ -281,6 +281,8 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
         if histogram and mechanism != published_mechanism(terms, n or 1, listed.size, size):
             raise _contradiction("mechanism")
     guarantee = replace(guarantee, coverage=drawn.coverage)
+
+    # The threshold; that of a noisy histogram follows from its counts.
     design = Design(terms, n or 1, listed, mechanism, guarantee, privacy, size)
     if drawn.counts is None:
         if isinstance(mechanism, NoisyHistogram):
@@ -320,12 +322,12 @@ def _check_mechanism(terms: Terms, n: int | None, mechanism: Mechanism, coverage
 
 
 def _aims(terms: Terms, n: int | None, mechanism: Slopes, coverage: float) -> bool:
-    """Whether the target ranks are those of a plan: others would belong to another level than the stated one."""
+    # Other target ranks would belong to another level than the stated one.
     level = terms.level
     if n is not None:
         target = mechanism.target(n)
-        aimed = target >= level * (n + 1) or coverage >= float(level)
-        return mechanism.rate == 0 and not mechanism.head_start and not mechanism.fade and 0 < target <= n and aimed
+        reaches = target >= level * (n + 1) or coverage >= float(level)
+        return mechanism.rate == 0 and not mechanism.head_start and not mechanism.fade and 0 < target <= n and reaches
     if terms.delta is not None:
         return mechanism.rate > level and not mechanism.head_start and not mechanism.fade
     return mechanism.rate == terms.rate

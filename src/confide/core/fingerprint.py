@@ -1,8 +1,4 @@
-"""A model's fingerprint: the SHA-256 of its rounded outputs for public probe records, or of its file.
-
-A threshold belongs to the model whose scores calibrated it, and a retrained model has other scores. A release that
-states a fingerprint can be compared with the model that is used (`Release.for_model`).
-"""
+"""A model's fingerprint, by which a release is compared with the model that is used (`Release.for_model`)."""
 
 import hashlib
 import re
@@ -16,8 +12,8 @@ from confide.arrays import as_numeric
 from confide.errors import InputError, InputTypeError
 from confide.support import FileLocation, as_place
 
+# The default number of decimals: far above single precision, far below a retrained model.
 DECIMALS = 3
-"""The default number of decimals: far above single precision, far below a retrained model."""
 
 _MOST_DECIMALS = 15
 
@@ -118,13 +114,7 @@ def _check_decimals(decimals: Any) -> None:
 
 
 def check_fingerprint(fingerprint: Any) -> ModelFingerprint | None:
-    """Validate the argument `fingerprint`; raw outputs raise an error, so that public and private ones differ in type.
-
-    Raises
-    ------
-    InputTypeError
-        If it is neither a fingerprint nor None.
-    """
+    """Validate the argument `fingerprint`; raw outputs raise an error: public and private ones differ in type."""
     if fingerprint is None or isinstance(fingerprint, ModelFingerprint):
         return fingerprint
     remedy = "Use ModelFingerprint.of(outputs) for outputs on PUBLIC probe records, or ModelFingerprint.of_file(path)"

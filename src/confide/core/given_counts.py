@@ -78,6 +78,7 @@ def calibrate_counts(
         raise InputError(
             "n_noisy", "must be given if the number of records is secret, with its own noise", remedy=remedy
         )
+
     # Everything that is asked.
     request = Request(
         alpha=alpha,

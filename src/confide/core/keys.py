@@ -3,17 +3,17 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+# The property that distinguishes the thresholds of a release.
 By: TypeAlias = Literal["level", "group", "class", "side"]
-"""The property that distinguishes the thresholds of a release."""
 
+# The key of a threshold: None for a single one; a level, the name of a group or class, or "low" and "high".
 Key: TypeAlias = Any
-"""The key of a threshold: None for a single one; a level, the name of a group or class, or "low" and "high"."""
 
+# The keys of the sides of an interval, and the score of each.
 SCORE_OF_SIDE = {"low": "cqr_low", "high": "cqr_high"}
-"""The keys of the sides of an interval, and the score of each."""
 
+# The scores of the lower and the upper side.
 SIDES = tuple(SCORE_OF_SIDE.values())
-"""The scores of the lower and the upper side."""
 
 
 class Keys(NamedTuple):

@@ -1,8 +1,4 @@
-"""Losses whose expectation a threshold bounds: their names, bounds and words.
-
-The smallest threshold at which the loss of a record is small enough is a score of the record, its critical threshold.
-A release of critical thresholds bounds the expected loss (docs/theory.md, Theorem R1).
-"""
+"""Losses whose expectation a threshold bounds: their names, bounds and words (docs/theory.md, Theorem R1)."""
 
 import re
 from dataclasses import dataclass
@@ -12,8 +8,8 @@ from confide.errors import InputError
 from confide.scores import ScoreKind, score_kind
 from confide.support import Level, exact_level, fraction_of, positive_number
 
+# The name of the loss of label sets: the share of true labels that they miss.
 FALSE_NEGATIVES = "false_negative_rate"
-"""The name of the loss of label sets: the share of true labels that they miss."""
 
 
 def critical_score(loss: str) -> str:
@@ -33,13 +29,7 @@ _SHARE = re.compile(r"false_negative_rate|missed_area(\(.*\))?", re.DOTALL)
 
 
 def check_bound(loss: str, bound: float) -> float:
-    """Validate the bound of a loss; for a share it must be at least 1, or the guaranteed risk would be too small.
-
-    Examples
-    --------
-    >>> check_bound("cost", 0.5), check_bound("missed_area", 1)
-    (0.5, 1.0)
-    """
+    """Validate the bound of a loss; for a share it must be at least 1, or the guaranteed risk would be too small."""
     number = positive_number("bound", bound)
     if number < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
         raise InputError(
@@ -55,19 +45,8 @@ _NAME = re.compile(r"missed_area(?:\((?:background=(\d+))?,?(?:average=(classes)
 class MissedAreaLoss:
     """The share of the true area of an image that a mask misses; 0 for an image without any.
 
-    Parameters
-    ----------
-    background
-        The class whose pixels do not count as area, or None.
-    by_class
-        Whether every class that occurs has equal weight, however large it is; else every pixel does.
-
-    Examples
-    --------
-    >>> MissedAreaLoss(background=0, by_class=True).name
-    'missed_area(background=0,average=classes)'
-    >>> MissedAreaLoss.of("missed_area") == MissedAreaLoss(), MissedAreaLoss.of("false_negative_rate") is None
-    (True, True)
+    The pixels of the background do not count as area. If `by_class`, every class that occurs has equal weight, however
+    large it is; else every pixel does.
     """
 
     background: int | None = None
@@ -100,13 +79,7 @@ class MissedAreaLoss:
 
 
 def share_of(risk: Level, loss: str, bound: float) -> Fraction:
-    """The level of a threshold for risk control: the admissible expected loss, relative to the bound of the loss.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If the bound is not a positive number, or the risk is not between 0 and the bound.
-    """
+    """The level of a threshold for risk control: the admissible expected loss, relative to the bound of the loss."""
     bound = check_bound(loss, bound)
     if bound == 1:
         return exact_level("risk", risk)
@@ -120,13 +93,7 @@ def share_of(risk: Level, loss: str, bound: float) -> Fraction:
 
 
 def limit_text(loss: str, bound: float, risk: float) -> str:
-    """A bound on the expected loss in words, without the statement that it is an average.
-
-    Examples
-    --------
-    >>> limit_text(FALSE_NEGATIVES, 1.0, 0.2), limit_text("cost", 5.0, 0.5)
-    ("at most 20 % of a record's true labels are missed", "a loss 'cost' of at most 0.5")
-    """
+    """A bound on the expected loss in words, without the statement that it is an average."""
     if bound == 1 and loss == FALSE_NEGATIVES:
         return f"at most {100 * risk:.6g} % of a record's true labels are missed"
     if bound == 1 and _SHARE.fullmatch(loss):

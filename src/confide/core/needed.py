@@ -1,8 +1,4 @@
-"""The number of records that a release requires, computed from its request, the same for all entry points.
-
-It is that of `confide.plan`, from public choices alone. If the number of records is secret, it reveals nothing about
-it.
-"""
+"""The number of records that a release requires, from its request alone: it reveals nothing about a secret number."""
 
 from dataclasses import replace
 
@@ -19,53 +15,45 @@ from confide.guarantee import LongRun
 from confide.support import MOST_CANDIDATES, Facts
 
 
-def candidates_of(part: Threshold) -> Candidates:
-    """The candidates of a threshold, for statements about typical scores; of your own values only the number is known.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> scores = np.random.default_rng(0).random(500)
-    >>> candidates_of(confide.calibrate(scores, 0.1, 1.0, candidates=Candidates.unit(50)).only)
-    Candidates.unit(size=50, spacing='uniform')
-    """
-    if part.recipe.get("kind") in BUILDERS:
-        return Candidates.from_recipe(part.recipe)
-    return Candidates.unit(min(part.candidates, MOST_CANDIDATES))
+def candidates_of(threshold: Threshold) -> Candidates:
+    """The candidates of a threshold, for statements about typical scores; of your own ones only the number is known."""
+    if threshold.recipe.get("kind") in BUILDERS:
+        return Candidates.from_recipe(threshold.recipe)
+    return Candidates.unit(min(threshold.candidates, MOST_CANDIDATES))
 
 
 def terms_of(release: Thresholds) -> dict[Key, Terms]:
-    """The terms of the thresholds whose number of required records is known.
-
-    It is not for published methods, one candidate, and after a correction.
-    """
+    """The terms of the thresholds whose number of required records is known."""
     request = release.request
     if not isinstance(request, Request):
         return {}
-    return {
-        key: _with_candidates(request.terms[key], part)
-        for key, part in release.parts.items()
-        if request.terms[key].mechanism in NUMBERED and part.candidates > 1 and not isinstance(part.guarantee, LongRun)
-    }
-
-
-def _with_candidates(terms: Terms, part: Threshold) -> Terms:
-    return replace(terms, spread=candidates_of(part)) if isinstance(terms.spread, OwnCandidates) else terms
+    known = {}
+    for key, threshold in release.parts.items():
+        terms = request.terms[key]
+        # It is not known for published methods, one candidate, and after a correction.
+        corrected = isinstance(threshold.guarantee, LongRun)
+        if terms.mechanism not in NUMBERED or threshold.candidates == 1 or corrected:
+            continue
+        unlisted = isinstance(terms.spread, OwnCandidates)
+        known[key] = replace(terms, spread=candidates_of(threshold)) if unlisted else terms
+    return known
 
 
 def plan_of(release: Thresholds) -> Plan:
     """The plan of a release with one threshold, by slopes."""
-    (terms,), (part,) = terms_of(release).values(), release.parts.values()
-    n = records_of_design(part)
-    return Plan(Design(terms, n, candidates_of(part), part.mechanism, part.guarantee, part.privacy), n)
+    (terms,), (threshold,) = terms_of(release).values(), release.parts.values()
+    n = records_of_design(threshold)
+    return Plan(
+        Design(terms, n, candidates_of(threshold), threshold.mechanism, threshold.guarantee, threshold.privacy), n
+    )
 
 
-def records_of_design(part: Threshold) -> int:
+def records_of_design(threshold: Threshold) -> int:
     """The public number of records, or the secret one of the design: for the noisy number, or a guess."""
-    if part.n is not None:
-        return part.n
-    n_min = part.guarantee.n_min or 1
-    return typical_of_groups(1, n_min) if part.size is None else max(n_min, part.size.design_for)
+    if threshold.n is not None:
+        return threshold.n
+    n_min = threshold.guarantee.n_min or 1
+    return typical_of_groups(1, n_min) if threshold.size is None else max(n_min, threshold.size.design_for)
 
 
 def records_needed(release: Thresholds, key: Key = None) -> int | None:
@@ -94,14 +82,8 @@ def needed_facts(release: Thresholds, each: str = "") -> Facts:
     """A printable fact: the number for the most demanding threshold; `each` is a phrase for what it belongs to.
 
     Empty for published methods, and if a public number of records suffices.
-
-    Examples
-    --------
-    >>> import confide
-    >>> needed_facts(confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac"))
-    (('records needed', 'about 162; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
     """
     needed = records_needed(release)
-    if needed is None or any(part.n is not None and part.n >= needed for part in release.parts.values()):
+    if needed is None or any((threshold.n or 0) >= needed for threshold in release.parts.values()):
         return ()
     return (("records needed", needed_text(needed, each)),)

@@ -40,15 +40,15 @@ from confide.support import (
     takes_alpha,
 )
 
+# A plan calls an answer beyond all scores unlikely if its probability is at most this.
 UNLIKELY = 0.01
-"""A plan calls an answer beyond all scores unlikely if its probability is at most this."""
 
+# The scores of `needed_by_scores`; the unit is right.
 _COMMON: Mapping[str, Mapping[str, Any]] = {
     "probabilities of classes": {"score": "lac"},
     "residuals, with a unit": {"score": "absolute_residual", "unit": 1.0},
     "residuals, without a unit": {"score": "absolute_residual"},
 }
-"""The scores of `needed_by_scores`; the unit is right."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -185,9 +185,8 @@ class Plan(Described):
     def records_needed(self) -> int:
         """About the number of records from which on the answer lies among the scores with probability 99 %.
 
-        It holds for typical scores and is within 10 %. With fewer records, +inf or a threshold beyond all scores soon
-        becomes likely. Each public or noisy number has its own design, with suitable candidates if they are spread. It
-        is the same for a release of this plan.
+        It is within 10 %. With fewer records, +inf or a threshold beyond all typical scores soon becomes likely. Each
+        public or noisy number has its own design. A release of this plan needs the same number.
         """
         return records_for(self.terms)
 
@@ -210,6 +209,7 @@ class Plan(Described):
         return too_few, *notes
 
     def _section(self) -> Section:
+        # What follows with this number of records.
         terms, privacy, serves = self.terms, self.privacy, self.nonprivate_rank <= self.effective_n
         with_n = [
             ("target rank", self._rank()),
@@ -227,6 +227,8 @@ class Plan(Described):
             near = f"within {self.gap:.0f} ranks of the non-private one"
             crossed = f"a draw may cross one, half of the candidates wide, that starts {near}"
         with_n.append(("gaps in the scores", crossed))
+
+        # What holds for any number of them.
         always = [
             ("records needed", needed_text(self.records_needed)),
             ("loss, add or remove one", _loss(privacy.loss("add_remove"))),
@@ -236,22 +238,24 @@ class Plan(Described):
         if terms.size_scale is not None:
             text = f"released first, with noise of scale {terms.size_scale:g}; the design follows it"
             always.append(("number of records", text))
-        parts = [
+
+        # Both, and the results on a public sample.
+        sections = [
             Section(f"With {self.n} calibration records", facts=tuple(with_n)),
             Section("With any number of records", facts=tuple(always)),
         ]
         if (on_pilot := self.on_pilot) is not None:
             like = f"With {self.n} records like the {on_pilot.records} of the pilot sample"
-            parts.append(Section(like, facts=tuple(on_pilot.in_words)))
+            sections.append(Section(like, facts=tuple(on_pilot.in_words)))
         return Section(
             "Plan",
             facts=(("promise", str(self.guarantee)), ("privacy", str(privacy))),
             warnings=tuple(self.remarks),
-            parts=tuple(parts),
+            parts=tuple(sections),
         )
 
     def _at_most(self) -> str:
-        """The upper bound on coverage, with the largest mass between two candidates for typical scores."""
+        # A score that is not continuous adds the mass between two candidates: for typical scores, the largest.
         below = typical_law(self.candidates)
         apart = float((below[1:] - below[:-1]).max(initial=below[0]))
         words = f"{min(1.0, self.coverage_at_most + apart):.4f} on average, on {self.typical_scores}: "
@@ -359,11 +363,6 @@ def needed_by_scores(
 
     The arguments are those of `plan`; `neighbors` among the choices is not used. With weights the second number is
     None: the number of records is then secret.
-
-    Examples
-    --------
-    >>> needed_by_scores(0.1, 3.0)["probabilities of classes"]
-    (71, 65)
     """
     shift: dict[str, Any] = {"class_weights": class_weights, "weight_bound": weight_bound}
     public_n = {name: value for name, value in choices.items() if name != "n_min"}
@@ -372,15 +371,15 @@ def needed_by_scores(
         chosen: Any = {**(choices if neighbors == "add_remove" else public_n), "neighbors": neighbors}
         return plan(alpha, epsilon, **scores, **shift, **chosen).records_needed
 
-    weighted = any(one is not None for one in shift.values())
+    weighted = class_weights is not None or weight_bound is not None
     return {
         name: (needed(scores, "add_remove"), None if weighted else needed(scores, "replace_one"))
         for name, scores in _COMMON.items()
     }
 
 
+# With certified targets, 1 to 1.08 times as many records are needed as with approximate ones (36 random requests).
 _CLOSE = 1.05
-"""With certified targets, 1 to 1.08 times as many records are needed as with approximate ones (36 random requests)."""
 
 
 @lru_cache(maxsize=1024)

@@ -1,9 +1,8 @@
 """The population of a guarantee, if it differs from that of the calibration records by a known shift.
 
-Its density ratio to the population of the calibration records is public up to a factor: one number per class, or a
-bounded number per record, a public function of covariates. Mechanisms use sums of integer weights, so ratios become
-integers here. Weights of records, and ratios that are not ratios of integers up to 2^20, are rounded. The guarantee
-holds for the rounded ones. They change the shares of the population by at most `Population.rounding`.
+Its density ratio to that population is public up to a factor: one number per class, or a bounded number per record.
+Mechanisms use sums of integer weights. Ratios that are not ratios of integers up to 2^20 are rounded, and the guarantee
+holds for the rounded ones, which change the shares of the population by at most `Population.rounding`.
 """
 
 import math
@@ -69,11 +68,6 @@ class ClassShift:
         ------
         InputError, InputTypeError
             If a weight is not 0 or a number from 0.0001 to 10000, or all are 0.
-
-        Examples
-        --------
-        >>> ClassShift.of_weights({"a": 0.5, "b": 2}).steps
-        (1, 4)
         """
         named = _by_class("class_weights", weights)
         ratios = tuple(_number(f"class_weights[{name!r}]", value, _MOST, _LEAST) for name, value in named.items())
@@ -90,21 +84,19 @@ class ClassShift:
         InputError, InputTypeError
             If the classes differ, if shares are not numbers from 0 to 1 or do not sum to 1 within 0.01, or if a class
             is new: no weight replaces records that do not exist.
-
-        Examples
-        --------
-        >>> ClassShift.of_shares({0: 0.25, 1: 0.75}, {0: 0.5, 1: 0.5}).steps
-        (3, 1)
         """
+        # The same classes in both, with shares that sum to about one.
         old, new = _by_class("source", source), _by_class("target", target)
         if set(old) != set(new):
             raise InputError("target", "must be of the same classes as the source shares, each once", got="others")
         shares = tuple(_number(f"source[{name!r}]", value, Fraction(1)) for name, value in old.items())
         wanted = tuple(_number(f"target[{name!r}]", new[name], Fraction(1)) for name in old)
-        for name, found in (("source", shares), ("target", wanted)):
-            total = sum(found, Fraction(0))
+        for name, stated in (("source", shares), ("target", wanted)):
+            total = sum(stated, Fraction(0))
             if abs(total - 1) > _SUM_TO_ONE:
                 raise InputError(name, "must sum to 1", got=f"a sum of {float(total):.6g}")
+
+        # No weight replaces records that do not exist.
         fresh = [name for name, share, other in zip(old, shares, wanted, strict=True) if other and not share]
         if fresh:
             raise InputError(
@@ -192,7 +184,7 @@ class RecordWeights:
 
     @classmethod
     def bounded(cls, bound: Any) -> "RecordWeights":
-        """Make weights with a public bound, which no weight may exceed."""
+        """With a public bound, which no weight may exceed."""
         number = positive_number("weight_bound", bound)
         if not _LEAST <= number <= _MOST:
             raise InputError("weight_bound", "must lie between 0.0001 and 10000", got=repr(number))
@@ -237,20 +229,12 @@ class RecordWeights:
         )
 
 
+# The population of a guarantee; None stands for that of the calibration records.
 Population: TypeAlias = ClassShift | RecordWeights
-"""The population of a guarantee; None stands for that of the calibration records."""
 
 
 def rounding_text(population: Population) -> str:
-    """The effect of rounding on the guarantee, in words.
-
-    Examples
-    --------
-    >>> rounding_text(ClassShift.of_weights({"a": 0.5, "b": 2}))
-    'not rounded'
-    >>> rounding_text(RecordWeights.bounded(4))
-    'rounded, which moves coverage by at most 3.1e-05 if their mean is 1'
-    """
+    """The effect of rounding on the guarantee, in words."""
     if not population.rounding:
         return "not rounded"
     if isinstance(population, RecordWeights):
@@ -275,14 +259,7 @@ def shifted_population(class_weights: Any = None, weight_bound: Any = None) -> P
 
 
 def read_population(content: Mapping[str, Any]) -> Population:
-    """The population of its `fields`: a bound, or a ratio or shares for each class.
-
-    Examples
-    --------
-    >>> shift = ClassShift.of_shares({0: 0.25, 1: 0.75}, {0: 0.5, 1: 0.5})
-    >>> read_population(shift.fields()) == shift
-    True
-    """
+    """The population of its `fields`: a bound, or a ratio or shares for each class."""
     if "bound" in content:
         return RecordWeights.bounded(content["bound"])
     classes = check_names("classes", content["classes"])

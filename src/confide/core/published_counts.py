@@ -1,8 +1,4 @@
-"""Noisy counts that another engine made, with the law of their noise: one file form, and thresholds from them.
-
-The counts are public, because their maker has added the noise. A calibration with them has no cost of its own. Its
-coverage guarantee rests on the stated law of the noise.
-"""
+"""Noisy counts that another engine made, with the law of their noise: they are public, and cost nothing more."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,8 +22,8 @@ from confide.support import (
     public_classes,
 )
 
+# Counts that are less likely than this were not made as stated.
 _RARE, _VERY_RARE = 1e-4, 1e-9
-"""Counts that are less likely than this were not made as stated."""
 _AS_DRAWN = "Counts must be as they were drawn: no clipping, rounding, suppression or consistency step"
 
 
@@ -83,11 +79,14 @@ class PublishedCounts(Document):
     n_noise: Noise | None = None
 
     def __post_init__(self) -> None:
+        # The types, and the number of records of a collection of DAP.
         for name, kind in (("candidates", Candidates), ("noise", Noise)):
             if not isinstance(getattr(self, name), kind):
                 raise InputTypeError(name, f"must be of type {kind.__name__}", got=type(getattr(self, name)).__name__)
         if self.n is None and isinstance(self.counts, Mapping):
             object.__setattr__(self, "n", self.counts.get("report_count"))
+
+        # One integer for each bin.
         counts, m = np.asarray(in_order(self.counts)), self.candidates.size
         if counts.dtype.kind not in "iu":
             remedy = "Counts with continuous noise, such as floating-point Laplace noise, have no certificate"
@@ -100,6 +99,8 @@ class PublishedCounts(Document):
             raise InputError("counts", "must lie between -2**48 and 2**48")
         counts = counts.astype(np.int64)
         counts.flags.writeable = False
+
+        # The number of records, public or noisy, and what is recorded.
         if self.n is not None:
             positive_integer("n", self.n, most=MOST_RECORDS)
         self._check_noisy_number()
@@ -155,6 +156,8 @@ class PublishedCounts(Document):
         m, counts, law = len(self), self.counts, self.noise.in_one_count()
         at_zero = float(law[0])  # of the noise in one count
         at_most_zero = at_zero + float(law[1:].sum())
+
+        # Rounded counts, which noise makes rarely; counts far below 0.
         common, zeros = int(np.gcd.reduce(counts)), int((counts == 0).sum())
         if common > 1 and (at_zero + 2 * float(law[common::common].sum())) ** m <= _RARE:
             raise InputError("counts", "must not be rounded", got=f"multiples of {common}", remedy=_AS_DRAWN)
@@ -163,13 +166,15 @@ class PublishedCounts(Document):
             must = f"must be above {-reach - 1}, as the stated noise makes them"
             remedy = "State the right noise, and read the counts in an integer type that holds them: others wrap around"
             raise InputError("counts", must, got=f"{(counts < -reach).sum()} below, the least {least}", remedy=remedy)
-        # A count of 0 is as likely as this, compared with one of at most 0.
+
+        # Suppressed counts. A count of 0 is as likely as this, compared with one of at most 0.
         clipped = not (counts < 0).any() and 10 * zeros >= m and (at_zero / at_most_zero) ** zeros <= _RARE
         gap = int(counts[counts > 0].min(initial=MOST_RECORDS)) - 1
         within_gap = float(law[1 : gap + 1].sum())
         if clipped and gap < MOST_RECORDS - 1 and (at_most_zero / (at_most_zero + within_gap)) ** zeros <= _RARE:
             raise InputError("counts", "must not be suppressed", got=f"none from 1 to {gap}", remedy=_AS_DRAWN)
         if self.n is not None:
+            # The sum of all counts; clipping only raises it.
             got, reach = int(counts.sum()), self.noise.reach(m, _VERY_RARE)
             if got < self.n - reach or (got > self.n + reach and not clipped):
                 must = f"must add up to n={self.n}, within {reach} for the noise"
@@ -203,30 +208,18 @@ class PublishedCounts(Document):
         return Section("PublishedCounts", f"noisy counts: {self._brief()}", facts)
 
 
+# The modulus of Field128, in which Prio3Histogram adds: a negative count is represented by this and itself.
 _FIELD = 2**66 * 4611686018427387897 + 1
-"""The modulus of Field128, in which Prio3Histogram adds: a negative count is represented by this and itself."""
 
 
 def in_order(given: Any) -> Any:
-    """The counts of a collection of DAP, or of a table with the columns bin and count, in order; others unchanged.
-
-    Raises
-    ------
-    InputError
-        If a bin is missing or repeated, or a collection contains no integers of its field.
-
-    Examples
-    --------
-    >>> in_order({"bin": [1, 0], "count": [-2, 30]})
-    [30, -2]
-    >>> in_order({"report_count": 30, "aggregate_result": [30, str(_FIELD - 2)]})
-    [30, -2]
-    """
+    """The counts of a collection of DAP, or of a table with the columns bin and count, in order; others unchanged."""
     if isinstance(given, Mapping) and "aggregate_result" in given:
         texts = list(map(str, np.atleast_1d(np.asarray(given["aggregate_result"], dtype=object)).tolist()))
         if not all(text.removeprefix("-").isdecimal() and len(text) < 41 and int(text) < _FIELD for text in texts):
             raise InputError("counts", "must be integers below the modulus of Field128")
         return [value - _FIELD if 2 * value > _FIELD else value for value in map(int, texts)]
+    # A table has each bin once, in any order.
     names = tuple(given) if isinstance(given, Mapping) else column_names(given, "counts")
     if names is None or not {"bin", "count"} <= {*names}:
         return given

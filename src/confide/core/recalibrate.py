@@ -67,11 +67,10 @@ def recalibrate(
         Other candidates, such as those around a guess. Required for candidate values of your own, which a release does
         not contain.
     **options
-        `rho`, as in `Choices`. `about`, as in `calibrate`; the metadata of `previous` are not taken
-        over. `fingerprint`, for another model than that of `previous`, whose fingerprint is taken over without it.
-        `ledger`, `dataset`, `partition`, `again`, as in `calibrate`. The renewal of another
-        release is another request. Therefore new records under the same name are charged, and the same renewal with
-        the same data returns the earlier answer.
+        `rho`, as in `Choices`. `about`, as in `calibrate`; the metadata of `previous` are not taken over.
+        `fingerprint`, for another model than that of `previous`, whose fingerprint is taken over without it. `ledger`,
+        `dataset`, `partition`, `again`, as in `calibrate`. The renewal of another release is another request: new
+        records under the same name are charged, and the same renewal with the same data returns the earlier answer.
 
     Returns
     -------
@@ -102,34 +101,17 @@ def recalibrate(
     return release(Scores(values, groups, labels, weights), request, payer)
 
 
+# The fields of a request that a renewal may change.
 RENEWED = ("epsilon", "rho", "candidates", "about", "fingerprint")
-"""The fields of a request that a renewal may change."""
 
 
 def renewed(previous: Release, **changes: Any) -> Request:
-    """The request of an earlier release again, with its checksum, and with other values of some fields.
+    """The request of an earlier release again, with its checksum, and with other values of some fields of `RENEWED`.
 
-    A private choice of the score is not repeated, and its metadata are not taken over.
-
-    Parameters
-    ----------
-    previous
-        A release of one owner's records.
-    **changes
-        Some of `RENEWED`; None keeps what `previous` states.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If the release cannot be renewed in this way.
-
-    Examples
-    --------
-    >>> import confide
-    >>> january = confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")
-    >>> renewed(january, epsilon=2.0).epsilon, renewed(january).renews == january.checksum
-    (2.0, True)
+    None keeps what `previous` states. A private choice of the score is not repeated, and its metadata are not taken
+    over.
     """
+    # Releases that cannot be repeated: of other types, of silos, of published counts.
     if not isinstance(previous, Release):
         must = "must be a release of calibrate or a related function, as confide.load returns it"
         raise InputTypeError("previous", must, got=type(previous).__name__)
@@ -140,6 +122,8 @@ def renewed(previous: Release, **changes: Any) -> Request:
     if request.noise is not None:
         remedy = "Calibrate on new counts (calibrate_counts, --noisy-counts)"
         raise InputTypeError("previous", "must be a release of records that were counted here", remedy=remedy)
+
+    # The fields that change; epsilon and rho replace each other.
     if unknown := [name for name, value in changes.items() if value is not None and name not in RENEWED]:
         raise InputError(unknown[0], "must be left out with an earlier release, which states it")
     given = {name: value for name, value in changes.items() if value is not None}
@@ -151,7 +135,7 @@ def renewed(previous: Release, **changes: Any) -> Request:
 
 
 def _check_records(request: Request, given: Mapping[str, Any]) -> None:
-    """Check that exactly the arguments are given that this type of release requires."""
+    # What this type of release requires of each record.
     needed: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     if request.by == "side":
@@ -162,6 +146,8 @@ def _check_records(request: Request, given: Mapping[str, Any]) -> None:
         needed, optional = ("truth",) if request.loss == FALSE_NEGATIVES else (), ("u",)
     if request.population is not None:
         needed = (*needed, "labels" if isinstance(request.population, ClassShift) else "weights")
+
+    # Exactly these arguments must be given.
     kind = "release" + (
         f" by {request.by}" if request.by else f" for the loss {request.loss!r}" if request.loss else ""
     )

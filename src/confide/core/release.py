@@ -1,8 +1,7 @@
-"""Releases: thresholds under one statement. They contain no data.
+"""Releases: thresholds under one statement, in a mapping whose keys `by` describes. They contain no data.
 
-A `Release` is a mapping from keys to thresholds, and `by` states the type of its keys (`confide.core.keys`). Everything
-but the thresholds follows from its request and from the public statement of the mechanism, and is computed again when
-a release is read, by the same functions.
+Everything but the thresholds follows from the request and from the public statement of the mechanism. A reader of a
+release computes it again, by the same functions.
 """
 
 import warnings
@@ -147,17 +146,17 @@ class Release(Document, Thresholds):
     @property
     def _answers_all(self) -> bool:
         """Whether noisy counts over a known list were released for every threshold."""
-        parts = self.parts.values()
-        counted = self.loss is None and all(part.noisy_counts is not None for part in parts)
-        return counted and isinstance(self.request, Request) and all(part.recipe["kind"] in BUILDERS for part in parts)
+        if self.loss is not None or not isinstance(self.request, Request):
+            return False
+        thresholds = self.parts.values()
+        return all(threshold.noisy_counts and threshold.recipe["kind"] in BUILDERS for threshold in thresholds)
 
     def _at_another(self, alpha: Fraction) -> "Release":
-        """The release of a level that is not stated, from the noisy counts."""
         assert isinstance(self.request, Request)
         request = self.request.at_level(alpha)
         counted = {None: self.first} if self.by == "level" else self.parts
-        parts = {key: threshold_at(request.terms[key], part) for key, part in counted.items()}
-        another = self._with(request, parts)
+        thresholds = {key: threshold_at(request.terms[key], threshold) for key, threshold in counted.items()}
+        another = self._with(request, thresholds)
         if another.infinite:
             meaning = meaning_of_infinity(self.score)
             remedy = "More records, or a list with candidates closer together, resolve it"
@@ -260,22 +259,22 @@ class Release(Document, Thresholds):
         """
         if self.by in ("level", "side"):
             raise self._several()
-        values = np.array([part.threshold for part in self.parts.values()])
+        values = np.array([threshold.threshold for threshold in self.parts.values()])
         if self.by == "group":
             if groups is None or n is None:
                 raise InputError("groups", "must be given: the calibration has one threshold per group")
-            own = values[self.places(groups, n)]
-            return own if own.ndim == 1 else own.max(axis=1)
+            thresholds = values[self.places(groups, n)]
+            return thresholds if thresholds.ndim == 1 else thresholds.max(axis=1)
         if groups is not None:
             per = "thresholds per class; groups do not apply to it" if self.by == "class" else "no thresholds per group"
             raise InputError("groups", f"must be left out: the calibration has {per}")
         return values[self._order(classes)] if self.by == "class" else float(values[0])
 
     def _order(self, classes: Sequence[object] | int | None) -> list[int]:
-        """The positions of the calibrated classes, in the order of the columns."""
         if classes is None:
             raise InputError("classes", "must be given: the calibration has one threshold per class")
         k = class_count(classes)
+        # By their names, or else by their positions.
         for names in (tuple(range(k)) if isinstance(classes, int) else classes, tuple(range(k))):
             if (order := order_of(names, tuple(self.parts))) is not None:
                 return order
@@ -292,6 +291,7 @@ class Release(Document, Thresholds):
         return needed_facts(self, KEYS[self.by].each)
 
     def _section(self) -> Section:
+        # Its guarantee and its cost.
         promise = (("promise", self.promise),) if self.by is None else self._promises
         together = {None: "privacy", "level": "privacy of all together", "side": "privacy of both together"}
         facts = [*promise, (together.get(self.by, "privacy"), str(self.privacy))]
@@ -299,6 +299,8 @@ class Release(Document, Thresholds):
             facts.append(("records", f"{self.size}, a noisy number, which is part of the release"))
         if self.chosen is not None:
             facts.append(("choice of the score", str(self.chosen)))
+
+        # The mechanism, and what else it has released or depends on.
         mechanism = self.first.mechanism
         if mechanism is not None and mechanism.name != "slopes":
             facts.append(("method", mechanism.name))
@@ -319,11 +321,12 @@ class Release(Document, Thresholds):
 
     @property
     def _promises(self) -> Facts:
-        """The thresholds of levels and sides with their promises; of groups, in one line for all."""
         if not self.disjoint:
-            return tuple((name, f"threshold {part.text}; {part.guarantee}") for name, part in self.by_name.items())
+            named = self.by_name.items()
+            return tuple((name, f"threshold {threshold.text}; {threshold.guarantee}") for name, threshold in named)
         overlap = () if self.overlap is None else (("groups of", f"{self.overlap}: {OVERLAP}"),)
         shares = (("shares", text),) if (text := any_shares(self)) else ()
+        # The guarantee of all groups is the same, and is stated once.
         return (
             *overlap,
             ("thresholds that exclude nothing", f"{len(self.infinite)} of {len(self.parts)}"),
@@ -336,11 +339,11 @@ class Release(Document, Thresholds):
         """The threshold of each group or class, with the noisy number of its records if that was released."""
         if not self.disjoint:
             return ()
-        each = tuple(
-            (f"{self.by} {key!r}", f"threshold {part.text}{'' if part.size is None else f', records: {part.size}'}")
-            for key, part in self.parts.items()
-        )
-        return (Section("", facts=each),)
+        facts = []
+        for key, threshold in self.parts.items():
+            records = "" if threshold.size is None else f", records: {threshold.size}"
+            facts.append((f"{self.by} {key!r}", f"threshold {threshold.text}{records}"))
+        return (Section("", facts=tuple(facts)),)
 
     def _brief(self) -> str:
         if self.by is None and self.loss is None:
@@ -360,12 +363,11 @@ class Release(Document, Thresholds):
 
     @property
     def _thresholds(self) -> str:
-        """The range of thresholds and the weakest guarantee among them, in one line."""
-        parts = list(self.parts.values())
-        low, high = (pick(part.threshold for part in parts) for pick in (min, max))
+        thresholds = list(self.parts.values())
+        low, high = (pick(threshold.threshold for threshold in thresholds) for pick in (min, max))
         where = f"threshold {low:.6g}" if low == high else f"thresholds {low:.6g} to {high:.6g}"
         useless = f" ({len(self.infinite)} of them exclude nothing)" if self.infinite and low != high else ""
-        weakest = min(parts, key=lambda part: part.coverage)
+        weakest = min(thresholds, key=lambda threshold: threshold.coverage)
         score = "no score named" if weakest.score is None else f"score {weakest.score!r}"
         return f"{where}{useless}, {score}, {weakest.guarantee.brief}"
 
@@ -383,13 +385,7 @@ def reminder_due(release: Release) -> bool:
 
 
 def as_release(release: Any) -> Release:
-    """Return a release unchanged; raises an error for all other values, also for documents such as a monitor.
-
-    Raises
-    ------
-    InputTypeError
-        If it is not a release.
-    """
+    """Return a release unchanged; raises `InputTypeError` for all other values, also for other documents."""
     if not isinstance(release, Release):
         raise InputTypeError("release", "must be a confide.Release", got=type(release).__name__)
     return release
@@ -401,38 +397,25 @@ def load_release(path: str | Path) -> Release:
 
 
 def any_shares(release: Release) -> str:
-    """A clause about the shares of groups or classes, under all of which their promise holds; empty for others.
-
-    If groups overlap, other shares of one column change the records within the groups of another.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> scores = np.random.default_rng(0).random(4000)
-    >>> any_shares(confide.calibrate(scores, 0.1, 1.0, groups=["a", "b"] * 2000, names=["a", "b"], score="lac"))
-    'the promise holds for any shares of the groups among new records'
-    """
-    if not release.disjoint or release.overlap is not None or not all(part.coverage for part in release.parts.values()):
+    """A clause about the shares of groups or classes, under all of which their promise holds; empty for others."""
+    # If groups overlap, other shares of one column change the records within the groups of another.
+    if not release.disjoint or release.overlap is not None:
+        return ""
+    if not all(threshold.coverage for threshold in release.parts.values()):
         return ""
     some = "classes" if release.by == "class" else "groups"
     return f"the promise holds for any shares of the {some} among new records"
 
 
+# The meaning of groups of several columns, in words.
 OVERLAP = (
     "a record is in one group of each, and its set takes the largest threshold of its groups; the promise is for each "
     "group, on average over its people, and not for intersections of groups"
 )
-"""The meaning of groups of several columns, in words."""
 
 
 def refuse_overlapping(release: Release, remedy: str = "") -> None:
-    """Reject a release of groups that overlap where a record must have one group.
-
-    Raises
-    ------
-    InputError
-        If its groups overlap.
-    """
+    """Reject a release of groups that overlap where a record must have one group."""
     if release.overlap is not None:
         must = "must have one threshold, or groups that divide the records"
         raise InputError("release", must, got="groups that overlap", remedy=remedy)
@@ -451,21 +434,8 @@ def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tup
     """The names of k columns that a release is applied to: their own names, or the release's if they have none.
 
     Columns without names, or with the names 0 to k-1, stand for the release's classes in their order. If each class has
-    its own threshold, the order of the classes is unknown, and the columns must have names.
-
-    Raises
-    ------
-    InputError
-        If the release has another number of classes, or other classes. The message contains the numbers of missing and
-        unknown ones and the first of each, because names of classes are public.
-
-    Examples
-    --------
-    >>> import confide
-    >>> p = [[0.75, 0.25]] * 2000
-    >>> released = confide.calibrate(confide.lac_score(p, [0] * 2000), 0.1, 1.0, classes=["cat", "dog"])
-    >>> names_for(released, None, 2), names_for(released, ("dog", "cat"), 2)
-    (('cat', 'dog'), ('dog', 'cat'))
+    its own threshold, the order of the classes is unknown, and the columns must have names. The error for other classes
+    contains the numbers of missing and unknown ones and the first of each, because names of classes are public.
     """
     classes = release.classes
     if classes is None:

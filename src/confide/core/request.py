@@ -1,8 +1,7 @@
 """What is requested of a release: one value with all public parameters, and its division among thresholds.
 
-A release has one threshold, or one for each of several levels, groups, classes or sides. `Request.terms` has the
-`Terms` of each: its level, its shares of the budget and of the failure probability, its candidates. The tables of
-`confide.core.rules` list invalid combinations.
+`Request.terms` has the `Terms` of each threshold: its level, its shares of the budget and of the failure probability,
+its candidates. The tables of `confide.core.rules` list invalid combinations.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from confide.core.keys import SCORE_OF_SIDE, By, Key
 from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.rules import check_combinations
-from confide.core.terms import NUMBERED, Budget, Terms, most_groups, share_of_number, typical_of_groups
+from confide.core.terms import NUMBERED, Budget, Terms, share_of_number, typical_of_groups
 from confide.core.words import check_about
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import (
@@ -120,6 +119,7 @@ class Request:
     """The terms of each threshold, by key."""
 
     def __post_init__(self) -> None:
+        # Invalid combinations, and values of another type.
         check_combinations({spec.name: getattr(self, spec.name) for spec in fields(self) if spec.init})
         if self.chosen is not None and self.overlap is not None:
             why = "with a chosen score: its loss is compared with that of one threshold of each record"
@@ -152,21 +152,23 @@ class Request:
         if self.joint:
             return self.at_level(key)
         places = list(self.terms)
-        part = Budget(self.epsilon, self.rho).divided(exact_shares(self.shares, len(places)))[places.index(key)]
+        shares = exact_shares(self.shares, len(places))
+        budget = Budget(self.epsilon, self.rho).divided(shares)[places.index(key)]
         delta = part_of_failure(self.delta, len(places))
         alone, terms = copy(self), self.terms[key]
         alone._set(
-            by=None, alpha=terms.alpha, score=terms.score, shares=None, delta=delta, terms={None: terms}, **vars(part)
+            by=None, alpha=terms.alpha, score=terms.score, shares=None, delta=delta, terms={None: terms}, **vars(budget)
         )
         return alone
 
     def at_level(self, alpha: Fraction) -> Request:
         """The request of another level, which a noisy histogram answers as well."""
-        again, terms = copy(self), {None: self._first} if self.by == "level" else self.terms
-        terms = {key: replace(part, alpha=alpha, levels=()) for key, part in terms.items()}
-        by = None if self.by == "level" else self.by
-        again._set(by=by, alpha=alpha, mechanism="noisy-histogram", terms=terms)
-        return again
+        of_several = self.by == "level"
+        stated = {None: self._first} if of_several else self.terms
+        terms = {key: replace(each, alpha=alpha, levels=()) for key, each in stated.items()}
+        another = copy(self)
+        another._set(by=None if of_several else self.by, alpha=alpha, mechanism="noisy-histogram", terms=terms)
+        return another
 
     @property
     def disjoint(self) -> bool:
@@ -232,7 +234,7 @@ class Request:
         return next(iter(self.terms.values()))
 
     def _divided(self) -> dict[Key, Terms]:
-        """The terms of each threshold."""
+        # A budget, and a failure probability, for each threshold.
         levels = self._levels()
         k, budget, delta, neighbors = len(levels), Budget(self.epsilon, self.rho), self.delta, self.neighbors
         joint = self.by == "level" and self._is_joint()
@@ -245,17 +247,21 @@ class Request:
         else:
             budgets = budget.divided(exact_shares(self.shares, k))
             delta = part_of_failure(delta, k)
+
+        # What all thresholds share.
         name = self.score if self.loss is None else critical_score(self.loss)
         common = self._common(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, k)
         if joint:
             common |= {"mechanism": "noisy-histogram", "levels": tuple(levels)}
         method, records = common["mechanism"], common["records_per_person"]
+
+        # The terms of each, with the noise of its number of records.
         number = None
         if common["neighbors"] == "add_remove" and method in NUMBERED:
             number = share_of_number(method, common["delta"], self.population)
         terms = {}
-        for (key, level), part in zip(levels.items(), budgets, strict=True):
-            epsilon, scale = part.spent(method, records, number)
+        for (key, level), share_of_budget in zip(levels.items(), budgets, strict=True):
+            epsilon, scale = share_of_budget.spent(method, records, number)
             scale = self.n_noise if self.noise is not None else scale
             score = SCORE_OF_SIDE[key] if self.by == "side" else name
             alpha = exact_level("alpha", level)
@@ -268,7 +274,8 @@ class Request:
         A histogram has no statement with `delta`, and for a zCDP loss, and over a list of many decades, most bins of
         which are empty, a division needs fewer records.
         """
-        if self.mechanism not in NUMBERED or any(one is not None for one in (self.shares, self.delta, self.rho)):
+        divides = any(option is not None for option in (self.shares, self.delta, self.rho))
+        if self.mechanism not in NUMBERED or divides:
             return False
         spread = self._spread(self.score)
         law = law_of(spread) if isinstance(spread, Candidates) else spread
@@ -277,12 +284,15 @@ class Request:
 
     def _common(self, score: str | None, neighbors: Neighbors, delta: Level | None, count: int) -> dict[str, Any]:
         """What the terms of all thresholds share, validated; `count` is their number."""
+        # Validated first, in the order in which errors are raised.
         method = one_of("mechanism", self.mechanism, MECHANISMS)
         if self.population is not None and not isinstance(self.population, ClassShift | RecordWeights):
             got = type(self.population).__name__
             raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=got)
         n_min = positive_integer("n_min", self.n_min, most=MOST_RECORDS)
-        groups = most_groups(self.overlap, count) if self.disjoint else 1
+        groups = count if self.disjoint else 1
+        if self.overlap is not None:  # each column divides the records
+            groups = max(map(len, self.overlap.columns.values()))
         return {
             "spread": self._spread(score),
             "neighbors": "replace_one" if method == "none" else neighbors,
@@ -298,7 +308,6 @@ class Request:
         }
 
     def _levels(self) -> dict[Key, Any]:
-        """The miscoverage level of each threshold."""
         if self.by == "level":
             levels = different_levels(self.alpha)
             return dict(zip(levels, levels, strict=True))
@@ -312,7 +321,6 @@ class Request:
         return dict.fromkeys(keys, self.alpha if self.loss is None else share_of(self.alpha, self.loss, self.bound))
 
     def _spread(self, score: str | None) -> Candidates | Spread | OwnCandidates:
-        """The list of candidates, or the spread of which a list is chosen."""
         if isinstance(self.candidates, OwnCandidates):
             return self.candidates
         free = self.candidates is None and self.unit is None
@@ -329,6 +337,7 @@ class Request:
 
     def _exact(self, terms: Mapping[Key, Terms]) -> dict[str, Any]:
         """The numbers and lists of the request as exact and plain values, which the terms have validated."""
+        # Levels, shares and names, however they were typed.
         first = next(iter(terms.values()))
         exact: dict[str, Any] = {
             name: None if getattr(self, name) is None else float(getattr(self, name))
@@ -337,7 +346,7 @@ class Request:
         if self.by == "level":
             exact["alpha"] = tuple(terms)
         elif isinstance(self.alpha, tuple):
-            exact["alpha"] = tuple(part.alpha for part in terms.values())
+            exact["alpha"] = tuple(side.alpha for side in terms.values())
         else:
             exact["alpha"] = fraction_of(self.alpha)
         if self.delta is not None:

@@ -1,10 +1,8 @@
-"""Conformal risk control with privacy: a bound on the expectation of a monotone bounded loss.
+"""Conformal risk control with privacy: a bound on the expectation of a monotone bounded loss (Theorem R1).
 
-Let L(t) be a loss that does not increase with the threshold t and ends at 0. Each record is turned into one number, the
-critical threshold S = inf{t : L(t) <= bound * u} with u uniform and independent of everything. Then P(S > t | record) =
-L(t)/bound. Therefore the expected loss of a released threshold is at most `risk` exactly if the threshold covers S with
-probability 1 - risk/bound. Calibration, privacy and all guarantees apply unchanged (docs/theory.md, Theorem R1).
-The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", ICLR 2024.
+A loss L(t) does not increase with the threshold t and ends at 0. Each record becomes one number, the critical threshold
+S = inf{t : L(t) <= bound * u} with u uniform. Then P(S > t | record) = L(t)/bound: the expected loss is at most `risk`
+exactly if the threshold covers S with probability 1 - risk/bound.
 """
 
 from __future__ import annotations
@@ -103,6 +101,8 @@ def calibrate_losses(
 ) -> Release:
     """Release a threshold at which the expectation of a monotone bounded loss is at most `risk`.
 
+    The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", ICLR 2024.
+
     Parameters
     ----------
     losses
@@ -142,12 +142,6 @@ def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: 
     """Critical thresholds of the false-negative rate: for each record the score 1 - p of one true label, chosen by u.
 
     With T true labels it is the ceil(T (1-u))-th smallest of their scores; 0 without true labels. float64, shape (n,).
-    The numbers u are drawn by default.
-
-    Examples
-    --------
-    >>> false_negative_thresholds([[0.75, 0.5, 0.25]], [[True, True, False]], u=[0.6])
-    array([0.25])
     """
     p, names = class_columns(probabilities, None, check=True)
     refuse_other_rows(probabilities=probabilities, truth=truth, u=u)
@@ -156,6 +150,7 @@ def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: 
 
 def _false_negative_thresholds(p: NDArray[Any], true: NDArray[np.bool_], u: Uniforms) -> NDArray[np.float64]:
     shares = as_uniforms("u", u, len(p), True)
+    # The scores of the true labels first, in order, and the one at the rank that u picks.
     scores = np.where(true, 1.0 - p.astype(np.float64), np.inf)
     scores.sort(axis=1)
     count = true.sum(axis=1)
@@ -166,13 +161,7 @@ def _false_negative_thresholds(p: NDArray[Any], true: NDArray[np.bool_], u: Unif
 def critical_thresholds(
     losses: ArrayLike, candidates: Candidates, *, u: Uniforms = None, bound: float = 1.0
 ) -> NDArray[np.float64]:
-    """The first candidate with a loss of at most bound * u (drawn by default), float64, shape (n,); +inf if none.
-
-    Examples
-    --------
-    >>> critical_thresholds([[0.75, 0.5, 0.25]], Candidates.of([1, 2, 3]), u=[0.5])
-    array([2.])
-    """
+    """The first candidate with a loss of at most bound * u (drawn by default), float64, shape (n,); +inf if none."""
     if not isinstance(candidates, Candidates):
         raise InputTypeError(
             "candidates",
@@ -187,19 +176,14 @@ def critical_thresholds(
     must = f"losses must lie in [0, {bound:g}] and not increase along rows"
     raise_for_rows("losses", invalid, must, "rows that do not", place="row")
     shares = as_uniforms("u", u, len(array), True)
+    # The first candidate at which the loss is small enough.
     small = array <= bound * shares[:, None]
     first = np.where(small.any(axis=1), small.argmax(axis=1), candidates.size - 1)
     return candidates.values[first]
 
 
 def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
-    """Return the bound on a loss; raises an error if it is missing, or if `alpha` is given instead.
-
-    Examples
-    --------
-    >>> stated_risk(0.1, {})
-    0.1
-    """
+    """Return the bound on a loss; raises an error if it is missing, or if `alpha` is given instead."""
     if "alpha" in options or risk is None:
         hint = "found alpha; " if "alpha" in options else ""
         raise InputTypeError(
@@ -210,10 +194,9 @@ def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
 
 # Risk control for segmentation: the share of an image's true area that a mask misses, one record per image.
 #
-# A pixel of class k is in the mask at the threshold t if 1 - p_k <= t. Therefore the share of true pixels that a mask
-# misses decreases with t and ends at 0: Theorem R1 of docs/theory.md. The critical threshold of an image is the
-# score of one of its true pixels, chosen at random. Only this number of an image is kept.
-
+# A pixel of class k is in the mask at the threshold t if 1 - p_k <= t. Therefore the missed share of true pixels
+# decreases with t and ends at 0. The critical threshold of an image is the score of one of its true pixels, chosen at
+# random. Only this number of an image is stored.
 
 AVERAGES = ("pixels", "classes")
 _AT_ONCE = 1000
@@ -309,20 +292,17 @@ def calibrate_areas(
     epsilon: float | None = None,
     **options: Unpack[MaskOptions],
 ) -> Release:
-    """Calibrate masks from pairs of any type; `pixels` returns the number of classes, and the result of `true_pixels`.
-
-    Examples
-    --------
-    >>> found = calibrate_areas([(1, [np.linspace(0, 1, 101)])] * 1000, lambda k, own, *_: (k, own), 0.1, 1.0)
-    >>> 0.8 < found.threshold < 1
-    True
-    """
+    """Calibrate masks from pairs of any type; `pixels` returns the number of classes, and what `true_pixels` does."""
     stated = stated_risk(risk, options)
     payer, fields = split_options("calibrate_masks", options, *_OF_MASKS)
+
+    # The request, which is checked before an image is read.
     area = missed_area(fields.pop("background", None), fields.pop("average", "pixels"))
     ignored, u, classes = fields.pop("ignore_index", -100), fields.pop("u", None), fields.pop("classes", None)
     request = Request(alpha=stated, epsilon=epsilon, loss=area.name, **fields)
     class_names = None if classes is None else public_classes("classes", classes)
+
+    # The first image shows the number of classes.
     first, areas = first_and_all(image_by_image(images, lambda p, truth: pixels(p, truth, area, ignored)))
     if class_names is None:
         if first is None:
@@ -337,18 +317,13 @@ def calibrate_areas(
                 raise InputError("images", f"must have the same {number} classes", got=f"{k} in image {i}")
             yield critical_area(areas_by_class, float(as_uniforms("u", u, 1, needed=True)[0]), by_class=area.by_class)
 
+    # One critical threshold for each image.
     records = Batches(_arrays(thresholds()), "images must hold at least one; found none")
     return release(records, replace(request, classes=class_names), payer)
 
 
 def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> list[Any]:
-    """The probabilities of the true pixels of each class except the background, as numpy arrays or on their device.
-
-    Examples
-    --------
-    >>> true_pixels(np.array([[0.9, 0.2], [0.1, 0.8]]), np.array([0, 1]), MissedAreaLoss(background=0), -100)
-    [array([0.8])]
-    """
+    """The probabilities of the true pixels of each class except the background, as numpy arrays or on their device."""
     by_class = [p[k][true] for k, (true, _) in enumerate(class_areas(p, truth, ignore_index)) if k != area.background]
     if not bool((p >= 0).all()) or not bool((p <= 1).all()):
         raise InputError(
@@ -360,24 +335,20 @@ def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> 
     return by_class
 
 
-def critical_area(own: Sequence[NDArray[Any]], u: float, *, by_class: bool = False) -> float:
-    """The critical threshold of an image: the smallest at which its masks miss at most the share u; 0 without area.
-
-    Examples
-    --------
-    >>> critical_area([np.array([0.75, 0.5, 0.25])], 0.5)
-    0.5
-    >>> critical_area([np.array([0.75]), np.array([0.5, 0.25])], 0.5, by_class=True)
-    0.25
-    """
-    classes = [pixels for pixels in own if len(pixels)]
+def critical_area(areas: Sequence[NDArray[Any]], u: float, *, by_class: bool = False) -> float:
+    """The critical threshold of an image: the smallest at which its masks miss at most the share u; 0 without area."""
+    classes = [pixels for pixels in areas if len(pixels)]
     if not classes:
         return 0.0
+
+    # All true pixels are alike: one quantile of their probabilities.
     pools = classes if by_class else [np.concatenate(classes)]
     if len(pools) == 1:
         (pool,) = pools
         rank = max(int(np.ceil(len(pool) * (1 - u))), 1)  # the number of true pixels that must be inside
         return 1.0 - float(np.partition(pool, len(pool) - rank)[len(pool) - rank])
+
+    # Every class has the same weight: a search among all probabilities.
     pools = [np.sort(pixels) for pixels in pools]
     cuts = np.unique(np.concatenate(pools))
     low, high = 0, len(cuts) - 1  # at the lowest cut nothing is missed; the missed share grows with the cut

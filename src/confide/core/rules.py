@@ -1,7 +1,4 @@
-"""Valid combinations of parameters, as data, for all entry points.
-
-Function arguments, options of the command line and plans are checked against these tables.
-"""
+"""Valid combinations of parameters, as data, for functions, options of the command line and plans."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,10 +10,10 @@ import numpy as np
 from confide.errors import InputError
 from confide.mechanisms import MECHANISMS
 
+# Values of omitted arguments, where they are not None.
 DEFAULTS: Mapping[str, Any] = {
     "neighbors": "add_remove", "n_min": 1, "records_per_person": 1, "mechanism": "slopes", "bound": 1.0,
 }  # fmt: skip
-"""Values of omitted arguments, where they are not None."""
 
 _PUBLISHED = tuple(name for name in MECHANISMS if name != "slopes")
 _DISJOINT = ("group", "class")
@@ -28,14 +25,10 @@ class Combination:
 
     Parameters
     ----------
-    given
-        The argument that it depends on.
-    values
-        The values of `given` for which the rule applies; empty: all values.
-    others
-        The arguments that the rule restricts.
-    allowed
-        Their permitted values, in addition to being left out.
+    given, values
+        The argument that it depends on, and the values for which it applies; empty: all values.
+    others, allowed
+        The arguments that it restricts, and their permitted values, in addition to being left out.
     because
         The reason, with `{value}` for the value of `given`, and `{found}` for the rejected value.
     requirement
@@ -69,6 +62,7 @@ class Combination:
         return None
 
 
+# Arguments that exclude each other, and the reasons.
 COMBINATIONS = (
     Combination("mechanism", _PUBLISHED, ("rho", "delta"),
                 "with mechanism={value!r}; it belongs to mechanism='slopes'"),
@@ -120,16 +114,16 @@ COMBINATIONS = (
     Combination("noise", (), ("mechanism",), "with counts that another engine made: their noise is drawn",
                 ("slopes",), "left out"),
 )  # fmt: skip
-"""Arguments that exclude each other, and the reasons."""
 
+# Arguments that require another one, and the reasons.
 ALONE = (
     ("shares", "by", "for one threshold, which has the whole privacy budget"),
     ("names", "by", "without by: they are the names of groups or classes"),
     ("bound", "loss", "without loss: it is the largest value of the loss"),
     ("n_noise", "noise", "without noise: it belongs to counts that another engine made"),
 )
-"""Arguments that require another one, and the reasons."""
 
+# Arguments that must be given together or not at all, and their meaning.
 TOGETHER = (
     ("ledger", "dataset", "the ledger, and the name of the budget that is charged"),
     ("by", "groups", "a column, and the public list of its values"),
@@ -138,43 +132,21 @@ TOGETHER = (
     ("class_weights", "labels", "a weight per class, and the class of each record"),
     ("weights", "weight_bound", "a weight per record, and a public bound on all weights"),
 )
-"""Arguments that must be given together or not at all, and their meaning."""
 
 
 def check_combinations(asked: Mapping[str, Any]) -> None:
-    """Reject arguments that exclude each other.
-
-    Raises
-    ------
-    InputError
-        With the argument to leave out or to change, and the reason.
-
-    Examples
-    --------
-    >>> check_combinations({"delta": 0.1, "mechanism": "pps"})
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputError: delta: must be left out with mechanism='pps'; it belongs to mechanism='slopes'
-    """
-    for one in COMBINATIONS:
-        if (name := one.clash(asked)) is not None:
-            found = asked.get(name, DEFAULTS.get(name))
-            raise InputError(name, f"must be {one.must} {one.because.format(value=asked[one.given], found=found)}")
+    """Reject arguments that exclude each other; the error names the one to leave out or to change, and the reason."""
+    for rule in COMBINATIONS:
+        if (name := rule.clash(asked)) is not None:
+            why = rule.because.format(value=asked[rule.given], found=asked.get(name, DEFAULTS.get(name)))
+            raise InputError(name, f"must be {rule.must} {why}")
     for name, other, why in ALONE:
         if _is_given(name, asked.get(name)) and not _is_given(other, asked.get(other)):
             raise InputError(name, f"must be left out {why}")
 
 
 def check_together(**given: object) -> None:
-    """Raise an error if only one of two arguments is given that belong together; arguments not named are ignored.
-
-    Examples
-    --------
-    >>> check_together(by="ward", groups=None)
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputError: by: by and groups must be given together: a column, and the public list of its values
-    """
+    """Raise an error if only one of two arguments is given that belong together; arguments not named are ignored."""
     for name, other, what in TOGETHER:
         if name in given and other in given and (given[name] is None) != (given[other] is None):
             raise InputError(name, f"{name} and {other} must be given together: {what}")
@@ -194,21 +166,13 @@ _SMALL_DELTA = 0.001
 
 
 def unusual(alpha: Fraction | None, delta: float | None = None) -> tuple[str, ...]:
-    """Warnings about a level (None if there is no coverage) and a failure probability; empty if there are none.
-
-    Examples
-    --------
-    >>> unusual(Fraction(1, 10), 0.05)
-    ()
-    >>> unusual(Fraction(9, 10))
-    ('alpha=0.9 is the share of new records that may be missed: coverage of only 0.1 is promised. For coverage of ...',)
-    """
+    """Warnings about a level (None if there is no coverage) and a failure probability; empty if there are none."""
     warnings = []
     if alpha is not None and alpha > Fraction(1, 2):
-        kept = 1 - alpha
+        promised = 1 - alpha
         warnings.append(
             f"alpha={float(alpha):g} is the share of new records that may be missed: coverage of only "
-            f"{float(kept):g} is promised. For coverage of {float(alpha):g} write alpha={float(kept):g}"
+            f"{float(promised):g} is promised. For coverage of {float(alpha):g} write alpha={float(promised):g}"
         )
     if delta is not None and delta < _SMALL_DELTA:
         warnings.append(

@@ -1,8 +1,4 @@
-"""Records, wherever they are stored, as the counts that a release uses.
-
-Records come from a `Source`: arrays (`Scores`), batches of a loader (`Batches`), counts that were computed elsewhere
-(`GivenCounts`), the rows of a table. A source returns counts over public candidates and nothing else.
-"""
+"""Records, wherever they are stored, as the counts that a release uses: over public candidates, and nothing else."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -58,14 +54,9 @@ class GivenCounts:
 
 @dataclass(frozen=True)
 class Batches:
-    """Scores in batches that are read once, for example from a loader.
+    """Scores in batches of shape (n,) that are read once, for example from a loader.
 
-    Parameters
-    ----------
-    scores
-        Arrays of shape (n,).
-    empty
-        The requirement in the error message if there is no record and the number of records would be public.
+    `empty` is the requirement in the error message if there is no record and the number of records would be public.
     """
 
     scores: Iterable[NDArray[Any]]
@@ -85,14 +76,7 @@ class Batches:
 
 
 def first_and_all(values: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
-    """Return the first of values that are read once (None if there is none), and an iterator over all of them.
-
-    Examples
-    --------
-    >>> first, values = first_and_all(iter("abc"))
-    >>> first, list(values)
-    ('a', ['a', 'b', 'c'])
-    """
+    """Return the first of values that are read once (None if there is none), and an iterator over all of them."""
     rest = iter(values)
     for first in rest:
         return first, chain([first], rest)
@@ -101,17 +85,10 @@ def first_and_all(values: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores in memory, by row: of both sides, or of every record, with its group, class or weight.
+    """Scores in memory, shape (n,), by row: of both sides, or by None of every record, with its group, class or weight.
 
-    Parameters
-    ----------
-    values
-        Arrays of shape (n,), by row; by None if groups divide them.
-    groups, labels, weights
-        Further data of each record that a request requires, shape (n,).
-    places
-        Instead of `groups`: the position of each record's group among the rows of the request, -1 for no group.
-        Shape (n,), or (n, columns) if groups overlap.
+    `places` may replace `groups`: the position of each record's group among the rows of the request, -1 for no group,
+    of shape (n,), or (n, columns) if groups overlap.
     """
 
     values: Mapping[Key, NDArray[Any]]
@@ -142,6 +119,8 @@ class Scores:
     def count(self, request: Request, candidates: Candidates) -> Mapping[Key, ScoreHistogram]:
         """The counts of each row; an error about a score reports its position among all records."""
         rows = {request.row(key): terms for key, terms in request.terms.items()}
+
+        # Groups: the records of each, after a check of all, whose errors state positions among all.
         if request.disjoint:
             array, score = self.values[None], next(iter(rows.values())).score
             place = self.places
@@ -156,17 +135,18 @@ class Scores:
                 row: ScoreHistogram.from_scores(array[(inside == i).any(axis=1)], candidates, score)
                 for i, row in enumerate(rows)
             }
-        seen: dict[Key, ScoreHistogram] = {}
+
+        # One or several rows of all records, with their weights.
+        by_row: dict[Key, ScoreHistogram] = {}
         for row, terms in rows.items():
             array = self.values[row]
             counts = ScoreHistogram.from_scores(array, candidates, terms.score)
             if terms.population is not None:
                 counts = ScoreHistogram.from_weights(array, self._steps(terms.population), candidates)
-            seen[row] = counts
-        return seen
+            by_row[row] = counts
+        return by_row
 
     def _steps(self, population: Population) -> NDArray[Any]:
-        """The integer weight of each record."""
         if isinstance(population, RecordWeights):
             given = as_vector("weights", self.weights, empty=True)  # type: ignore[arg-type]
             if len(given) != self.n:
@@ -177,15 +157,7 @@ class Scores:
 
 
 def weighted_sum(counts: Mapping[Any, ScoreHistogram], population: ClassShift) -> ScoreHistogram:
-    """Weighted counts of records, and their number, computed from the counts of each class.
-
-    Examples
-    --------
-    >>> counts = {name: ScoreHistogram.from_scores([0.1], Candidates.of([0.5])) for name in ("a", "b")}
-    >>> total = weighted_sum(counts, ClassShift.of_weights({"a": 1, "b": 3}))
-    >>> total.counts, total.total
-    (array([4, 0]), 2)
-    """
+    """Weighted counts of records, and their number, computed from the counts of each class."""
     named = {canonical_name(name): class_counts for name, class_counts in counts.items()}
     steps = dict(zip(map(canonical_name, population.classes), population.steps, strict=True))
     total = sum(class_counts.counts * steps[name] for name, class_counts in named.items())

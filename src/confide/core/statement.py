@@ -1,7 +1,4 @@
-"""What a release states: the request of its thresholds, and what follows for all of them together, or for the only one.
-
-`Thresholds` is the part of a `confide.core.release.Release` without its use: a mapping from keys to thresholds.
-"""
+"""What a release states: its request, and what follows for all thresholds together, or for the only one."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -71,8 +68,8 @@ class Thresholds(Mapping[Key, Threshold]):
 
     def __post_init__(self) -> None:
         ordered = dict(sorted(self.parts.items(), reverse=True)) if self.by == "level" else dict(self.parts)
-        thresholds = [part.threshold for part in ordered.values()]
-        if not ordered or (self.by == "level" and thresholds != sorted(thresholds)):
+        values = [threshold.threshold for threshold in ordered.values()]
+        if not ordered or (self.by == "level" and values != sorted(values)):
             raise InputError("parts", "must be one or more thresholds; those of several levels must be nested")
         object.__setattr__(self, "parts", MappingProxyType(ordered))
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
@@ -144,15 +141,7 @@ class Thresholds(Mapping[Key, Threshold]):
 
     @property
     def classes(self) -> Classes | None:
-        """The classes, or labels: their names, or their number; None if they are not stated.
-
-        Examples
-        --------
-        >>> import confide
-        >>> p = [[0.75, 0.25]] * 2000
-        >>> confide.calibrate(confide.lac_score(p, [0] * 2000), 0.1, 1.0).classes
-        2
-        """
+        """The classes, or labels: their names, or their number; None if they are not stated."""
         if self.by == "class":
             names = tuple(self.parts)
             return len(names) if set(map(canonical_name, names)) == set(map(str, range(len(names)))) else names
@@ -190,17 +179,14 @@ class Thresholds(Mapping[Key, Threshold]):
         That of the noisy histogram that serves all levels; otherwise sequential composition of levels and sides;
         parallel composition of the groups of a column, and the sum over columns.
         """
-        parts = list(self.parts.values())
+        losses = [threshold.privacy for threshold in self.parts.values()]
         if self.by is None or self.request.joint:
-            return max((part.privacy for part in parts), key=lambda privacy: privacy.epsilon)
+            return max(losses, key=lambda privacy: privacy.epsilon)
         if not self.disjoint:
-            return sequential_composition([part.privacy for part in parts])
-        sized = self.chosen is not None or any(part.size is not None for part in parts)
-        pieces = [slice(None)] if self.overlap is None else self.overlap.slices
-        columns = [
-            parallel_composition([part.privacy for part in parts[piece]], self.neighbors, sized=sized)
-            for piece in pieces
-        ]
+            return sequential_composition(losses)
+        sized = self.chosen is not None or any(threshold.size is not None for threshold in self.parts.values())
+        slices = [slice(None)] if self.overlap is None else self.overlap.slices
+        columns = [parallel_composition(losses[column], self.neighbors, sized=sized) for column in slices]
         return columns[0] if self.overlap is None else sequential_composition(columns)
 
     @property
@@ -209,7 +195,7 @@ class Thresholds(Mapping[Key, Threshold]):
         if self.by == "level":
             return tuple(self.parts)
         together = self.parts.values() if self.by == "side" else (self.first,)
-        return (sum((part.alpha for part in together), Fraction(0)),)
+        return (sum((threshold.alpha for threshold in together), Fraction(0)),)
 
     @property
     def alpha(self) -> Fraction:
@@ -224,8 +210,8 @@ class Thresholds(Mapping[Key, Threshold]):
 
         For a bound on a loss it is the coverage of critical thresholds.
         """
-        promised = [part.coverage for part in self.parts.values()]
-        return max(0.0, 1 - sum(1 - coverage for coverage in promised)) if self.by == "side" else min(promised)
+        coverages = [threshold.coverage for threshold in self.parts.values()]
+        return max(0.0, 1 - sum(1 - coverage for coverage in coverages)) if self.by == "side" else min(coverages)
 
     @property
     def epsilon(self) -> float:
@@ -245,51 +231,26 @@ class Thresholds(Mapping[Key, Threshold]):
     @property
     def infinite(self) -> tuple[Key, ...]:
         """The keys of thresholds that exclude nothing: +inf, or the largest value of a bounded score."""
-        return tuple(key for key, part in self.parts.items() if part.excludes_nothing)
+        return tuple(key for key, threshold in self.parts.items() if threshold.excludes_nothing)
 
     @property
     def by_name(self) -> dict[str, Threshold]:
-        """The thresholds by a printable name; "" if there is one.
-
-        Examples
-        --------
-        >>> import confide, numpy as np
-        >>> scores = np.random.default_rng(0).random(4000)
-        >>> list(confide.calibrate(scores, [0.2, 0.1], epsilon=1.0).by_name)
-        ['alpha 0.2', 'alpha 0.1']
-        """
+        """The thresholds by a printable name, such as "alpha 0.2"; "" if there is one."""
         to_text = KEYS[self.by].to_text
-        return {to_text(key): part for key, part in self.parts.items()}
+        return {to_text(key): threshold for key, threshold in self.parts.items()}
 
     @property
     def promises(self) -> dict[str, str]:
-        """The guarantees in words, by a phrase for what each is about; "" for a release as a whole.
-
-        Examples
-        --------
-        >>> import confide, numpy as np
-        >>> scores = np.random.default_rng(0).random(4000)
-        >>> confide.calibrate(scores, 0.1, 1.0, groups=["a", "b"] * 2000, names=["a", "b"]).promises
-        {'each group': 'coverage at least 0.9 on average over the noisy number of records, calibration data and ...'}
-        """
+        """The guarantees in words, by a phrase for what each is about; "" for a release as a whole."""
         if self.disjoint:
             return {f"each {self.by}": str(self.first.guarantee)}
         if self.loss is not None:
             return {"": self.promise}
-        return {name: str(part.guarantee) for name, part in self.by_name.items()}
+        return {name: str(threshold.guarantee) for name, threshold in self.by_name.items()}
 
     @property
     def promise(self) -> str:
-        """The guarantee of a single threshold in words; of a bounded loss, what it means for the loss.
-
-        Examples
-        --------
-        >>> import confide, numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> p = rng.random((4000, 3))
-        >>> confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0).promise
-        "at most 20 % of a record's true labels are missed on average over the noisy number of records, calibration ..."
-        """
+        """The guarantee of a single threshold in words; of a bounded loss, what it means for the loss."""
         if self.loss is None:
             return str(self.guarantee)
         limit, guarantee = limit_text(self.loss, self.bound, self.risk), self.guarantee
@@ -304,6 +265,7 @@ class Thresholds(Mapping[Key, Threshold]):
         InputError
             If it is not one of the levels, or is missing although there are several.
         """
+        # A release of one level accepts that level, too.
         level = None if alpha is None else exact_level("alpha", alpha)
         if self.by != "level":
             if level not in (None, *self.levels):
@@ -386,13 +348,13 @@ class Thresholds(Mapping[Key, Threshold]):
         return self.only.excludes_nothing
 
     def conditional_coverage(self, delta: Level, n: int | None = None) -> float:
-        """As `Threshold.conditional_coverage`, of the only threshold."""
+        """`Threshold.conditional_coverage` of the only threshold."""
         return self.only.conditional_coverage(delta, n)
 
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
-        """As `Threshold.coverage_failure`, of the only threshold."""
+        """`Threshold.coverage_failure` of the only threshold."""
         return self.only.coverage_failure(n)
 
     def coverage_at_most(self, n: int | None = None) -> float:
-        """As `Threshold.coverage_at_most`, of the only threshold."""
+        """`Threshold.coverage_at_most` of the only threshold."""
         return self.only.coverage_at_most(n)

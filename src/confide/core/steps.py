@@ -1,8 +1,7 @@
-"""The one way from records to a release.
+"""The one way from records to a release: prepare, check, read, compare, charge, draw, store.
 
 A request has one step for each draw, of a threshold or of a noisy histogram that serves several levels: `Draw`, whose
-design is known before a record is read, or `CountThenDraw`, which releases a noisy number of records first. `release`
-runs them: prepare, check, read, compare, charge, draw, store.
+design is known before a record is read, or `CountThenDraw`, which releases a noisy number of records first.
 """
 
 import math
@@ -41,15 +40,7 @@ from confide.support import (
 
 @dataclass(frozen=True)
 class Draw:
-    """Thresholds whose designs are known: one, or those of several levels, which follow from one noisy histogram.
-
-    Parameters
-    ----------
-    designs
-        Everything public about each threshold but the threshold, by key.
-    request
-        The request that it belongs to.
-    """
+    """Thresholds whose designs are known: one, or those of several levels, which follow from one noisy histogram."""
 
     designs: Mapping[Key, Design]
     request: Request
@@ -67,15 +58,16 @@ class Draw:
     @property
     def bill(self) -> Bill:
         """What it costs, and what identifies its request."""
-        design, terms = self.design, self.terms
-        mechanisms = [None if one.mechanism is None else repr(one.mechanism) for one in self.designs.values()]
+        first, terms = self.design, self.terms
+        drawn_by = [design.mechanism for design in self.designs.values()]
+        mechanisms = [None if mechanism is None else repr(mechanism) for mechanism in drawn_by]
         identity = {
-            "request": _plain_fields(terms) | {"candidates": design.candidates.size},
-            "n": design.n if terms.public_n else None,
+            "request": _plain_fields(terms) | {"candidates": first.candidates.size},
+            "n": first.n if terms.public_n else None,
             "mechanism": mechanisms if terms.levels else mechanisms[0],
-            "candidates": design.candidates.digest,
+            "candidates": first.candidates.digest,
         }
-        dearest = max((one.privacy for one in self.designs.values()), key=lambda privacy: privacy.epsilon)
+        dearest = max((design.privacy for design in self.designs.values()), key=lambda privacy: privacy.epsilon)
         return _bill(terms, self.request, dearest, identity)
 
     @property
@@ -106,15 +98,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class CountThenDraw:
-    """The default: a noisy number of records is released first, and the designs follow it.
-
-    Parameters
-    ----------
-    parts
-        The terms of each threshold, by key: one, or several levels that one noisy histogram serves.
-    request
-        The request that it belongs to.
-    """
+    """The default: a noisy number of records is released first, and the designs of one or several levels follow it."""
 
     parts: Mapping[Key, Terms]
     request: Request
@@ -162,7 +146,7 @@ Step: TypeAlias = Draw | CountThenDraw
 
 
 def _bill(terms: Terms, request: Request, privacy: PrivacyStatement, identity: dict[str, Any]) -> Bill:
-    """The bill; a renewed release and a private choice of the score make a request another one."""
+    # A renewed release and a private choice of the score make a request another one.
     if request.renews is not None:
         identity["renews"] = request.renews
     if (chosen := request.chosen) is not None:
@@ -170,12 +154,11 @@ def _bill(terms: Terms, request: Request, privacy: PrivacyStatement, identity: d
     return Bill(privacy, terms.mechanism, identity)
 
 
+# Fields of terms that a request in a ledger states otherwise, or that do not matter to its answer.
 _UNIDENTIFIED = ("spread", "largest", "choice", "noise")
-"""Fields of terms that a request in a ledger states otherwise, or that do not matter to its answer."""
 
 
 def _plain_fields(terms: Terms) -> dict[str, Any]:
-    """The terms as JSON values, which identify a request in a ledger."""
     names = [field.name for field in fields(terms) if field.name not in _UNIDENTIFIED]
     stated = {name: _plain(getattr(terms, name)) for name in names}
     return stated | {"population": None if terms.population is None else terms.population.fields()}
@@ -188,13 +171,7 @@ def _plain(value: Any) -> Any:
 
 
 def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
-    """The steps of a request by draw, from public numbers alone; `n` is the number of records if it is public.
-
-    Raises
-    ------
-    InputError
-        If the request cannot be answered for this number of records.
-    """
+    """The steps of a request by draw, from public numbers alone; `n` is the number of records if it is public."""
     steps: dict[Key, Step] = {}
     designs = request.designs(n)
     for draw, keys in request.draws.items():
@@ -207,15 +184,7 @@ def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
 
 
 def rehearse(request: Request, steps: Mapping[Key, Step]) -> None:
-    """Run all that needs no draw, so that its errors are raised before anything is charged.
-
-    Raises
-    ------
-    InputError
-        If the release cannot be written.
-    MissingExtraError
-        If OpenDP is not installed.
-    """
+    """Run all that needs no draw, so that its errors are raised before anything is charged."""
     from confide.core.files import entry_text
 
     check_sampler()
@@ -228,20 +197,6 @@ def rehearse(request: Request, steps: Mapping[Key, Step]) -> None:
 def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Release:
     """Make a release: prepare, check, read, compare, charge, draw and store, in this order.
 
-    Parameters
-    ----------
-    source
-        The records.
-    request
-        The public parameters.
-    payer
-        The budget that is charged.
-
-    Returns
-    -------
-    Release
-        The thresholds under one statement.
-
     Raises
     ------
     InputError, InputTypeError
@@ -249,13 +204,6 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
         was released.
     OtherDataError, BudgetError, LedgerError
         If the ledger does not allow it; then nothing was released.
-
-    Examples
-    --------
-    >>> from confide.core.sources import Scores
-    >>> request = Request(alpha=0.1, epsilon=1.0, score="lac")
-    >>> print(release(Scores.of(np.linspace(0, 1, 2000)), request).privacy)
-    1-differential privacy and 0.0993-zCDP for adding or removing one record
     """
     # Prepare, from public numbers alone: every design that waits for no noisy number, and the price of each draw.
     source, n = _with_public_number(source, request, payer)
@@ -314,7 +262,7 @@ def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple
 
 
 def _counted(source: Source, request: Request, steps: Mapping[Key, Step], n: int | None) -> dict[Key, ScoreHistogram]:
-    """The counts of every draw, in one pass over a list of which the lists of all designs are parts."""
+    # One pass over a list of which the lists of all designs are parts.
     by_row = source.count(request, request.counted_over(n))
     counts = {draw: by_row[request.row(draw)] for draw in steps}
     for draw, step in steps.items():

@@ -7,7 +7,6 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, TypedDict
 
-from confide.arrays import GroupColumns
 from confide.candidates import Candidates, OwnCandidates, Spread
 from confide.core.choice import LEFTS, PARTS, ChoiceInputs
 from confide.core.population import Population
@@ -38,36 +37,23 @@ from confide.support import (
     privacy_loss,
 )
 
+# The guess of a secret number of records, and the least guess of the number in a group: candidates for 83 records make
+# thresholds 20 % too high for thousands of records.
 _TYPICAL, _LEAST_TYPICAL = 1000, 150
-"""The guess of a secret number of records, and the least guess of the number in a group: candidates for 83 records make
-thresholds 20 % too high for thousands of records."""
 
 
 def typical_of_groups(groups: int, n_min: Any) -> int:
-    """The public guess of the number of records in each group for methods that release no noisy number.
-
-    It is 1000 divided by the number of groups, at least 150, and at least n_min.
-
-    Examples
-    --------
-    >>> typical_of_groups(1, 1), typical_of_groups(4, 1), typical_of_groups(10, 1), typical_of_groups(10, 500)
-    (1000, 250, 150, 500)
-    """
+    """The public guess of the number of records in each group: 1000 by the number of groups, but at least 150."""
     return max(positive_integer("n_min", n_min, most=MOST_RECORDS), -(-_TYPICAL // groups), _LEAST_TYPICAL)
 
 
+# The mechanisms that choose among the lists of a spread. A noisy number of records comes first if it is secret.
 NUMBERED = ("slopes", "noisy-histogram")
-"""The mechanisms that choose among the lists of a spread. A noisy number of records comes first if it is secret."""
 
 
 def share_of_number(mechanism: str, delta: float | None, population: Population | None) -> SizeShare:
     """The share of a noisy number of records in the budget: more where the target moves with it (Theorem H1)."""
     return OF_TARGET if mechanism == "slopes" and delta is None and population is None else OF_DESIGN
-
-
-def most_groups(columns: GroupColumns | None, groups: int) -> int:
-    """The largest number of groups of one column; the number of all groups if they do not overlap."""
-    return groups if columns is None else max(map(len, columns.columns.values()))
 
 
 class Choices(TypedDict, total=False):
@@ -117,19 +103,10 @@ class Budget:
             raise InputError("epsilon", "epsilon or rho must be given, and not both")
 
     def divided(self, shares: Sequence[Fraction], *, replaced: bool = False) -> list["Budget"]:
-        """A budget for each share.
-
-        Where a replaced record changes two parts, each has half of the epsilon, or a quarter of the rho.
-
-        Examples
-        --------
-        >>> [round(budget.epsilon, 2) for budget in Budget(1.0).divided([Fraction(1, 4), Fraction(3, 4)])]
-        [0.25, 0.75]
-        >>> Budget(rho=0.5).divided([Fraction(1)], replaced=True)
-        [Budget(epsilon=None, rho=0.125)]
-        """
+        """A budget for each share."""
         if self.epsilon is None and self.rho is None:
             return [self for _ in shares]
+        # Where a replaced record changes two parts, each has half of the epsilon, or a quarter of the rho.
         name, total, parts = ("epsilon", self.epsilon, 2) if self.rho is None else ("rho", self.rho, 4)
         pieces = [share / parts if replaced else share for share in shares]
         return [Budget(**{name: loss}) for loss in split_epsilon(privacy_loss(name, total), pieces)]
@@ -137,19 +114,8 @@ class Budget:
     def spent(self, method: str, records: int, share: SizeShare | None) -> tuple[float, float | None]:
         """The epsilon of a person, and the scale of the noise of a number of records that is released first.
 
-        Parameters
-        ----------
-        method
-            The mechanism.
-        records
-            The largest number of records of a person.
-        share
-            The share of a noisy number of records that is released first, if the budget suffices for it.
-
-        Returns
-        -------
-        epsilon, scale
-            The epsilon is infinite without privacy; the scale is None without a noisy number.
+        `share` is that of the noisy number, if the budget suffices for it. The epsilon is infinite without privacy; the
+        scale is None without a noisy number.
         """
         if method == "none":
             return math.inf, None
@@ -159,6 +125,7 @@ class Budget:
             raise InputError(
                 "epsilon", "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
             )
+        # The scale of the noise, and for a zCDP loss the largest epsilon of what remains.
         scale = None
         if self.rho is None:
             epsilon = privacy_loss("epsilon", self.epsilon)
@@ -189,14 +156,8 @@ class Terms:
 
     Parameters
     ----------
-    spread
-        The list of candidates, or the spread of which a list is chosen that suits the number of records.
-    score
-        The name of the score.
     epsilon
         The privacy loss of a person for all that is released; infinite without privacy (`mechanism="none"`).
-    population
-        The population of the guarantee, if it differs by a known shift.
     size_scale
         If it is a number, a noisy number of records with noise of this scale is released first, and the design follows
         it. Otherwise the design is for the public number, or for a guess.
@@ -293,10 +254,7 @@ class Terms:
 
     @cached_property
     def per_record(self) -> float:
-        """The privacy loss of one record, rounded down, so that all records of a person stay within epsilon.
-
-        The privacy loss of a noisy number of records is subtracted.
-        """
+        """The privacy loss of one record, without that of a noisy number; rounded down for the sum over a person."""
         if math.isinf(self.epsilon):
             return math.inf
         number = 0 if self.size_scale is None else 1 / Fraction(self.size_scale)

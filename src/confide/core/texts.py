@@ -1,7 +1,6 @@
 """Texts about a release: facts and guarantees, and warnings about infinite or uninformative thresholds.
 
-All of it follows from releases and public numbers. No text depends on a secret number of records: all reasons are
-listed that are possible without it.
+No text depends on a secret number of records: all reasons are listed that are possible without it.
 """
 
 import math
@@ -26,12 +25,14 @@ from confide.support import caller_stacklevel, decimal_text
 
 _UNIT = "state a public typical size of the scores (unit=)"
 _MORE = "take more, or a larger epsilon or alpha"
+
+# Warn if the next candidate is more than this many times as large.
 _COARSE = 4.0
-"""Warn if the next candidate is more than this many times as large."""
+
+# With fewer than this many times the required records, a threshold beyond all scores is still drawn now and then.
 _NEAR_ENOUGH = 5
-"""With fewer than this many times the required records, a threshold beyond all scores is still drawn now and then."""
 MOST_NAMED = 10
-_KEPT = "_remarks"
+_REMARKS = "_remarks"
 
 
 def remarks(release: Release) -> tuple[str, ...]:
@@ -53,29 +54,19 @@ def remarks(release: Release) -> tuple[str, ...]:
     groups: dict[tuple[str, str], list[str]] = {}
     names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.by_name)
     known = terms_of(release)
-    for name, (key, part) in zip(names, release.parts.items(), strict=True):
-        for remark in _remarks(part, known.get(key), grouped=release.disjoint):
+    for name, (key, threshold) in zip(names, release.parts.items(), strict=True):
+        for remark in _remarks(threshold, known.get(key), grouped=release.disjoint):
             groups.setdefault(remark, []).append(name)
     return tuple(_remark_text(release, *remark, which) for remark, which in groups.items())
 
 
 def warn_about(release: Release) -> None:
-    """Warn of the same when a release is applied, at every call; and once of a model that was not compared.
-
-    Examples
-    --------
-    >>> import confide, warnings
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     warn_about(confide.calibrate([0.5] * 20, 0.1, mechanism="none"))
-    >>> caught
-    []
-    """
-    kept = vars(release)  # like a cached property: a frozen value stores what follows from it
-    if _KEPT not in kept:
-        kept[_KEPT] = remarks(release)
+    """Warn of `remarks` when a release is applied, at every call; and once of a model that was not compared."""
+    cache = vars(release)  # like a cached property: a frozen value stores what follows from it
+    if _REMARKS not in cache:
+        cache[_REMARKS] = remarks(release)
     due = (uncompared(release),) if reminder_due(release) else ()
-    for note in (*kept[_KEPT], *due):
+    for note in (*cache[_REMARKS], *due):
         warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
 
 
@@ -87,23 +78,13 @@ def uncompared(release: Release) -> str:
     )
 
 
+# A warning follows if a record is in more groups that overlap.
 _MOST_COLUMNS = 10
-"""A warning follows if a record is in more groups that overlap."""
 
 
 def warn_of_choices(release: Release) -> None:
-    """Warn of an unusual level or failure probability, or of many columns of groups, once, when a release is made.
-
-    Examples
-    --------
-    >>> import confide
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     _ = confide.calibrate([0.5] * 500, 0.9, 1.0, score="lac")
-    >>> [str(one.message)[:28] for one in caught]
-    ['alpha=0.9 is the share of ne']
-    """
-    failures = [part.guarantee.delta or 0.0 for part in release.parts.values()]
+    """Warn of an unusual level or failure probability, or of many columns of groups, once, when a release is made."""
+    failures = [threshold.guarantee.delta or 0.0 for threshold in release.parts.values()]
     delta = sum(failures) if release.by in ("level", "side") else max(failures)
     notes = [*unusual(None if release.loss else min(release.levels), delta or None)]
     if release.overlap is not None and (columns := len(release.overlap)) > _MOST_COLUMNS:
@@ -126,42 +107,49 @@ def _remark_text(release: Release, what: str, why: str, names: list[str]) -> str
     return f"the threshold {what} for {which}; {why}"
 
 
-def _remarks(c: Threshold, terms: Terms | None, *, grouped: bool) -> Iterator[tuple[str, str]]:
+def _remarks(threshold: Threshold, terms: Terms | None, *, grouped: bool) -> Iterator[tuple[str, str]]:
     """Notes on a guarantee below the level, and on a threshold that is +inf or nearly so: the statement, its reason."""
-    if isinstance(c.mechanism, PpsOfSecretSize) and c.coverage < float(1 - c.alpha):
-        enough = c.mechanism.certified_from(1 - c.alpha, c.candidates)
+    level = 1 - threshold.alpha
+    if isinstance(threshold.mechanism, PpsOfSecretSize) and threshold.coverage < float(level):
+        enough = threshold.mechanism.certified_from(level, threshold.candidates)
         yield (
             "",
-            f"the promise is coverage of at least {coverage_text(c.coverage)}, not {float(1 - c.alpha):g}: with few "
+            f"the promise is coverage of at least {coverage_text(threshold.coverage)}, not {float(level):g}: with few "
             f"records pps covers less; state n_min={enough} or more, if so many are certain",
         )
-    if remark := _remark(c, terms, grouped=grouped):
+    if remark := _remark(threshold, terms, grouped=grouped):
         yield remark
 
 
-def _remark(c: Threshold, terms: Terms | None, *, grouped: bool) -> tuple[str, str] | None:
+def _remark(threshold: Threshold, terms: Terms | None, *, grouped: bool) -> tuple[str, str] | None:
     """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
-    if isinstance(c.guarantee, LongRun):
+    # +inf, or the largest value of the score: nothing is excluded.
+    if isinstance(threshold.guarantee, LongRun):
         paid = "earlier records were missed more often than alpha, and +inf pays this back"
-        what = "is +inf" if c.threshold == math.inf else "is the largest value of the score"
-        return (what, f"{meaning_of_infinity(c.score)}; {paid}") if c.excludes_nothing else None
-    if math.isinf(c.threshold) and c.threshold > 0:
-        return "is +inf", f"{meaning_of_infinity(c.score)}; {_reason(c, terms, grouped=grouped)}"
-    if c.excludes_nothing:
+        what = "is +inf" if threshold.threshold == math.inf else "is the largest value of the score"
+        return (what, f"{meaning_of_infinity(threshold.score)}; {paid}") if threshold.excludes_nothing else None
+    if math.isinf(threshold.threshold) and threshold.threshold > 0:
+        return "is +inf", f"{meaning_of_infinity(threshold.score)}; {_reason(threshold, terms, grouped=grouped)}"
+    if threshold.excludes_nothing:
+        few = f"with few records: {_enough(threshold, terms, grouped)}"
         return (
-            f"is {c.threshold:g} (at least the largest value of the score)",
-            f"{meaning_of_infinity(c.score)}; {too_large(c)}; with few records: {_enough(c, terms, grouped)}",
+            f"is {threshold.threshold:g} (at least the largest value of the score)",
+            f"{meaning_of_infinity(threshold.score)}; {too_large(threshold)}; {few}",
         )
-    high = score_kind(c.score).plausible_size(c.recipe)
-    size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
-    is_drawn = c.mechanism is not None and math.isfinite(c.epsilon)
+
+    # A size that no score has, or coarse candidates.
+    high = score_kind(threshold.score).plausible_size(threshold.recipe)
+    around = f" around unit {threshold.recipe['unit']:g}" if "unit" in threshold.recipe else ""
+    size, spread = abs(threshold.threshold), f"{threshold.recipe.get('kind')}{around}"
+    is_drawn = threshold.mechanism is not None and math.isfinite(threshold.epsilon)
     if size > high:
-        by_chance = f"either few records drew it by chance, far beyond all scores: {_enough(c, terms, grouped)}; or "
+        few = _enough(threshold, terms, grouped)
+        by_chance = f"either few records drew it by chance, far beyond all scores: {few}; or "
         return (
             f"exceeds {decimal_text(high)}, which is not a plausible size ({spread})",
             f"{by_chance if is_drawn else ''}scores have that size: {_UNIT}",
         )
-    if (step := _step(c)) > _COARSE:
+    if (step := _step(threshold)) > _COARSE:
         larger = f"{decimal_text(float(f'{step:.1g}'))} times as large" if math.isfinite(step) else "+inf"
         by_chance = "with few records such a threshold is drawn by chance, and " if is_drawn else ""
         return (
@@ -171,41 +159,35 @@ def _remark(c: Threshold, terms: Terms | None, *, grouped: bool) -> tuple[str, s
     return None
 
 
-def _reason(c: Threshold, terms: Terms | None, *, grouped: bool) -> str:
-    """The reason why the threshold is +inf, as far as it follows from public numbers."""
-    at, needed = _at(c, terms), None if terms is None else records_for(terms)
-    records = c.n or c.guarantee.n_min or 1
-    untouched = c.mechanism is None and c.epsilon == 0
+def _reason(threshold: Threshold, terms: Terms | None, *, grouped: bool) -> str:
+    # The number of records, compared with what is needed.
+    conditions, needed = _at(threshold, terms), None if terms is None else records_for(terms)
+    records = threshold.n or threshold.guarantee.n_min or 1
+    untouched = threshold.mechanism is None and threshold.epsilon == 0
     if needed is None:
-        too_few = f"there are too few calibration records {at}: {_MORE}"
+        too_few = f"there are too few calibration records {conditions}: {_MORE}"
     elif records < needed:
-        there = "there may be fewer" if c.n is None else f"there are {c.n}"
-        too_few = f"about {needed} calibration records are needed for a useful one {at}, and {there}: {_MORE}"
+        there = "there may be fewer" if threshold.n is None else f"there are {threshold.n}"
+        too_few = f"about {needed} calibration records are needed for a useful one {conditions}, and {there}: {_MORE}"
         too_few += _if_public(terms, grouped)
     else:
-        there = f"there are {'at least ' if c.n is None else ''}{records} calibration records"
-        too_few = f"{there}, where about {needed} are needed {at}"
+        there = f"there are {'at least ' if threshold.n is None else ''}{records} calibration records"
+        too_few = f"{there}, where about {needed} are needed {conditions}"
         if records < _NEAR_ENOUGH * needed:
             too_few += f", so that +inf is still drawn by chance now and then: {_MORE}"
-    surely_few = untouched or (c.n is not None and needed is not None and c.n < needed)
-    if surely_few or _reaches(c):
+
+    # The candidates, unless few records or a complete list exclude them as the reason.
+    surely_few = untouched or (threshold.n is not None and needed is not None and threshold.n < needed)
+    if surely_few or _reaches(threshold):
         return too_few
     if needed is not None and records >= _NEAR_ENOUGH * needed:
-        return f"{too_few}, so that {_beyond(c)}: {_UNIT}"
-    return f"{too_few}; or {_beyond(c)}: then {_UNIT}"
+        return f"{too_few}, so that {_beyond(threshold)}: {_UNIT}"
+    return f"{too_few}; or {_beyond(threshold)}: then {_UNIT}"
 
 
-def too_large(c: Threshold) -> str:
-    """The reason why a threshold is the largest value of its score, other than few records, and the remedy.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
-    >>> print(too_large(released))
-    perhaps more than a share alpha of the scores are that large, as those of an over-confident model are: state ...
-    """
-    kind, name = score_kind(c.score), str(c.score).partition("(")[0]
+def too_large(threshold: Threshold) -> str:
+    """The reason why a threshold is the largest value of its score, other than few records, and the remedy."""
+    kind, name = score_kind(threshold.score), str(threshold.score).partition("(")[0]
     reason = "perhaps more than a share alpha of the scores are that large"
     temperature = max(4.0, 2 * (kind.temperature or 1.0))
     if kind.task == "classification" and kind.spread_kind == "mass" and not kind.randomised:
@@ -215,43 +197,40 @@ def too_large(c: Threshold) -> str:
             ", as those of an over-confident model are: state a temperature, such as score "
             f"{name!r} with temperature={temperature:g}"
         )
-    if c.recipe.get("kind") != "spread":
+    if threshold.recipe.get("kind") != "spread":
         reason += "; or the candidates below are too far apart: leave out candidates, or take spacing='logit'"
     return reason
 
 
-def _at(c: Threshold, terms: Terms | None) -> str:
-    loss = c.epsilon if terms is None else terms.epsilon
-    return f"at alpha={float(c.alpha):g}" + (f" and epsilon={loss:.4g}" if 0 < loss < math.inf else "")
+def _at(threshold: Threshold, terms: Terms | None) -> str:
+    loss = threshold.epsilon if terms is None else terms.epsilon
+    return f"at alpha={float(threshold.alpha):g}" + (f" and epsilon={loss:.4g}" if 0 < loss < math.inf else "")
 
 
-def _enough(c: Threshold, terms: Terms | None, grouped: bool) -> str:
-    """The number of records that suffices, if it is known."""
+def _enough(threshold: Threshold, terms: Terms | None, grouped: bool) -> str:
     if terms is None:
         return _MORE
-    needed = f"about {records_for(terms)} calibration records are needed {_at(c, terms)}"
+    needed = f"about {records_for(terms)} calibration records are needed {_at(threshold, terms)}"
     return f"{needed}: {_MORE}{_if_public(terms, grouped)}"
 
 
 def _if_public(terms: Terms | None, grouped: bool) -> str:
-    """State that fewer records suffice if their number is public; for groups the sizes stay secret."""
-    fewer = None if grouped or terms is None else records_if_public(terms)
+    fewer = None if grouped or terms is None else records_if_public(terms)  # the sizes of groups stay secret
     if terms is None or fewer is None or fewer >= records_for(terms):
         return ""
     return f"; or make their number public (neighbors='replace_one', --neighbors replace_one), then about {fewer} do"
 
 
-def _beyond(c: Threshold) -> str:
-    last = _last(c.recipe)
+def _beyond(threshold: Threshold) -> str:
+    last = _last(threshold.recipe)
     largest = "the largest candidate" if last is None else f"the largest candidate, {decimal_text(last)}"
-    infinite = ", or are +inf" if score_kind(c.score).high == math.inf else ""
+    infinite = ", or are +inf" if score_kind(threshold.score).high == math.inf else ""
     return f"more than a share alpha of the scores lie beyond {largest}{infinite}"
 
 
-def _reaches(c: Threshold) -> bool:
-    """Whether the candidates reach all values of the score."""
-    kind, recipe_kind, last = score_kind(c.score), c.recipe.get("kind"), _last(c.recipe)
-    of_score = recipe_kind == "spread" and c.recipe["of"] == kind.spread_kind
+def _reaches(threshold: Threshold) -> bool:
+    kind, recipe_kind, last = score_kind(threshold.score), threshold.recipe.get("kind"), _last(threshold.recipe)
+    of_score = recipe_kind == "spread" and threshold.recipe["of"] == kind.spread_kind
     made_for_it = of_score and SHAPES[kind.spread_kind].is_complete
     return made_for_it or (last is not None and kind.high <= last)
 
@@ -268,13 +247,13 @@ def _last(recipe: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _step(c: Threshold) -> float:
+def _step(threshold: Threshold) -> float:
     """The ratio of the next candidate to the threshold, for log-spaced candidates; else 1."""
-    if c.recipe.get("kind") != "spread" or not SHAPES[c.recipe["of"]].is_log_spaced or not c.threshold:
+    if (
+        threshold.recipe.get("kind") != "spread"
+        or not SHAPES[threshold.recipe["of"]].is_log_spaced
+        or not threshold.threshold
+    ):
         return 1.0
-    sizes = np.abs(Candidates.from_recipe(c.recipe).values)
-    return float(sizes[sizes > abs(c.threshold)].min() / abs(c.threshold))
-
-
-def _around(recipe: Mapping[str, Any]) -> str:
-    return f" around unit {recipe['unit']:g}" if "unit" in recipe else ""
+    sizes = np.abs(Candidates.from_recipe(threshold.recipe).values)
+    return float(sizes[sizes > abs(threshold.threshold)].min() / abs(threshold.threshold))

@@ -14,13 +14,7 @@ from confide.support import Described, Facts, Level, Section, bisect, exact_leve
 
 
 def level_reached(fails: Callable[[float], float], failure: float) -> float:
-    """The largest level of coverage that is missed with at most this probability, to nine digits.
-
-    Examples
-    --------
-    >>> level_reached(lambda level: level**2, 0.5)  # the median of a law with distribution function c^2
-    0.707106781
-    """
+    """The largest level of coverage that is missed with at most this probability, to nine digits."""
     steps = 10**9
     return 1.0 if fails(1.0) <= failure else (bisect(lambda step: fails(step / steps) > failure, 0, steps) - 1) / steps
 
@@ -124,15 +118,8 @@ class Threshold(Described):
 
         By the random-rank lemma (docs/theory.md, Theorem C1b), for i.i.d. data, whatever their distribution. Exact for
         continuous scores that are the candidates, with `mechanism="none"`. `n` as in `conditional_coverage`.
-
-        Examples
-        --------
-        >>> import confide, numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> released = confide.calibrate(rng.random(1000), alpha=0.1, epsilon=1.0, neighbors="replace_one")
-        >>> round(released.coverage_failure()(0.88), 3)
-        0.074
         """
+        # Where the rank of the threshold among the scores has a law, it decides.
         records = self._records(n)
         if self.mechanism is None:
             return lambda level: 0.0
@@ -152,9 +139,9 @@ class Threshold(Described):
         return lambda level: law_failure(law, records, level)
 
     def coverage_at_most(self, n: int | None = None) -> float:
-        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem C4).
+        """Upper bound on mean coverage of continuous scores, up to the mass of one bin; 1 for a mechanism without one.
 
-        1 for a mechanism without such a bound. `n` as in `conditional_coverage`.
+        Theorem C4 of docs/theory.md. `n` as in `conditional_coverage`.
         """
         n = self._records(n)
         return 1.0 if self.mechanism is None else self.mechanism.coverage_at_most(n, self.candidates)
@@ -186,13 +173,7 @@ class Threshold(Described):
 
 
 def meaning_of_infinity(score: str | None) -> str:
-    """The meaning of a threshold that excludes nothing, for sets, intervals, or an unknown score.
-
-    Examples
-    --------
-    >>> meaning_of_infinity("lac"), meaning_of_infinity("cqr"), meaning_of_infinity("my own")
-    ('every label is in every set', 'every interval is the whole line', 'nothing is excluded')
-    """
+    """The meaning of a threshold that excludes nothing, for sets, intervals, or an unknown score."""
     task = score_kind(score).task
     words = {"classification": "every label is in every set", "regression": "every interval is the whole line"}
     return words.get(task, "nothing is excluded")

@@ -1,7 +1,4 @@
-"""Public metadata of a release: classes, model, data, purpose, responsible person, date.
-
-No threshold and no claim depends on them, and they are not part of the request to the data.
-"""
+"""Public metadata of a release, such as its model, data and date. No threshold and no claim depends on them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -9,6 +6,7 @@ from types import MappingProxyType
 from confide.errors import InputError, InputTypeError
 from confide.support import Classes, canonical_name, class_count, is_numbering, order_of
 
+# The keys of the metadata, and their printed names.
 ABOUT = {
     "model": "model",
     "version": "version of the model",
@@ -19,31 +17,20 @@ ABOUT = {
     "contact": "contact",
     "date": "date",
 }
-"""The keys of the metadata, and their printed names."""
 
+# The value of `outputs` in a release that was made from columns of logits.
 FROM_LOGITS = "logits; softmax in double precision"
-"""The value of `outputs` in a release that was made from columns of logits."""
 
 MOST_CHARACTERS = 500
 
 
 def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Validate metadata, and return them in the order of `ABOUT`, read only.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If there are other keys, or a text is empty, not printable or too long.
-
-    Examples
-    --------
-    >>> dict(check_about({"date": "2026-11-21", "model": "resnet"}))
-    {'model': 'resnet', 'date': '2026-11-21'}
-    """
+    """Validate metadata, and return them in the order of `ABOUT`, read only."""
     if about is None:
         return MappingProxyType({})
     if not isinstance(about, Mapping):
         raise InputTypeError("about", "must map keys such as 'model' to str", got=type(about).__name__)
+    # Known keys, and printable texts.
     unknown = [key for key in about if key not in ABOUT]
     if unknown:
         raise InputError("about", f"must have the keys {', '.join(ABOUT)}", got=repr(unknown[0]))
@@ -57,6 +44,7 @@ def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
     return MappingProxyType({key: about[key] for key in ABOUT if key in about})
 
 
+# The reason why a release without a name for its score makes no sets and no intervals.
 UNNAMED = (
     "calibration",
     "must name its score, so that it can be computed for new records",
@@ -64,30 +52,18 @@ UNNAMED = (
     "Calibrate on named scores, such as those of lac_score, or with score=NAME, or compare your own scores with "
     "calibration.threshold",
 )
-"""The reason why a release without a name for its score makes no sets and no intervals."""
 
 
 def class_list(classes: Classes, most: int = 10) -> str:
-    """Classes in one line; of many names only the first.
-
-    Examples
-    --------
-    >>> class_list(("cat", "dog")), class_list(3)
-    ('2: cat, dog', '3, without names')
-    """
+    """Classes in one line; of many names only the first."""
     if isinstance(classes, int):
         return f"{classes}, without names"
     return f"{len(classes)}: {', '.join(map(str, classes[:most]))}" + (", ..." if len(classes) > most else "")
 
 
 def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
-    """The names of k columns if the classes are known from elsewhere, or the classes that unnamed columns stand for.
-
-    Raises
-    ------
-    InputError
-        As `names_for`.
-    """
+    """The names of k columns if the classes are known from elsewhere, or the classes that unnamed columns stand for."""
+    # Without names on one side only the number of columns is compared.
     unnamed = names is None or is_numbering(list(map(_text, names)))
     if isinstance(known, int) or unnamed:
         count = class_count(known)

@@ -1,8 +1,8 @@
 """Cells of equal width, some ten thousand over the range of most scores, which replace a search for every score.
 
-A monotone function maps scores to cells. Rounding keeps it monotone. A score in another cell than an edge therefore
-lies on the same side of the edge as its cell, and only edges in its own cell have to be compared. Counts do not depend
-on rounding or on the position of the cells. The position is chosen from a sample, for speed only.
+A monotone function, also when rounded, maps scores to cells. A score in another cell than an edge therefore lies on the
+same side of the edge as its cell, and only edges in its own cell have to be compared. Counts do not depend on the
+position of the cells, which is chosen from a sample, for speed only.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# The number of scores that are counted at a time; it fits in the cache.
 BLOCK = 2**16
-"""The number of scores that are counted at a time; it fits in the cache."""
 
 _SAMPLE = 2**10
 _CELLS = 2**14
@@ -45,6 +45,7 @@ class Cells:
     def __init__(self, edges: NDArray[np.float64], low: float, high: float, scale: float) -> None:
         self._low, self._high, self._scale = low, high, scale
         self._clear()
+        # Scores in the cell of an edge, and in the first and last cell, must be compared.
         pieces = [edges[i : i + BLOCK] for i in range(0, len(edges), BLOCK)]
         self._edge_cells = np.concatenate([np.empty(0, np.int64), *(self._find(piece).copy() for piece in pieces)])
         self._is_doubtful = np.zeros(_CELLS, dtype=np.bool_)
@@ -80,12 +81,12 @@ class Cells:
     def at_or_below(self) -> NDArray[np.int64]:
         """The scores at or below each edge in cells without an edge, shape (m-1,)."""
         sure = np.where(self._is_doubtful, 0, self._held)
-        found: NDArray[np.int64] = np.cumsum(sure)[self._edge_cells]
-        return found
+        reached: NDArray[np.int64] = np.cumsum(sure)[self._edge_cells]
+        return reached
 
     def _find(self, block: NDArray[np.float64], *, clip: bool = True) -> NDArray[np.int64]:
-        """The cell of each number: clip, shift, scale, truncate; every step is monotone, also when rounded."""
         room, keys = self._room[: len(block)], self._keys[: len(block)]
+        # Every step is monotone, also when rounded.
         if clip:
             block = np.clip(block, self._low, self._high, out=room)
         if self._low != 0:

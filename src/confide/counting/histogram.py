@@ -4,7 +4,6 @@ Histograms over the same candidates can be added, so that shards, machines and s
 """
 
 import threading
-from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from numbers import Integral
@@ -99,10 +98,13 @@ class BinCounter:
         return counts
 
     def _add(self, block: NDArray[np.float64]) -> None:
-        least, most = self._extent(block)  # NaN fails both comparisons
+        # Valid scores; NaN fails both comparisons.
+        least, most = self._extent(block)
         if not (self._low <= least and most <= self._high):
             block = self._valid(block)
             least, most = -np.inf, np.inf
+
+        # Counted per cell; those in the cell of an edge wait until they fill a block.
         self.seen += len(block)
         self._total += len(block)
         if self._cells is None:
@@ -115,7 +117,7 @@ class BinCounter:
             self._settle()
 
     def _extent(self, block: NDArray[np.float64]) -> tuple[float, float]:
-        """The smallest and the largest number; for scores from 0 on in one pass, by their bits."""
+        # For scores from 0 on in one pass, by their bits.
         if self._low == 0 and block.flags.c_contiguous:
             most: np.uint64 = block.view(np.uint64).max()  # NaN and negative numbers lie above +inf
             if most <= _INFINITE:
@@ -130,6 +132,7 @@ class BinCounter:
         lost = len(block) - int(valid.sum())
         if not lost:
             return block
+        # The position of the first among all scores, and how many there are.
         first = self.seen + int(np.argmin(valid))
         self.first = first if self.first is None else min(first, self.first)
         self.missing += int(missing.sum())
@@ -186,6 +189,7 @@ class ScoreHistogram:
             raise InputError("counts", "must not be negative", got=f"one at position {int(np.argmax(counts < 0))}")
         if counts.sum(dtype=np.float64) > MOST_RECORDS:
             raise InputError("counts", f"must add up to at most {MOST_RECORDS} records")
+        # The number of records, for sums of weights.
         if self.records is not None and (isinstance(self.records, bool) or not isinstance(self.records, Integral)):
             raise InputTypeError("records", "must be an integer", got=type(self.records).__name__)
         if self.records is not None and not 0 <= self.records <= MOST_RECORDS:
@@ -219,14 +223,7 @@ class ScoreHistogram:
 
     @classmethod
     def from_weights(cls, scores: NDArray[Any], weights: NDArray[np.int64], candidates: Candidates) -> "ScoreHistogram":
-        """Sum whole weights per bin, for scores that can be counted; both of shape (n,).
-
-        Examples
-        --------
-        >>> histogram = ScoreHistogram.from_weights(np.array([0.1, 0.6]), np.array([2, 5]), Candidates.of([0.5]))
-        >>> histogram.counts, histogram.total
-        (array([2, 5]), 2)
-        """
+        """Sum whole weights per bin, for scores that can be counted; both of shape (n,)."""
         return cls(candidates, weight_per_bin(scores, weights, candidates.edges), len(scores))
 
     @classmethod
@@ -267,7 +264,7 @@ class ScoreHistogram:
             raise InputError("other", "must be counted over the same candidates", got="different ones")
         if self.records is None and other.records is None:
             return ScoreHistogram(self.candidates, self.counts + other.counts)
-        if any(one.records is None and one.counts.any() for one in (self, other)):
+        if any(histogram.records is None and histogram.counts.any() for histogram in (self, other)):
             raise InputError("other", "must be sums of weights with a number of records, or neither must be")
         return ScoreHistogram(self.candidates, self.counts + other.counts, self.total + other.total)
 
@@ -276,47 +273,31 @@ class ScoreHistogram:
 
 
 def weight_per_bin(scores: NDArray[Any], weights: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The sum of whole weights per bin, exactly; int64, shape (m,).
-
-    Examples
-    --------
-    >>> weight_per_bin(np.array([0.1, 0.5, 0.6]), np.array([2, 3, 4]), np.array([0.5]))
-    array([5, 4])
-    """
-    found = np.zeros(len(edges) + 1, dtype=np.int64)
-    for start in range(0, len(scores), _BLOCKS):  # a block's sum is exact in float64
+    """The sum of whole weights per bin, exactly; int64, shape (m,)."""
+    sums = np.zeros(len(edges) + 1, dtype=np.int64)
+    for start in range(0, len(scores), _BLOCKS):  # the sum of a block is exact in float64
         block = slice(start, start + _BLOCKS)
         bins = np.searchsorted(edges, np.asarray(scores[block], dtype=np.float64), side="left")
-        found += np.bincount(bins, weights=weights[block], minlength=len(found)).astype(np.int64)
-    return found
-
-
-def merge(histograms: Iterable[ScoreHistogram]) -> ScoreHistogram:
-    """The sum of one or more histograms over the same candidates."""
-    parts = iter(histograms)
-    try:
-        total = next(parts)
-    except StopIteration:
-        raise InputError("histograms", "must not be empty") from None
-    for part in parts:
-        total = total + part
-    return total
+        sums += np.bincount(bins, weights=weights[block], minlength=len(sums)).astype(np.int64)
+    return sums
 
 
 def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:
-    """Count with one counter for each thread that takes blocks of the scores; all count with the same method."""
+    # One counter for each thread; all count with the same method.
     model = BinCounter(edges, kind.low, kind.high, len(scores), infinity=kind.takes_infinity)
     if len(scores):
         model.choose(scores)
-    counters, own = [model], threading.local()
+    counters, thread = [model], threading.local()
 
     def work(rows: slice) -> None:
-        if not hasattr(own, "counter"):
-            own.counter = model.empty_copy()
-            counters.append(own.counter)
-        own.counter.add(scores[rows], rows.start)
+        if not hasattr(thread, "counter"):
+            thread.counter = model.empty_copy()
+            counters.append(thread.counter)
+        thread.counter.add(scores[rows], rows.start)
 
     in_blocks(work, len(scores), elements=_BLOCKS)
+
+    # Errors state how many scores cannot be counted, and the first position.
     unusable = [counter.first for counter in counters if counter.first is not None]
     if unusable:
         missing, outside = sum(c.missing for c in counters), sum(c.outside for c in counters)

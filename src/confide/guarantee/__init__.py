@@ -1,15 +1,7 @@
 """Statements about coverage, computed from target ranks and slopes. They do not depend on a particular mechanism.
 
-random_rank.py  the random-rank lemma: privacy noise is a random rank that is independent of the data
-slope_noise.py  `SlopeNoise`: the slopes and the competitor ratio, which every certificate takes
-competitors.py  the competitor ratio G: total prior weight of the candidates that can miss
-certificate.py  the sharp marginal certificate, with competitors on one side of the target, and its target ranks
-two_sided.py    the two-sided certificate, with competitors on both sides of the target
-half_moving.py  the certificate for a secret n, whose target moves half with it
-weighted.py     the sharp certificate for weighted records: a known shift
-conditional.py  target ranks for the training-conditional guarantee
-last_rule.py    what a noisy histogram costs: one number, whatever the number of bins
-statement.py    `Guarantee`: a coverage guarantee in numbers and in words
+All rest on the lemma in random_rank.py. certificate.py and two_sided.py have the marginal certificates for a public n,
+half_moving.py has that for a secret n, weighted.py that for a known shift, and last_rule.py that of noisy histograms.
 """
 
 from confide.guarantee.certificate import (

@@ -1,15 +1,4 @@
-"""The sharp marginal certificate: close to the exact worst case of coverage (docs/theory.md, Theorem C2).
-
-Coverage is the average, over which of N = n + 1 exchangeable points is left out, of the probability that the point is
-at or below the threshold selected from the others. Count the points from rank ceil(T)+1 downwards. Only candidates
-that fall short of the target by index f or more can miss the point in position f, so
-
-    coverage >= 1 - [ max(N - ceil(T) - 1, 0) + L ] / N,       L = max_K sum_f W_f / (1 + W_f).
-
-K distributes the candidates left of the first one that covers with certainty over the indices, by weight relative to
-that one's. The sum of K is at most G (`rivals`), which is m - 1 if all candidates have equal weights. W_f is the total
-weight of the candidates of index >= f. The maximum has a closed form (Lemma C6).
-"""
+"""The sharp marginal certificate: close to the exact worst case of coverage (docs/theory.md, Theorem C2)."""
 
 import math
 from fractions import Fraction
@@ -21,14 +10,27 @@ from numpy.typing import NDArray
 from confide.guarantee.slope_noise import SlopeNoise
 from confide.support import bisect
 
+# Coverage is the average, over which of N = n + 1 exchangeable points is left out, of the probability that the point is
+# at or below the threshold selected from the others. Count the points from rank ceil(T)+1 downwards. Only candidates
+# that fall short of the target by index f or more can miss the point in position f, so
+#
+#     coverage >= 1 - [ max(N - ceil(T) - 1, 0) + L ] / N,       L = max_K sum_f W_f / (1 + W_f).
+#
+# K distributes the candidates left of the first one that covers with certainty over the indices, by weight relative to
+# that one's. The sum of K is at most G (`rivals`), which is m - 1 if all candidates have equal weights. W_f is the
+# total weight of the candidates of index >= f. The maximum has a closed form (Lemma C6).
+
+# Small slopes: neighbouring indices share the largest of their weights, which differ by at most this log-odds.
 _GROUPED = 0.04
-"""Small slopes: neighbouring indices share the largest of their weights, which differ by at most this log-odds."""
+
+# Weights fall by this log-odds per index at most, which only raises L: floats could not tell which W are 0.
 _STEEP = 25.0
-"""Weights fall by this log-odds per index at most, which only raises L: floats could not tell which W are 0."""
+
+# What floats may lose, relative to the number of points that can be missed.
 _ROUNDING = 1e-12
-"""What floats may lose, relative to the number of points that can be missed."""
+
+# Largest number of fractional parts of a target rank that are computed one by one; more are taken in intervals.
 _BRACKETS = 128
-"""Largest number of fractional parts of a target rank that are computed one by one; more are taken in intervals."""
 
 
 def sharp_losses(
@@ -80,13 +82,7 @@ def sharp_losses(
 
 @lru_cache(maxsize=4096)
 def sharp_loss(x: float, slope: float, rivals: float) -> float:
-    """`sharp_losses` for one x, with competitors of weight 1.
-
-    Examples
-    --------
-    >>> round(sharp_loss(1.0, 0.72, 999.0), 2)
-    7.88
-    """
+    """`sharp_losses` for one x, with competitors of weight 1."""
     return float(sharp_losses(np.array([x]), slope, rivals)[0])
 
 
@@ -105,13 +101,7 @@ def sharp_coverage(n: int, target: Fraction, noise: SlopeNoise) -> Fraction:
 
 
 def sharp_target_rank(n: int, level: Fraction, noise: SlopeNoise, unit: int) -> Fraction | None:
-    """The smallest target rank, in steps of 1/unit, with coverage >= level at a public n; None if n is too small.
-
-    Examples
-    --------
-    >>> float(sharp_target_rank(1000, Fraction(9, 10), SlopeNoise(0.7, 0.3, 999.0), 16))
-    908.0
-    """
+    """The smallest target rank, in steps of 1/unit, with coverage >= level at a public n; None if n is too small."""
     whole = math.ceil(level * (n + 1) - 1 + Fraction(sharp_loss(1.0, noise.left, noise.rivals)))
     if whole > n:
         return None

@@ -1,9 +1,8 @@
 """Training-conditional targets: coverage of at least 1-alpha with probability 1-delta over the calibration data.
 
 For a public n the target is the smallest rank whose failure probability (Theorem C1b) is at most delta. For a secret n
-it is one line T(n) = rate (n+1) + offset that is high enough for every n >= n_min. The required rank grows like
-level*n + O(sqrt n). The line touches that curve near a public guess of n, and every n is checked (docs/theory.md,
-Theorem C3).
+it is one line T(n) = rate (n+1) + offset that is high enough for every n >= n_min: it touches the required rank,
+level*n + O(sqrt n), near a public guess of n, and every n is checked (docs/theory.md, Theorem C3).
 """
 
 import math
@@ -20,18 +19,13 @@ from confide.support import bisect, ceil_to
 
 _LARGEST_N = 2**60
 _MOST_BLOCKS = 2**16
+
+# Number of pairs (deficit, n) that are computed at once.
 _CELLS = 2**16
-"""Number of pairs (deficit, n) that are computed at once."""
 
 
 def conditional_target_rank(n: int, level: Fraction, delta: float, noise: SlopeNoise, unit: int) -> Fraction | None:
-    """The smallest multiple of 1/unit with conditional failure at most delta, or None if even T = n fails.
-
-    Examples
-    --------
-    >>> float(conditional_target_rank(1000, Fraction(9, 10), 0.05, SlopeNoise(0.72, 0.3, 999.0), 10))
-    925.6
-    """
+    """The smallest multiple of 1/unit with conditional failure at most delta, or None if even T = n fails."""
 
     def enough(steps: int) -> bool:
         return conditional_failure(n, float(level), steps / unit, noise.left, noise.rivals) <= delta
@@ -42,13 +36,7 @@ def conditional_target_rank(n: int, level: Fraction, delta: float, noise: SlopeN
 
 
 def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:
-    """The slope at n of level*n + z sqrt(n level (1-level)), a fraction above `level` and below 1.
-
-    Examples
-    --------
-    >>> tangent_rate(Fraction(9, 10), 0.05, 1000)
-    Fraction(2333, 2570)
-    """
+    """The slope at n of level*n + z sqrt(n level (1-level)), a fraction above `level` and below 1."""
     from scipy.special import ndtri
 
     p = float(level)
@@ -66,11 +54,7 @@ def conditional_offset(
     noise: SlopeNoise,
     unit: int,
 ) -> Fraction:
-    """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min.
-
-    First the smallest offset on a grid of n is computed. A margin is added, because the n between are checked in
-    blocks: 1/25 binomial standard deviation at n_typical, or 1/1000 of the miscoverage if that is more.
-    """
+    """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min."""
     n = np.unique(np.geomspace(n_min, 20 * max(n_min, n_typical), 400).astype(np.int64))
     step = _step(int(n[0]), float(level), noise.left)
 
@@ -87,10 +71,12 @@ def conditional_offset(
     suspect = failing(low, n)
     while high - low > 0.05 / noise.left:
         middle = (low + high) / 2
-        if (found := failing(middle, suspect)).size:
-            low, suspect = middle, found
+        if (still := failing(middle, suspect)).size:
+            low, suspect = middle, still
         else:
             high = middle
+
+    # The n between are checked in blocks, for which a line needs a margin.
     margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
     while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, noise):
         margin *= 2
@@ -119,6 +105,8 @@ def line_holds(
     if last > _LARGEST_N:
         return False
     starts = np.unique(np.geomspace(n_min, last + 1, 200).astype(np.int64))
+
+    # A block that fails is divided, down to single n.
     low, high = starts[:-1], starts[1:] - 1
     while low.size:
         # The first n of each block alone detects a failure early.
@@ -148,11 +136,15 @@ def _block_failure(
     """Theorem C1b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
     step = _step(int(n.min()), level, noise.left) if step is None else step
     deficits = np.arange(0, math.ceil((math.log1p(noise.rivals) + 25) / noise.left) + 1, step, dtype=np.int64)
+
+    # The lowest rank of each group, and the mass that the noise leaves behind it.
     top = np.ceil(target)
     fraction, highest = target - top + 1, top.astype(np.int64) - step + 1
     total = np.zeros(target.shape)
     survival = np.ones(target.shape)
     rows = max(1, _CELLS // n.size)
+
+    # Sum P(deficit) P(Bin(n, level) >= rank) over the groups, some of them at once.
     for d in (deficits[i : i + rows, None] for i in range(0, len(deficits), rows)):
         beyond = tail(fraction + d + step - 1, noise.left, noise.rivals)  # P(rank deficit index >= d + step)
         rank = highest - d  # lowest rank of each group
@@ -166,7 +158,7 @@ def _block_failure(
 
 
 def _step(n: int, level: float, slope: float) -> int:
-    """How many deficits are grouped, for numbers of records from n on."""
+    # Deficits are grouped that differ little in log-odds, or in standard deviations of the binomial count.
     return max(1, int(0.1 / slope), int(0.02 * math.sqrt(float(n) * level * (1 - level))))
 
 

@@ -1,14 +1,5 @@
 """The certificate for a secret number of records: a target that moves half with it (docs/theory-one-number.md, H).
 
-A noisy number n~ = n + Z is released first, with discrete Laplace noise Z of scale z_0. The target rank is
-
-    T = rate (n + 1) + (level - rate)(n~ + 1) + tau = level (n + 1) + (level - rate) Z + tau,
-
-so that a record moves it by `rate` instead of by the level, which allows nearly twice the slopes. tau and all else but
-n may depend on n~. The error (level - rate) Z has the mean 0. Only a part of the Z counts, and their mean is below 0:
-this costs a reserve in tau, which falls as n~ grows. Below a least n~, n_0, the answer is +inf. Coverage holds on
-average over Z as well, for every n.
-
 From some n~ on, many points are beyond the target for every Z that counts, and the two-sided certificate serves.
 """
 
@@ -18,31 +9,39 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from confide.guarantee.certificate import sharp_loss, worst_loss
+from confide.guarantee.last_rule import laplace_residual_life
 from confide.guarantee.slope_noise import SlopeNoise
 from confide.guarantee.two_sided import two_sided_loss
 from confide.support import bisect, ceil_to
 
+# A noisy number n~ = n + Z is released first, with discrete Laplace noise Z of scale z_0. The target rank is
+#
+#     T = rate (n + 1) + (level - rate)(n~ + 1) + tau = level (n + 1) + (level - rate) Z + tau,
+#
+# so that a record moves it by `rate` instead of by the level, which allows nearly twice the slopes. tau and all else
+# but n may depend on n~. The error (level - rate) Z has the mean 0. Only a part of the Z counts, and their mean is
+# below 0: this costs a reserve in tau, which falls as n~ grows. Below a least n~, n_0, the answer is +inf. Coverage
+# holds on average over Z as well, for every n.
+
+# The rate, unless the level is below 5/8.
 _HALF = Fraction(1, 2)
-"""The rate, unless the level is below 5/8."""
+
+# gamma and gamma_2: tau is at most this share of (1 - level) n~, the second one with the two-sided certificate.
 _SHARE, _TWO_SIDED_SHARE = Fraction(1, 3), Fraction(1, 8)
-"""gamma and gamma_2: tau is at most this share of (1 - level) n~, the second one with the two-sided certificate."""
+
+# The reserve at n_0, in scales z_0.
 _MOST_RESERVE = 0.1
-"""The reserve at n_0, in scales z_0."""
+
+# F, D and Y_0, in scales z_0: the reserve of n~ is that of n = n~ - F; every Z up to D counts, unless the target is
+# then above n; so many points are beyond the target where the two-sided certificate serves.
 _LAG, _CUT, _POINTS = 4, 4, Fraction(5, 4)
-"""F, D and Y_0, in scales z_0: the reserve of n~ is that of n = n~ - F; every Z up to D counts, unless the target is
-then above n; so many points are beyond the target where the two-sided certificate serves."""
+
+# Steps of the search in each rank; a level of many digits has multiples of 1/unit a millionth apart.
 _STEPS = 20
-"""Steps of the search in each rank; a level of many digits has multiples of 1/unit a millionth apart."""
 
 
 def moving_rate(level: Fraction) -> Fraction:
-    """The ranks by which the target moves with each record: one half for a level of 5/8 or more.
-
-    Examples
-    --------
-    >>> [str(moving_rate(Fraction(level))) for level in ("9/10", "1/2", "1/10")]
-    ['1/2', '2/5', '2/25']
-    """
+    """The ranks by which the target moves with each record: one half for a level of 5/8 or more."""
     return min(_HALF, level * Fraction(4, 5))
 
 
@@ -50,16 +49,11 @@ def moving_offset(level: Fraction, scale: float, counted: int, noise: SlopeNoise
     """A small offset of the line rate (n + 1) + offset, in steps of 1/unit; None if the answer must be +inf.
 
     `counted` is n~, `scale` that of its noise, `noise` that of the selection.
-
-    Examples
-    --------
-    >>> noise = SlopeNoise(0.8, 0.8, 40.0)
-    >>> [round(float(moving_offset(Fraction(9, 10), 5.0, n, noise, 20)) - 0.4 * (n + 1), 2) for n in (150, 1000)]
-    [2.65, 1.75]
     """
     base, margin = _base(level, counted), reserve(level, scale, counted)
     if math.isinf(margin):
         return None
+    # What either certificate needs, then steps upwards until the conditions are met.
     offset = sharp = base + ceil_to(max(0.0, worst_loss(unit, noise) - 2 + margin), unit)
     if _is_two_sided(level, scale, counted):
         least = two_sided_loss(1.0, noise, _in_scales(_POINTS, scale), at_least=True) - 1 + margin
@@ -86,30 +80,25 @@ def moving_line_holds(level: Fraction, scale: float, counted: int, offset: Fract
     tau, most = offset - _base(level, counted), (1 - level) * counted
     if math.isinf(margin) or tau < 0 or not _is_covered_above(level, counted, tau, noise):
         return False
+
+    # The sharp certificate.
     allowed = float(tau) + 2 - margin
     sharp = worst_loss(math.lcm(rate.denominator, offset.denominator), noise)
     if sharp <= allowed and tau <= _SHARE * most:
         return True
+
     # The two-sided certificate (Lemma H5); the sharp one serves the Z that do not count.
     rest = float(level - rate) * _in_scales(_CUT, scale) + float(tau) + 2
     if sharp > rest or tau > _TWO_SIDED_SHARE * most or not _is_two_sided(level, scale, counted):
         return False
-    points, parts = (
-        _in_scales(_POINTS, scale),
-        [(rate * n + offset) % 1 or Fraction(1) for n in range(rate.denominator)],
-    )
-    return all(two_sided_loss(float(x), noise, points, at_least=True) + float(x) <= allowed for x in parts)
+    points = _in_scales(_POINTS, scale)
+    fractions = [(rate * n + offset) % 1 or Fraction(1) for n in range(rate.denominator)]
+    return all(two_sided_loss(float(x), noise, points, at_least=True) + float(x) <= allowed for x in fractions)
 
 
 @lru_cache(maxsize=1024)
 def reserve(level: Fraction, scale: float, counted: int) -> float:
-    """The ranks of tau beyond the cost of the slopes, sigma(n~) of Lemma H3; inf below `least_number`.
-
-    Examples
-    --------
-    >>> [round(reserve(Fraction(9, 10), 5.0, counted), 4) for counted in (60, 75, 100, 200, 1000)]
-    [inf, 0.4292, 0.4292, 0.0856, 0.0]
-    """
+    """The ranks of tau beyond the cost of the slopes, sigma(n~) of Lemma H3; inf below `least_number`."""
     return _reserve_for(level, scale).at(counted)
 
 
@@ -161,8 +150,8 @@ class _Reserve:
         if counted < self.least:
             return math.inf
         n = max(self.first, counted - _in_scales(_LAG, self.scale))
-        last, life = self.last(n), -1 / math.expm1(-1 / self.scale)
-        mean = (last + life) * _beyond(self.scale, last)
+        last = self.last(n)
+        mean = (last + laplace_residual_life(self.scale)) * _beyond(self.scale, last)
         return float(self.level - moving_rate(self.level)) * mean / self.chance(n) / (1 - self.lost)
 
     @property
@@ -175,7 +164,6 @@ class _Reserve:
 
 @lru_cache(maxsize=256)
 def _reserve_for(level: Fraction, scale: float) -> _Reserve:
-    """The reserve for the least n_0."""
     most = 16
     while not _Reserve(level, scale, most).is_enough:
         most *= 2
@@ -212,9 +200,7 @@ def _in_scales(number: int | Fraction, scale: float) -> int:
 
 
 def _is_two_sided(level: Fraction, scale: float, counted: int) -> bool:
-    """Whether n~ is at least n_s of Lemma H5: at least Y_0 points are beyond the target for every Z up to D.
-
-    Other rates than one half have too many fractional parts of a target to bound each.
-    """
+    """Whether n~ is at least n_s of Lemma H5: at least Y_0 points are beyond the target for every Z up to D."""
+    # Other rates than one half have too many fractional parts of a target to bound each.
     cut, points = _in_scales(_CUT, scale), _in_scales(_POINTS, scale)
     return moving_rate(level) == _HALF and _certain_up_to(level, counted - cut, _TWO_SIDED_SHARE, points) >= cut

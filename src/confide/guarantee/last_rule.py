@@ -14,22 +14,15 @@ from numpy.typing import NDArray
 
 from confide.support import bisect
 
+# What is reserved for the rounding of c: so many ranks, and this part of it.
 _ROUNDING, _PART = Fraction(1, 10**9), Fraction(1, 10**12)
-"""What is reserved for the rounding of c: so many ranks, and this part of it."""
+
+# Gaps that noise exceeds with less probability are those of the end of a table, where its last values decide.
 _LEAST_MASS = 1e-250
-"""Gaps that noise exceeds with less probability are those of the end of a table, where its last values decide."""
 
 
 def residual_life(law: NDArray[np.float64]) -> float:
-    """The cost c in ranks of noise with P(X = 0), P(X = 1), ... of a symmetric law, float64.
-
-    Examples
-    --------
-    >>> round(residual_life(np.exp(-np.arange(80.0) / 2) * np.tanh(1 / 4)), 6), round(laplace_residual_life(2.0), 6)
-    (2.541494, 2.541494)
-    >>> residual_life(np.array([0.4, 0.0, 0.0, 0.3]))
-    3.0
-    """
+    """The cost c in ranks of noise with P(X = 0), P(X = 1), ... of a symmetric law, float64."""
     beyond = np.append(np.cumsum(law[:0:-1])[::-1], 0.0)  # P(X > g)
     excess = np.cumsum(beyond[::-1])[::-1]  # E[(X - g)_+]
     some = beyond > _LEAST_MASS
@@ -43,65 +36,32 @@ def log_concave_residual_life(law: NDArray[np.float64]) -> float:
 
 
 def laplace_residual_life(scale: float) -> float:
-    """The cost of discrete Laplace noise, P(z) proportional to exp(-abs(z)/scale): 1/(1 - e^(-1/scale)).
-
-    Examples
-    --------
-    >>> [round(laplace_residual_life(scale), 2) for scale in (1.0, 2.0)]
-    [1.58, 2.54]
-    """
+    """The cost of discrete Laplace noise, P(z) proportional to exp(-abs(z)/scale): 1/(1 - e^(-1/scale))."""
     return -1 / math.expm1(-1 / scale)
 
 
 def most_beyond(level: Fraction, n: int, cost: float) -> int:
     """The largest limit that covers `level` on average: floor((1 - level)(n + 1) - 1 - c); negative if there is none.
 
-    Parameters
-    ----------
-    n
-        The public number of records, or the noisy one.
-    cost
-        c in ranks.
-
-    Examples
-    --------
-    >>> most_beyond(Fraction(9, 10), 1000, 2.54)
-    96
+    n is the public number of records, or the noisy one; `cost` is c in ranks.
     """
     return math.floor((1 - level) * (n + 1) - 1 - _reserved(cost))
 
 
 def limit_coverage(beyond: int, n: int, cost: float) -> Fraction:
-    """The guaranteed coverage of a limit for a public n: (T - c)/(n + 1) with the target rank T = n - limit.
-
-    Examples
-    --------
-    >>> limit_coverage(96, 1000, 2.54) >= Fraction(9, 10) > limit_coverage(97, 1000, 2.54)
-    True
-    """
+    """The guaranteed coverage of a limit for a public n: (T - c)/(n + 1) with the target rank T = n - limit."""
     return max(Fraction(0), (n - beyond - _reserved(cost)) / (n + 1))
 
 
 @lru_cache(maxsize=256)
 def least_counted(level: Fraction, scale: float, cost: float) -> int:
-    """The least noisy number of records that has a limit; for a smaller one the threshold is +inf (Theorem W3b).
-
-    Parameters
-    ----------
-    scale
-        The scale of the noise in the number of records.
-
-    Examples
-    --------
-    >>> [least_counted(Fraction(9, 10), scale, 1.6) for scale in (1.0, 20.0, 1000.0)]
-    [27, 63, 7685]
-    """
-    life = -1 / math.expm1(-1 / scale)
+    """The least noisy number of records that has a limit; for a smaller one the threshold is +inf (Theorem W3b)."""
+    life = laplace_residual_life(scale)
     ratio = math.exp(-1 / scale)
     least = max(math.ceil(life), math.ceil((_reserved(cost) + 1) / (1 - level)))
 
+    # Few enough noisy numbers of a single record, the hardest n, must reach it.
     def covers_two(least: int) -> bool:
-        """Whether few enough noisy numbers of a single record reach it, the hardest n below it."""
         return 2 * ((1 + ratio) * math.exp(min((least - 1) / scale, 700)) - 1) >= least - 2 + life
 
     low, high = least - 1, least
@@ -117,15 +77,7 @@ def _reserved(cost: float) -> Fraction:
 def chosen_by_last_rule(noisy: NDArray[np.int64], beyond: int) -> NDArray[np.int64]:
     """The candidates that noisy counts choose: the first from which on at most `beyond` noisy records lie beyond each.
 
-    Parameters
-    ----------
-    noisy
-        int64 of shape (..., m).
-
-    Returns
-    -------
-    numpy.ndarray
-        Indices below m, int64 of shape (...). The last candidate is always reached.
+    Counts are int64 of shape (..., m), and indices int64 of shape (...). The last candidate is always reached.
 
     Examples
     --------

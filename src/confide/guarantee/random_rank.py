@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+# Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage).
 RankLaw: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], float]
-"""Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage)."""
 
 _NEGLIGIBLE = 1e-18
 
@@ -36,15 +36,10 @@ def tail(deficit: NDArray[Any], slope: float, rivals: float) -> NDArray[np.float
 
 
 def mean_overshoot(slope: float, rivals: float) -> float:
-    """The integral of `tail` over all deficits.
+    """The integral of `tail` over all deficits, ln(G+1)/slope.
 
-    It is ln(G+1)/slope. With the right slope and `competitor_ratio_right`, it bounds the expected number of ranks by
-    which the selected bin begins beyond the target.
-
-    Examples
-    --------
-    >>> round(mean_overshoot(0.25, 999.0), 2)
-    27.63
+    With the right slope and `competitor_ratio_right`, it bounds the expected number of ranks by which the selected bin
+    begins beyond the target.
     """
     return math.log1p(rivals) / slope
 
@@ -53,12 +48,6 @@ def rank_law(target: float, slope: float, rivals: float) -> RankLaw:
     """The law of the random rank R for target rank `target`.
 
     For slopes below 1/100, ranks are grouped and each group is counted at its lowest rank. A smaller R is conservative.
-
-    Examples
-    --------
-    >>> ranks, probabilities, bottom = rank_law(90.0, 1.0, 99.0)
-    >>> int(ranks.max()), round(float(probabilities.sum() + bottom), 12)
-    (90, 1.0)
     """
     top = math.ceil(target)
     reach = math.ceil((math.log1p(rivals) - math.log(_NEGLIGIBLE)) / slope)
@@ -69,13 +58,7 @@ def rank_law(target: float, slope: float, rivals: float) -> RankLaw:
 
 
 def binomial_at_least(r: NDArray[Any], n: Any, p: float) -> NDArray[np.float64]:
-    """P(Bin(n, p) >= r) for 1 <= r <= n, by the incomplete beta function (scipy's `bdtrc` fails from n = 2**24 on).
-
-    Examples
-    --------
-    >>> binomial_at_least(np.array([1, 2]), 2, 0.5)
-    array([0.75, 0.25])
-    """
+    """P(Bin(n, p) >= r) for 1 <= r <= n, by the incomplete beta function (scipy's `bdtrc` fails from n = 2**24 on)."""
     from scipy.special import betainc
 
     probability: NDArray[np.float64] = betainc(r, n - r + 1.0, p)
@@ -83,13 +66,7 @@ def binomial_at_least(r: NDArray[Any], n: Any, p: float) -> NDArray[np.float64]:
 
 
 def marginal_coverage(n: int, target: float, slope: float, rivals: float) -> float:
-    """E[min(R, n+1)]/(n+1): marginal coverage by the lemma alone (Theorem C1a). Ties allowed, exchangeable data.
-
-    Examples
-    --------
-    >>> round(marginal_coverage(1000, 910.0, 0.72, 999.0), 4)
-    0.9
-    """
+    """E[min(R, n+1)]/(n+1): marginal coverage by the lemma alone (Theorem C1a). Ties allowed, exchangeable data."""
     ranks, probabilities, _ = rank_law(target, slope, rivals)
     return float(np.sum(np.minimum(ranks, n + 1) * probabilities)) / (n + 1)
 
@@ -98,24 +75,13 @@ def conditional_failure(n: int, level: float, target: float, slope: float, rival
     """An upper bound on P(coverage given the calibration data < level), for i.i.d. data (Theorem C1b).
 
     P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r); a rank above n stands for +inf and never fails.
-
-    Examples
-    --------
-    >>> round(conditional_failure(1000, 0.9, 926.0, 0.72, 999.0), 3)
-    0.045
     """
     return law_failure(rank_law(target, slope, rivals), n, level)
 
 
 @np.errstate(under="ignore")
 def law_failure(law: RankLaw, n: int, level: float) -> float:
-    """P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r) for any law of the random rank (Theorem C1b).
-
-    Examples
-    --------
-    >>> round(law_failure((np.array([95]), np.array([1.0]), 0.0), 100, 0.9), 4)
-    0.0576
-    """
+    """P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r) for any law of the random rank (Theorem C1b)."""
     ranks, probabilities, bottom = law
     fails = np.where(ranks <= n, binomial_at_least(np.minimum(ranks, n), n, level), 0.0)
     return float(min(1.0, bottom + np.sum(probabilities * fails)))
@@ -124,16 +90,15 @@ def law_failure(law: RankLaw, n: int, level: float) -> float:
 def competitor_ratio(log_weights: NDArray[np.float64]) -> float:
     """The competitor ratio G: the largest total weight left of a candidate, relative to its own weight, rounded up.
 
-    G = max_g (w_1 + ... + w_(g-1)) / w_g for public prior weights w_1 <= ... <= w_m. It is the only property of the
-    weights that the certificates depend on, because only candidates left of the first one that covers with certainty
-    can miss (docs/theory.md, section 2). It is m - 1 if all weights are equal, and about 1/c, for any number of
-    candidates, if each weight is exp(c) times the one before. `log_weights` are float64 of shape (m,).
+    G = max_g (w_1 + ... + w_(g-1)) / w_g for public prior weights w_1 <= ... <= w_m, given by their logarithms, shape
+    (m,). It is the only property of the weights that the certificates depend on, because only candidates left of the
+    first one that covers with certainty can miss (docs/theory.md, section 2).
 
     Examples
     --------
-    >>> competitor_ratio(np.zeros(1000))
+    >>> competitor_ratio(np.zeros(1000))  # m - 1 for equal weights
     999.0
-    >>> round(competitor_ratio(np.log(2) * np.arange(50)), 6)
+    >>> round(competitor_ratio(np.log(2) * np.arange(50)), 6)  # about 1/c if each is exp(c) times the one before
     1.0
     """
     if len(log_weights) == 1 or not log_weights.any():
@@ -146,11 +111,5 @@ def competitor_ratio(log_weights: NDArray[np.float64]) -> float:
 
 
 def competitor_ratio_right(log_weights: NDArray[np.float64]) -> float:
-    """The largest total weight right of a candidate, relative to its own weight, rounded up.
-
-    Examples
-    --------
-    >>> competitor_ratio_right(np.zeros(1000))
-    999.0
-    """
+    """The largest total weight right of a candidate, relative to its own weight, rounded up."""
     return competitor_ratio(log_weights[::-1])

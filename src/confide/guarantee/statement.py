@@ -20,24 +20,12 @@ _SILOS: dict[AboutSilos | None, str] = {
 
 
 def silos_text(silos: AboutSilos | None) -> str:
-    """The assumption about the silos of a federation, or about the new record, in words; empty without a federation.
-
-    Examples
-    --------
-    >>> silos_text("alike")
-    'if all silos have the same distribution'
-    """
+    """The assumption about the silos of a federation, or about the new record, in words; empty without a federation."""
     return _SILOS[silos]
 
 
 def coverage_text(coverage: float) -> str:
-    """A guaranteed coverage as a decimal number, rounded down: to four digits if less than 2e-5 is lost, else to six.
-
-    Examples
-    --------
-    >>> coverage_text(0.900005), coverage_text(0.99999), coverage_text(0.8765431)
-    ('0.9', '0.99999', '0.876543')
-    """
+    """A guaranteed coverage as a decimal number, rounded down: to four digits if that loses less than 2e-5, or six."""
     coarse, fine = (math.floor(coverage * 10**digits + 1e-9) / 10**digits for digits in (4, 6))
     return f"{coarse if coverage - coarse < _NEXT_TO_NOTHING else fine:.6g}"
 
@@ -110,15 +98,11 @@ class Guarantee:
         return self.of(f"coverage at least {coverage_text(self.coverage)}")
 
     def of(self, what: str) -> str:
-        """The guarantee in words for a statement `what` that follows from the coverage, such as a bound on a loss.
-
-        Examples
-        --------
-        >>> Guarantee("marginal", 0.9, None, None, 1).of("at most 10 % are missed")
-        'at most 10 % are missed on average over calibration data and new records, for every number of records'
-        """
+        """The guarantee in words for a statement `what` that follows from the coverage, such as a bound on a loss."""
         if self.kind == "none" or self.coverage == 0:
             return "NO COVERAGE IS PROMISED by this mechanism"
+
+        # The numbers of records, and the assumptions about new ones.
         if self.n is not None:
             scope = f"from {self.n} calibration records"
         elif self.n_min in (0, 1):
@@ -127,6 +111,8 @@ class Guarantee:
             scope = f"for every number of records from {self.n_min} on"
         scope += f", {silos_text(self.silos)}" if self.silos else ""
         scope += f", {self.population}" if self.population else ""
+
+        # The type of guarantee.
         if self.kind == "marginal":
             number = "the noisy number of records, " if self.sized else ""
             return f"{what} on average over {number}calibration data and new records, {scope}"
@@ -136,18 +122,7 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class LongRun(Guarantee):
-    """No guarantee for a new record, but a statement about all records so far; `kind` is `"none"`, `coverage` 0.
-
-    Parameters
-    ----------
-    words
-        The statement.
-
-    Examples
-    --------
-    >>> print(LongRun("none", 0.0, None, None, None, words="no look was taken yet"))
-    no promise for one record or one look; no look was taken yet
-    """
+    """No guarantee for a new record, but a statement about all records so far; `kind` is `"none"`, `coverage` 0."""
 
     words: str = ""
 

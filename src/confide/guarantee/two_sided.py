@@ -1,27 +1,4 @@
-"""The two-sided marginal certificate, with competitors on both sides of the target (docs/theory-one-number.md).
-
-The sharp certificate counts all points right of rank c + 1, c = ceil(T), as missed, and gives the candidates left of a
-missed point one competitor. But candidates near those points cover them and compete with the left ones, and left
-candidates that reach a point compete for it as well. With x = T - c + 1 and N = n + 1,
-
-    coverage >= 1 - [ N - c - 1 + L2(x) ] / N,     L2 = max over (K, s, rho) of  1 - credit + sum_(f>=1) phi_f,
-
-    credit = [ v (s+1) (1+R) + X ] / (W_0 + a + 1 + R),
-    phi_f  = W_f / (W_f + 1 + R + a e^(-lx) + y (W_0 - W_f)).
-
-K is the mass of the left candidates by index d, of at most G in all, q_d their weights, W_f = sum_(d>=f) K_d q_d, and
-y = exp(-l). a is the weight of a twin, a candidate exactly at rank c, if there is one. s is the number of points beyond
-rank c + 1 in the bin of rank c + 1, and v the weight of that bin's candidate g when it has to cover them. R = w
-exp(-rs) rho is the weight of the candidates right of g, with w = exp(-r (c - T)). X = w exp(-rs) [ kappa + (1-v)(s+1)
-rho ] is that weight times the number of points that it covers beyond those of g. The docs write kappa_0 for kappa
-and eta for y.
-
-The adversary's choices right of rank c are a table of rows: s, a corner of the polygon below all (rho, kappa), and twin
-or not. For a given W_0 the program is separable in the W_f, with one linear constraint, sum_f W_f (1/q_f - 1/q_(f-1))
-<= G - W_0/q_0. Every multiplier of it gives an upper bound in closed form, and a line above the program as a function
-of W_0. For W_0 between two values a mixture of the lines at both is a bound. Ranges of W_0 are divided where the bound
-is too large. It is valid whatever multipliers are used and whenever the search stops.
-"""
+"""The two-sided marginal certificate, with competitors on both sides of the target (docs/theory-one-number.md)."""
 
 import math
 from fractions import Fraction
@@ -35,24 +12,54 @@ from confide.guarantee.slope_noise import SlopeNoise
 
 _Array: TypeAlias = NDArray[np.float64]
 
+# The sharp certificate counts all points right of rank c + 1, c = ceil(T), as missed, and gives the candidates left of
+# a missed point one competitor. But candidates near those points cover them and compete with the left ones, and left
+# candidates that reach a point compete for it as well. With x = T - c + 1 and N = n + 1,
+#
+#     coverage >= 1 - [ N - c - 1 + L2(x) ] / N,     L2 = max over (K, s, rho) of  1 - credit + sum_(f>=1) phi_f,
+#
+#     credit = [ v (s+1) (1+R) + X ] / (W_0 + a + 1 + R),
+#     phi_f  = W_f / (W_f + 1 + R + a e^(-lx) + y (W_0 - W_f)).
+#
+# K is the mass of the left candidates by index d, of at most G in all, q_d their weights, W_f = sum_(d>=f) K_d q_d, and
+# y = exp(-l). a is the weight of a twin, a candidate exactly at rank c, if there is one. s is the number of points
+# beyond rank c + 1 in the bin of rank c + 1, and v the weight of that bin's candidate g when it has to cover them.
+# R = w exp(-rs) rho is the weight of the candidates right of g, with w = exp(-r (c - T)). X = w exp(-rs) [ kappa +
+# (1-v)(s+1) rho ] is that weight times the number of points that it covers beyond those of g. The docs write kappa_0
+# for kappa and eta for y.
+#
+# The adversary's choices right of rank c are a table of rows: s, a corner of the polygon below all (rho, kappa), and
+# twin or not. For a given W_0 the program is separable in the W_f, with one linear constraint, sum_f W_f (1/q_f -
+# 1/q_(f-1)) <= G - W_0/q_0. Every multiplier of it gives an upper bound in closed form, and a line above the program as
+# a function of W_0. For W_0 between two values a mixture of the lines at both is a bound. Ranges of W_0 are divided
+# where the bound is too large. It is valid whatever multipliers are used and whenever the search stops.
+
+# Accuracy in ranks, and relative to the loss.
 _TOLERANCE = 0.002, 0.0005
-"""Accuracy in ranks, and relative to the loss."""
+
+# Rounding lowers no bound by more than this, relative to the larger of 1 and the loss.
 _SPARE = 1e-7
-"""Rounding lowers no bound by more than this, relative to the larger of 1 and the loss."""
+
+# First division of W_0, relative to its largest value.
 _ENDS = np.append(0.0, np.geomspace(0.01, 1.0, 9))
-"""First division of W_0, relative to its largest value."""
+
+# How often ranges of W_0 are bounded at most. In between, some are halved.
 _ROUNDS = 12
-"""How often ranges of W_0 are bounded at most. In between, some are halved."""
+
+# Number of multipliers tried for each line: steps of Newton's method.
 _STEPS = 4
-"""Number of multipliers tried for each line: steps of Newton's method."""
+
+# Small slopes: neighbouring s whose weights differ by at most this log-odds are one.
 _GROUPED = 0.05
-"""Small slopes: neighbouring s whose weights differ by at most this log-odds are one."""
+
+# Slopes of the polygon's edges: the smallest one above 0, and their growth factor.
 _EDGES = 0.4, 2.7
-"""Slopes of the polygon's edges: the smallest one above 0, and their growth factor."""
+
+# Weights fall by this log-odds per index at most, which only raises the bound: larger powers overflow.
 _STEEP = 40.0
-"""Weights fall by this log-odds per index at most, which only raises the bound: larger powers overflow."""
+
+# Largest number of points right of g's bin that earn credit. More would only add to it.
 _LONGEST = 400
-"""Largest number of points right of g's bin that earn credit. More would only add to it."""
 
 
 def two_sided_coverage(n: int, target: Fraction, noise: SlopeNoise) -> Fraction:
@@ -83,11 +90,6 @@ def two_sided_target_rank(n: int, level: Fraction, noise: SlopeNoise, unit: int)
     """The smallest target rank, in steps of 1/unit, that `two_sided_holds` accepts at a public n.
 
     None if n is too small.
-
-    Examples
-    --------
-    >>> float(two_sided_target_rank(1000, Fraction(9, 10), SlopeNoise(0.45, 0.55, 28.0, step=0.9), 16))
-    903.25
     """
     below, above = 0, n * unit + 1  # in steps: the first fails; the second is past n, or holds
     step, stride = math.ceil(level * (n + 1) * unit), Fraction(1, 4)
@@ -109,18 +111,16 @@ def two_sided_loss(x: float, noise: SlopeNoise, beyond: int, *, at_least: bool =
     """L2(x; Y): an upper bound on the expected number of missed points less the number Y of points beyond rank c + 1.
 
     It is for Y = `beyond`, or with `at_least` for every Y >= `beyond` (Theorem T1b).
-
-    Examples
-    --------
-    >>> round(two_sided_loss(1.0, SlopeNoise(0.45, 0.55, 28.0), 40, at_least=True), 1)
-    3.3
     """
+    # The table of rows, each with the first ranges of W_0.
     rows = _right_side(x, noise, beyond, at_least)
     most = noise.mass / rows[-1]
     grid = _lines(x, noise, rows.repeat(len(_ENDS), axis=1), np.outer(most, _ENDS).ravel()).reshape(4, -1, len(_ENDS))
     low, high = grid[..., :-1].reshape(4, -1), grid[..., 1:].reshape(4, -1)
     rows = rows.repeat(len(_ENDS) - 1, axis=1)
     reached = worst = -math.expm1(-noise.right * (1 - x))  # 1 - v
+
+    # Divide the ranges whose bound exceeds the largest value that was reached.
     for turn in range(_ROUNDS):
         reached = max(reached, float(low[1].max()), float(high[1].max()))
         bounds = _mixtures(low, high)
@@ -158,11 +158,16 @@ def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
     near = math.exp(slope * x)  # 1/q_1
     B = rate + (1 - share) * weight
     D, root = share * weight + B, np.sqrt(B)
+
+    # The mass that is left for f >= 1, and a first multiplier.
     free, nearer = np.maximum(noise.mass - weight * nearest, 0.0), near - nearest
-    # The multiplier is 1/u^2. With integrals over f, the first one spends all of G - W_0/q_0.
+
+    # It is 1/u^2. With integrals over f, the first one spends all of G - W_0/q_0.
     spent = np.maximum(weight, 1e-3 * free) * (1 + 4 * math.sinh(slope / 8) ** 2) / (2 * math.sinh(slope / 2) * D)
     u = np.sqrt((free + weight * near) / spent)
     best, rises, prices = np.full_like(B, np.inf), np.zeros_like(B), np.zeros_like(B)
+
+    # Newton's method for the multiplier that spends all of it; the best bound counts.
     for _ in range(_STEPS):
         price = u**-2
         second, cost = price * near * share, np.maximum(price * nearer, 1e-300)
@@ -180,6 +185,8 @@ def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
         used = W_1 * nearer + weight * (first - near) + (root * u * roots - B * (last - first)) / share
         speed = root * (roots + np.where((ideal > 0) & ~capped, np.sqrt(nearer), 0.0)) / share
         u = np.clip(u + (free - used) / np.maximum(speed, 1e-100), u / 8, 8 * u)
+
+    # The credit, which does not depend on the multiplier.
     race, later = race + weight, later + weight
     value, rise = 1 - in_bin / race - extra / later + best, in_bin / race**2 + extra / later**2 + rises
     return np.stack([weight, value, rise, prices])
@@ -192,9 +199,12 @@ def _right_side(x: float, noise: SlopeNoise, beyond: int, at_least: bool) -> _Ar
     """
     slope, near = noise.right, math.exp(-noise.right * (1 - x))
     stride, end = max(1, int(_GROUPED / slope)), min(beyond, int(12 / slope) + 8)
+
     # A group has the s + 1 of its first s, and the weights and chains of its last one.
     s = np.arange(0, end + 1, stride)
     last = np.minimum(s + stride - 1, end)
+
+    # The corners of the polygon below all (rho, kappa), for each s.
     chains, multipliers = _chains(slope, not at_least)
     lines = chains[:, np.minimum(beyond - last, chains.shape[1] - 1)].T
     rho = np.diff(lines) / np.diff(multipliers)
@@ -204,6 +214,8 @@ def _right_side(x: float, noise: SlopeNoise, beyond: int, at_least: bool) -> _Ar
     fall, number = near * np.exp(-slope * last)[:, None], np.broadcast_to((s + 1.0)[:, None], rho.shape)
     columns = [(fall * rho).ravel(), (fall * larger).ravel(), (fall * kappa).ravel(), number.ravel()]
     weight, later, covered, count = (np.append(z, w) for z, w in zip(columns, (0, 0, 0, end + 1.0), strict=True))
+
+    # With a twin, and without one.
     tables = []
     for twin in (True, False) if x < 1 and noise.step > 0 else (True,):
         v, a = (near, noise.step if x < 1 else 0.0) if twin else (1.0, 0.0)
@@ -218,15 +230,16 @@ def _right_side(x: float, noise: SlopeNoise, beyond: int, at_least: bool) -> _Ar
 def _chains(slope: float, last: bool) -> tuple[_Array, _Array]:
     """Smallest kappa + multiplier rho over all ways to put 0, 1, .. or more points into bins right of g.
 
-    A bin of k points that begins after t others adds exp(-slope t) to rho and exp(-slope t) (t + exp(-slope) k) to
-    kappa. With `last`, the last candidate counts as well, as the last bin or behind it. Shape (multipliers, points);
-    the multipliers are also returned.
+    With `last`, the last candidate counts as well, as the last bin or behind it. Shape (multipliers, points); the
+    multipliers are also returned.
     """
     number = 4 + max(0, math.ceil(math.log(0.5 / slope, _EDGES[1])))
     multipliers = np.append(0.0, _EDGES[0] * _EDGES[1] ** np.arange(number))
     top = min(_LONGEST, max(2, int(14 / slope)))
     finite = np.zeros((len(multipliers), top + 1))
     counted = finite.copy()
+    # A bin of k points that begins after t others adds exp(-slope t) to rho and exp(-slope t) (t + exp(-slope) k) to
+    # kappa.
     for n in range(top + 1):
         t = np.arange(n + 1)
         bins = np.exp(-slope * t) * (t + multipliers[:, None] + math.exp(-slope) * (n - t))

@@ -1,21 +1,7 @@
 """Mechanisms: each selects the index of one public candidate from counts, and states its privacy loss.
 
-interface.py        the protocol that every mechanism implements; the baseline without privacy
-slopes.py           the mechanism of this project
-pps.py              Private Prediction Sets, the exponential mechanism, for a public number of records and a secret one
-pps_laplace.py      Private Prediction Sets, version 1: a Laplace histogram, with exact quantiles of its noise
-noisy_histogram.py  a noisy histogram that is calibrated by the random-rank lemma
-opendp_quantile.py  OpenDP's private quantile
-stated_noise.py     the law of the noise in counts that another engine made
-published_counts.py thresholds from such counts, and their privacy as their maker states it
-noisy_size.py       a noisy number of records, released first, and the design for it
-score_choice.py     a private choice among models or scores, on a share of the records
-privacy.py          `PrivacyStatement`: the privacy loss of a release; composition of several releases
-certify.py          `Guarantee` of a mechanism, from public numbers alone
-fields.py           mechanisms as JSON objects
-facts.py            mechanisms, their proofs, and privacy losses by unit, as names and values
-
-Published methods have their published names, so that their prices can be compared (docs/methods.md).
+interface.py has the protocol, and slopes.py the mechanism of this project. The others are published methods, under
+their published names, so that their prices can be compared (docs/methods.md).
 """
 
 from confide.mechanisms.certify import certify

@@ -21,11 +21,11 @@ def certify(
     n_min: int | None,
     delta: float | None,
 ) -> Guarantee:
-    """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems C2 and C3).
+    """The guarantee of a mechanism over m candidates, for a public n or a secret one (docs/theory.md, Theorems C2, C3).
 
-    Exactly one of n (public) and n_min (n secret) is given. Without a mechanism the answer is +inf, which covers all.
-    A training-conditional guarantee that does not hold is certified at coverage 0, and so is each one for mechanisms
-    other than `slopes`. A mechanism without a certificate has a guarantee of kind `"none"`.
+    Without a mechanism the answer is +inf, which covers all. A training-conditional guarantee that does not hold is
+    certified at coverage 0, and so is each one for mechanisms other than `slopes`. A mechanism without a certificate
+    has a guarantee of kind `"none"`.
     """
     level = 1 - alpha
     if mechanism is None:
@@ -33,8 +33,8 @@ def certify(
     elif delta is None:
         coverage = mechanism.certified(level, m, n, n_min)
     else:
-        kept = isinstance(mechanism, Slopes) and _keeps(mechanism, level, m, n, n_min, delta)
-        coverage = level if kept else Fraction(0)
+        holds = isinstance(mechanism, Slopes) and _keeps(mechanism, level, m, n, n_min, delta)
+        coverage = level if holds else Fraction(0)
     if coverage is None:
         return Guarantee("none", 0.0, None, n, n_min)
     kind: GuaranteeKind = "marginal" if delta is None else "training_conditional"

@@ -17,15 +17,10 @@ from confide.support import Facts, decimal_text
 
 
 def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
-    """The mechanism and its parameters, for m candidates; None stands for +inf without reading the data.
-
-    Examples
-    --------
-    >>> mechanism_facts(None, 1000)
-    (('mechanism', 'none: +inf was returned without reading the data'),)
-    """
+    """The mechanism and its parameters, for m candidates; None stands for +inf without reading the data."""
     if mechanism is None:
         return (("mechanism", "none: +inf was returned without reading the data"),)
+    # The default and a noisy histogram in words; others by the names of their fields.
     if isinstance(mechanism, Slopes):
         return _slopes(mechanism, m)
     if isinstance(mechanism, NoisyHistogram):
@@ -60,13 +55,7 @@ def _slopes(mechanism: Slopes, m: int) -> Facts:
 
 
 def _decimal(exact: Fraction) -> str:
-    """A fraction as a decimal number if that is exact.
-
-    Examples
-    --------
-    >>> _decimal(Fraction(43, 20)), _decimal(Fraction(1, 3))
-    ('2.15', '1/3')
-    """
+    """A fraction as a decimal number if that is exact."""
     text = f"{float(exact):.15g}"
     return text if Fraction(text) == exact else str(exact)
 
@@ -91,17 +80,12 @@ def _head_start(mechanism: Slopes) -> str:
 
 
 def proof_of(mechanism: Mechanism | None, guarantee: Guarantee, *, shifted: bool) -> str:
-    """The page of the documentation that proves a guarantee, and its theorem; `shifted` for another population.
-
-    Examples
-    --------
-    >>> proof_of(None, Guarantee("marginal", 1.0, None, 5, None), shifted=False)
-    '+inf covers everything'
-    """
+    """The page of the documentation that proves a guarantee, and its theorem; `shifted` for another population."""
     if guarantee.kind == "none":
         return "no theorem: this mechanism has no certificate"
     if mechanism is None:
         return "+inf covers everything"
+    # By the mechanism, and for slopes by the type of guarantee.
     if isinstance(mechanism, PublishedHistogram):
         return "docs/theory-published-counts.md, Theorem E1"
     if isinstance(mechanism, NoisyHistogram):
@@ -122,52 +106,33 @@ def proof_of(mechanism: Mechanism | None, guarantee: Guarantee, *, shifted: bool
 
 
 def losses(privacy: PrivacyStatement, records: int = 1) -> dict[str, float]:
-    """The privacy loss if up to so many records change at once, by the change.
-
-    Examples
-    --------
-    >>> losses(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None), 3)
-    {'add_remove': inf, 'replace_one': 3.0}
-    """
+    """The privacy loss if up to so many records change at once, by the change."""
     return {relation: privacy.loss(relation, records) for relation in NEIGHBORS}
 
 
 def loss_facts(privacy: PrivacyStatement, *numbers: int) -> Facts:
-    """The privacy loss by unit, rounded up: for each of these numbers of records, and for one.
-
-    Examples
-    --------
-    >>> loss_facts(PrivacyStatement("add_remove", 1.0, 1, 1.0, 10 / 9, None), 10)[2:]
-    (('10 records added or removed', '10'), ('10 records replaced', '11.1112'))
-    """
+    """The privacy loss by unit, rounded up: for each of these numbers of records, and for one."""
     rows = []
     for k in sorted({1, *numbers}):
-        some, s = ("one", "") if k == 1 else (str(k), "s")
-        found = losses(privacy, k)
+        number, s = ("one", "") if k == 1 else (str(k), "s")
+        by_change = losses(privacy, k)
         for change, unit in (("add_remove", "added or removed"), ("replace_one", "replaced")):
-            loss = found[change]
+            loss = by_change[change]
             text = _unlimited(privacy, change) if math.isinf(loss) else rounded_up(loss)
-            rows.append((f"{some} record{s} {unit}", text))
+            rows.append((f"{number} record{s} {unit}", text))
     if privacy.rho is not None and math.isfinite(privacy.rho):
         rows.append(("one person, as zCDP (rho)", rounded_up(privacy.rho)))
     return tuple(rows)
 
 
 def _unlimited(privacy: PrivacyStatement, change: str) -> str:
-    """The reason for an infinite loss."""
     if change == "add_remove" and privacy.neighbors == "replace_one":
         return "unlimited: the number is public"
     return "unlimited: zCDP alone, no epsilon" if privacy.concentrated_only else "unlimited: not private"
 
 
 def rounded_up(loss: float) -> str:
-    """Format a loss with six significant digits, rounded up except for noise in its tenth digit.
-
-    Examples
-    --------
-    >>> rounded_up(10 / 9), rounded_up(100 / 9), rounded_up(1.0), rounded_up(1e-3)
-    ('1.11112', '11.1112', '1', '0.001')
-    """
+    """Format a loss with six significant digits, rounded up except for noise in its tenth digit."""
     exact = Decimal(f"{loss:.10g}")
     digits = Decimal(1).scaleb(exact.adjusted() - 5)
     return decimal_text(float((exact / digits).to_integral_value(ROUND_CEILING) * digits), 6)

@@ -18,8 +18,8 @@ from confide.mechanisms.stated_noise import Noise
 from confide.support import MAX_DENOMINATOR, MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT
 
 _STATEMENTS: Mapping[str, type[Any]] = {
-    made.name: made
-    for made in (
+    statement.name: statement
+    for statement in (
         Slopes,
         PrivatePredictionSets,
         LaplaceHistogram,
@@ -32,6 +32,8 @@ _STATEMENTS: Mapping[str, type[Any]] = {
 
 _STEPS = (0, 2**62 - 1)
 _BELOW_1, _ABOVE_0 = math.nextafter(1, 0), math.nextafter(0, 1)
+
+# The numbers that a design can have: with others a certificate would take long.
 _RANGES: Mapping[str, tuple[float, float]] = {
     "rate": (0, _BELOW_1),
     "offset": (0, 2**63),  # it moves with a noisy number of records
@@ -49,49 +51,35 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "size": (1, MOST_RECORDS),
     "rank": (1, MOST_RECORDS + 1),
 }
-"""The numbers that a design can have: with others a certificate would take long."""
 
 
 def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
-    """The mechanism's name and fields, with fractions as str; without a law of noise, which a request states.
-
-    Examples
-    --------
-    >>> mechanism_fields(NoisyHistogram(96, 2.0))
-    {'name': 'noisy-histogram', 'beyond': 96, 'scale': 2.0}
-    """
+    """The mechanism's name and fields, with fractions as str; without a law of noise, which a request states."""
     values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism)}  # type: ignore[arg-type]
     plain = {name: str(value) if isinstance(value, Fraction) else value for name, value in values.items()}
     return {"name": mechanism.name, **{name: value for name, value in plain.items() if name != "noise"}}
 
 
 def read_mechanism(content: Mapping[str, Any], noise: Noise | None = None) -> Mechanism:
-    """The mechanism of such fields.
-
-    Raises
-    ------
-    InputError, msgspec.ValidationError
-        If a field is missing or unknown, of another type, or a number that no design has.
-
-    Examples
-    --------
-    >>> read_mechanism({"name": "none", "rank": 9})
-    SplitConformal(rank=9)
-    """
+    """The mechanism of such fields; an error for missing or unknown fields, and numbers that no design has."""
     import msgspec
 
     stated = dict(content)
-    made = _STATEMENTS[stated.pop("name")]
-    if made is PrivatePredictionSets and "rate" in stated:
-        made = PpsOfSecretSize
-    names = {field.name for field in fields(made)} - {"noise"}
+    statement = _STATEMENTS[stated.pop("name")]
+    if statement is PrivatePredictionSets and "rate" in stated:
+        statement = PpsOfSecretSize
+
+    # Exactly its fields, of their types.
+    names = {field.name for field in fields(statement)} - {"noise"}
     if set(stated) != names:
         raise InputError("mechanism", f"must have the fields {', '.join(sorted(names))}")
     mechanism: Mechanism
-    if made is PublishedHistogram and noise is not None:
+    if statement is PublishedHistogram and noise is not None:
         mechanism = PublishedHistogram(noise, msgspec.convert(stated["beyond"], int, strict=True))
     else:
-        mechanism = msgspec.convert(stated, made, strict=True, dec_hook=decoded)
+        mechanism = msgspec.convert(stated, statement, strict=True, dec_hook=decoded)
+
+    # Numbers that a design can have.
     for name, (low, high) in _RANGES.items():
         value = getattr(mechanism, name, None)
         most = 1000 if name == "flat" else 64 * MAX_DENOMINATOR

@@ -1,11 +1,7 @@
 """The protocol of mechanisms. A calibration stores this statement of its mechanism and nothing else about it.
 
-`none`: split conformal prediction without privacy, the baseline. **Not private**: it releases the first candidate that
-is at least the k-th smallest score, with k = ceil((n+1)(1-alpha)), computed with fractions, and +inf if k exceeds n.
-Marginal coverage is at least k/(n+1), and for continuous scores above it by at most the mass of one bin.
-
-Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World", 2005; Papadopoulos et al., ECML 2002; Lei et al.,
-JASA 2018.
+The baseline `none` is split conformal prediction (Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World",
+2005; Papadopoulos et al., ECML 2002; Lei et al., JASA 2018).
 """
 
 import math
@@ -71,19 +67,10 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True)
 class SplitConformal(Mechanism):
-    """The first candidate that is at least the k-th smallest score, without privacy.
+    """`none`: the first candidate that is at least the k-th smallest score, k = ceil((n+1)(1-alpha)). **Not private**.
 
-    Parameters
-    ----------
-    rank
-        k, between 1 and n.
-
-    Examples
-    --------
-    >>> split_conformal_for(Fraction(9, 10), 1000)
-    SplitConformal(rank=901)
-    >>> split_conformal_for(Fraction(9, 10), 8) is None  # the answer is +inf
-    True
+    +inf if k exceeds n. Marginal coverage is at least k/(n+1), and for continuous scores above it by at most the mass
+    of one bin.
     """
 
     name: ClassVar[Literal["none"]] = "none"
@@ -106,7 +93,7 @@ class SplitConformal(Mechanism):
         return np.array([self.rank], dtype=np.int64), np.array([1.0]), 0.0
 
     def coverage_at_most(self, n: int, m: int) -> float:
-        """k/(n+1) for continuous scores, up to the mass of one bin."""
+        """k/(n+1)."""
         return min(1.0, self.rank / (n + 1))
 
 

@@ -1,11 +1,8 @@
-"""`noisy-histogram`: a histogram with discrete Laplace noise, and the last rule.
+"""`noisy-histogram`: a histogram with discrete Laplace noise, and the last rule (docs/theory-one-number.md, W3, W3b).
 
 The release of Private Prediction Sets version 1 (arXiv 2102.06202v1) with the calibration of this project: no gamma, no
 union bound, and a price that does not depend on the number of bins. With noisy counts c_j + Z_j, candidate k is reached
-if sum_(j>k) (c_j + Z_j) is at most a limit, which follows from the number of records, public or noisy
-(docs/theory-one-number.md, Theorems W3 and W3b). The last rule selects the first candidate from which on all are
-reached. Everything released is a function of the noisy counts, whose loss is 2/scale (replace-one) and 1/scale
-(add/remove).
+if sum_(j>k) (c_j + Z_j) is at most a limit. The last rule selects the first candidate from which on all are reached.
 """
 
 from dataclasses import dataclass
@@ -23,21 +20,7 @@ from confide.support import float_above, scale_for
 
 @dataclass(frozen=True)
 class NoisyHistogram(Mechanism):
-    """Discrete Laplace noise on the counts, and a limit for the noisy number of records beyond the threshold.
-
-    Parameters
-    ----------
-    beyond
-        The largest noisy number of records beyond the selected candidate, and beyond each one after it.
-    scale
-        Scale of the noise in each bin, in records.
-
-    Examples
-    --------
-    >>> mechanism = NoisyHistogram(70, scale=2.0)
-    >>> mechanism.replace_one, float(mechanism.certified(Fraction(9, 10), 100, 1000, None)) > 0.9
-    (1.0, True)
-    """
+    """Discrete Laplace noise on the counts, and a limit for the noisy number of records beyond the threshold."""
 
     name: ClassVar[Literal["noisy-histogram"]] = "noisy-histogram"
 
@@ -46,12 +29,12 @@ class NoisyHistogram(Mechanism):
 
     @property
     def replace_one(self) -> float:
-        """Loss when one record is replaced: two counts change by one."""
+        """2/scale: two counts change by one."""
         return float_above(2 / Fraction(self.scale))
 
     @property
     def add_remove(self) -> float:
-        """Loss when one record is added or removed: one count changes by one."""
+        """1/scale: one count changes by one."""
         return float_above(1 / Fraction(self.scale))
 
     @property
@@ -68,7 +51,7 @@ class NoisyHistogram(Mechanism):
         return int(chosen_by_last_rule(noisy, self.beyond))
 
     def choose(self, counts: NDArray[np.int64]) -> int:
-        """Add noise to all counts, and return the index that the last rule selects."""
+        """Add noise to all counts, and select by the last rule."""
         return self.select(self.noisy(counts))
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
@@ -82,34 +65,16 @@ class NoisyHistogram(Mechanism):
 
 
 def noisy_histogram_for(level: Fraction, epsilon: float, n: int) -> NoisyHistogram | None:
-    """The largest limit that guarantees `level` for a public n; None if there is none.
-
-    epsilon is the loss of a replaced record.
-
-    Examples
-    --------
-    >>> noisy_histogram_for(Fraction(9, 10), 1.0, 1000)
-    NoisyHistogram(beyond=96, scale=2.0)
-    >>> noisy_histogram_for(Fraction(9, 10), 1.0, 30) is None
-    True
-    """
+    """The largest limit that guarantees `level` for a public n and a loss epsilon of a replaced record; or None."""
     scale = scale_for(2, epsilon)
     limit = most_beyond(level, n, laplace_residual_life(scale))
     return None if limit < 0 else NoisyHistogram(limit, scale)
 
 
 def sized_histogram_for(level: Fraction, epsilon: float, counted: int, size_scale: float) -> NoisyHistogram | None:
-    """The largest limit for a noisy number of records; None if it is too small.
+    """The largest limit for a noisy number of records, whose noise has the scale `size_scale`; None if it is too small.
 
-    epsilon is the loss of a record that is added or removed, without that of the noisy number, whose noise has the
-    scale `size_scale`.
-
-    Examples
-    --------
-    >>> sized_histogram_for(Fraction(9, 10), 1.0, 1000, 20.0)
-    NoisyHistogram(beyond=97, scale=1.0)
-    >>> sized_histogram_for(Fraction(9, 10), 1.0, 30, 20.0) is None
-    True
+    epsilon is the loss of a record that is added or removed, without that of the noisy number.
     """
     scale = scale_for(1, epsilon)
     cost = laplace_residual_life(scale)

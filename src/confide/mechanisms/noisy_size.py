@@ -1,9 +1,8 @@
 """A noisy number of records, released first, and the design for it (docs/theory-one-number.md, Theorem N1).
 
-A secret number n of records is released as n~ = n + Z with discrete Laplace noise Z, at a share of the privacy loss of
-one record. Candidates, slopes and rise are chosen for a public function of n~. The threshold has the rest of the
-privacy loss, and both add up. Where the target moves with n~ as well, coverage holds on average over Z, otherwise for
-every Z.
+A secret number n is released as n~ = n + Z with discrete Laplace noise Z, at a share of the privacy loss of one record.
+The design is for a public function of n~, and the threshold has the rest of the privacy loss. Where the target moves
+with n~ as well, coverage holds on average over Z, otherwise for every Z.
 """
 
 import math
@@ -24,14 +23,14 @@ class SizeShare(NamedTuple):
     rho: Fraction
 
 
+# Its share if the target moves with it, and if only the design follows it.
 OF_TARGET, OF_DESIGN = SizeShare(Fraction(1, 5), Fraction(1, 10)), SizeShare(Fraction(1, 20), Fraction(1, 200))
-"""Its share if the target moves with it, and if only the design follows it."""
 
+# The smallest design is for 5 times the scale of the noise: 25/epsilon or 100/epsilon records.
 _LEAST_DESIGN = 5
-"""The smallest design is for 5 times the scale of the noise: 25/epsilon or 100/epsilon records."""
 
+# Possible numbers of records of a design: 20 in each decade.
 _STEPS = (100, 110, 125, 140, 160, 180, 200, 220, 250, 280, 320, 350, 400, 450, 500, 560, 630, 700, 800, 900, 1000)
-"""Possible numbers of records of a design: 20 in each decade."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,6 @@ class NoisySize:
         The scale of Z: P(Z = z) is proportional to exp(-abs(z)/scale).
     design_for
         The number of records for which candidates, slopes and rise are chosen; a function of the others and of n_min.
-
-    Examples
-    --------
-    >>> size = NoisySize(213, 20.0, 220)
-    >>> size.loss, str(size)
-    (0.05, 'about 213 (+-60 at 95 %)')
     """
 
     counted: int
@@ -65,23 +58,11 @@ class NoisySize:
 
     @property
     def loss(self) -> float:
-        """The privacy loss of one record that is added or removed; it is 0 for a replaced record.
-
-        Examples
-        --------
-        >>> NoisySize(213, 20.0, 220).loss
-        0.05
-        """
+        """The privacy loss of one record that is added or removed; it is 0 for a replaced record."""
         return float_above(1 / Fraction(self.scale))
 
     def most(self, error: float) -> int:
-        """The number of records that is exceeded with probability `error` at most, and at least 1.
-
-        Examples
-        --------
-        >>> NoisySize(213, 20.0, 220).most(0.025)
-        273
-        """
+        """The number of records that is exceeded with probability `error` at most, and at least 1."""
         return max(1, self.counted + reach_of_noise(self.scale, 2 * error))
 
     def __str__(self) -> str:
@@ -89,31 +70,14 @@ class NoisySize:
 
 
 def reach_of_noise(scale: float, error: float) -> int:
-    """The smallest r with P(abs(Z) > r) <= error for discrete Laplace noise Z of this scale.
-
-    Examples
-    --------
-    >>> reach_of_noise(20.0, 0.05)
-    60
-    """
+    """The smallest r with P(abs(Z) > r) <= error for discrete Laplace noise Z of this scale."""
     # P(abs(Z) > r) = 2 y^(r + 1) / (1 + y) with y = exp(-1/scale)
     y = math.exp(-1 / scale)
     return max(0, math.ceil(-scale * math.log(error * (1 + y) / 2)) - 1)
 
 
 def size_scale(epsilon: float, share: SizeShare) -> float:
-    """The scale of the noise for a privacy loss of epsilon per record.
-
-    Raises
-    ------
-    InputError
-        If the share of the number is below the smallest privacy loss.
-
-    Examples
-    --------
-    >>> size_scale(1.0, OF_TARGET), size_scale(1.0, OF_DESIGN)
-    (5.0, 20.0)
-    """
+    """The scale of the noise for a privacy loss of epsilon per record, if the share of it is large enough."""
     if epsilon < LEAST_LOSS / share.loss:
         raise InputError(
             "epsilon",
@@ -123,41 +87,23 @@ def size_scale(epsilon: float, share: SizeShare) -> float:
 
 
 def design_for(counted: int, scale: float, n_min: int) -> int:
-    """The number of records of the design: the largest of n_min, n~ and 5 scales, rounded to 20 steps a decade.
-
-    Examples
-    --------
-    >>> [design_for(counted, 20.0, 1) for counted in (-(2**40), 213, 1040, 2**60)]
-    [100, 220, 1000, 280000000000000]
-    """
+    """The number of records of the design: the largest of n_min, n~ and 5 scales, rounded to 20 steps a decade."""
     wanted = min(max(counted, n_min, math.ceil(_LEAST_DESIGN * Fraction(scale))), MOST_RECORDS)
     decade = 0
     while wanted >= 10 ** (decade + 1):
         decade += 1
     # Round to the nearest step on a logarithmic scale, in integers: compare with geometric means of steps.
     scaled = 100**2 * wanted**2
-    place = sum(scaled > one * other * 100**decade for one, other in pairwise(_STEPS))
+    place = sum(scaled > lower * upper * 100**decade for lower, upper in pairwise(_STEPS))
     step: int = _STEPS[place] * 10**decade // 100
     return min(max(1, step), MOST_RECORDS)
 
 
 def draw_size(n: int, scale: float, n_min: int) -> NoisySize:
-    """Draw the noisy number for n records, with OpenDP's sampler.
-
-    Examples
-    --------
-    >>> draw_size(213, 1e-9, 1)
-    NoisySize(counted=213, scale=1e-09, design_for=220)
-    """
+    """Draw the noisy number for n records, with OpenDP's sampler."""
     return NoisySize.of(noisy_number(min(n, MOST_RECORDS), scale), scale, n_min)
 
 
 def size_zcdp(scale: float, records: int) -> Fraction:
-    """The zCDP loss of the number of records for `records` records of one person: half the square of their loss.
-
-    Examples
-    --------
-    >>> size_zcdp(20.0, 2)
-    Fraction(1, 200)
-    """
+    """The zCDP loss of the number of records for `records` records of one person: half the square of their loss."""
     return (records / Fraction(scale)) ** 2 / 2

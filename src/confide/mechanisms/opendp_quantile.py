@@ -1,14 +1,8 @@
 """`opendp-quantile`: OpenDP's private quantile over candidates, run by OpenDP itself, without a coverage guarantee.
 
-OpenDP `make_private_quantile`: with `level` a, candidate c has score -|(1-a) #(X < c) - a #(X > c)|, and one is
-selected by the exponential mechanism. Each score X is replaced by the smallest candidate that is not below it.
-
-Unsized data: the scores of neighbours differ by at most max(a, 1-a), in range distance twice that. Sized data: half a
-unit per addition or removal, range distance 2 per replaced record.
-
-It is unsuitable for calibration for two reasons, both shown by tests. It aims at the level itself, not at
-(n+1)(1-alpha) plus a margin for the noise. Scores that equal c count on neither side, so ties move it to the wrong end:
-with 85 % of all scores at one value, 15 % at another and level 0.9 it lands between them, where coverage is 0.85.
+With `level` a, candidate c has score -|(1-a) #(X < c) - a #(X > c)|, for scores X rounded up to candidates. It is
+unsuitable for calibration, as tests show: it aims at the level itself, not at (n+1)(1-alpha) plus a margin for the
+noise, and scores that equal c count on neither side, so that ties move it to the wrong end.
 """
 
 import math
@@ -26,21 +20,10 @@ from confide.support import float_above, scale_for
 
 @dataclass(frozen=True)
 class OpenDPQuantile(Mechanism):
-    """OpenDP's quantile mechanism, stated completely.
+    """OpenDP's quantile mechanism for the level a, stated completely; `scale` is in units of OpenDP's score.
 
-    Parameters
-    ----------
-    level
-        The requested quantile: 1 - alpha.
-    size
-        The public number of records (sized data), or None (unsized data).
-    scale
-        Noise scale, in units of OpenDP's score.
-
-    Examples
-    --------
-    >>> opendp_quantile_for(Fraction(9, 10), 1.0, None)
-    OpenDPQuantile(level=Fraction(9, 10), size=None, scale=1.8)
+    Unsized data (`size` is None): the scores of neighbours differ by at most max(a, 1-a), and the range distance is
+    twice that. Sized data: half a unit per addition or removal, and range distance 2 per replaced record.
     """
 
     name: ClassVar[Literal["opendp-quantile"]] = "opendp-quantile"
@@ -86,10 +69,7 @@ class OpenDPQuantile(Mechanism):
 
 
 def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> OpenDPQuantile:
-    """The mechanism with the smallest noise whose loss per record is at most epsilon.
-
-    Under replace-one if `size` is given, under add/remove if it is None.
-    """
+    """The mechanism of the least noise for a loss of epsilon per record: replaced, or without a size added."""
     distance = _unsized_range(level) if size is None else Fraction(2)
     return OpenDPQuantile(level, size, scale_for(distance, epsilon))
 

@@ -1,27 +1,8 @@
-"""`pps`: the exponential mechanism of Private Prediction Sets.
+"""`pps`: the exponential mechanism of Private Prediction Sets, for a public number of records and a secret one.
 
 Angelopoulos, Bates, Zrnic and Jordan, "Private Prediction Sets", arXiv 2102.06202 versions 2 and 3 (HDSR 2022):
 Algorithms 2 to 4 with the adjusted level (3), the optimal gamma (10), and a number of bins as in Algorithm 5. Its
 statements are in `confide.papers.private_prediction_sets`, by number.
-
-With B_j = #{scores <= e_j}, A_j = B_(j-1) and the adjusted level
-
-    q = (n+1)(1-alpha) / (n(1-gamma alpha)) + 2/(epsilon n) log(m/(gamma alpha)),      at most 1,
-
-candidate j is drawn with probability proportional to exp(-epsilon min(q, 1-q) w_j / 2), where
-w_j = max(A_j/q, (n-B_j)/(1-q)). At q = 1 the exponent is the limit min(q, 1-q) w_j = n - B_j.
-
-With q = a/D the exponent is exactly -max((D-a) A_j, a (n-B_j)) / scale with scale = 2 max(a, D-a)/epsilon: integers
-divided by one float, which OpenDP's exponential mechanism samples exactly. q is rounded *up* to a multiple of 2**-24
-(the only difference from the formula, at most 6e-8), which is conservative.
-
-Privacy. The paper claims epsilon, for one record REMOVED (Definition 1; version 1 replaces one). Here n enters the
-level, so n is public and the adjacency is `replace_one`. For the paper's own adjacency, with n secret, see the second
-part. Replacing one record moves every exponent within an interval of length D/scale, so the proven loss is
-epsilon/(2 max(q, 1-q)), for example 0.556 epsilon at q = 0.9: the mechanism uses about half of its budget.
-
-Coverage. At least 1 - alpha while q <= 1. If q is capped at 1, the published proof does not apply, and coverage can be
-far below 1 - alpha (docs/methods.md). Then the random-rank lemma gives the certificate (docs/theory.md, Theorem C1).
 """
 
 import math
@@ -39,10 +20,30 @@ from confide.mechanisms.interface import Mechanism
 from confide.selection import select
 from confide.support import ceil_to, float_above, scale_for
 
+# Adjusted levels are multiples of 1/GRID.
 GRID = 2**24
-"""Adjusted levels are multiples of 1/GRID."""
 
 _INT64_ROOM = 2**62
+
+# `pps` for a public number of records.
+#
+# With B_j = #{scores <= e_j}, A_j = B_(j-1) and the adjusted level
+#
+#     q = (n+1)(1-alpha) / (n(1-gamma alpha)) + 2/(epsilon n) log(m/(gamma alpha)),      at most 1,
+#
+# candidate j is drawn with probability proportional to exp(-epsilon min(q, 1-q) w_j / 2), where
+# w_j = max(A_j/q, (n-B_j)/(1-q)). At q = 1 the exponent is the limit min(q, 1-q) w_j = n - B_j.
+#
+# With q = a/D the exponent is exactly -max((D-a) A_j, a (n-B_j)) / scale with scale = 2 max(a, D-a)/epsilon: integers
+# divided by one float, which OpenDP's exponential mechanism samples exactly. q is rounded *up* to a multiple of 2**-24
+# (the only difference from the formula, at most 6e-8), which is conservative.
+#
+# Privacy. The paper claims epsilon, for one record REMOVED (Definition 1; version 1 replaces one). Here n enters the
+# level, so n is public and the adjacency is `replace_one`. Replacing one record moves every exponent within an interval
+# of length D/scale, so the proven loss is epsilon/(2 max(q, 1-q)), for example 0.556 epsilon at q = 0.9.
+#
+# Coverage. At least 1 - alpha while q <= 1. If q is capped at 1, the published proof does not apply, and coverage can
+# be far below 1 - alpha (docs/methods.md). Then the random-rank lemma gives the certificate (docs/theory.md, C1).
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,6 @@ class PrivatePredictionSets(Mechanism):
         The share of alpha that the published proof reserves for the noise.
     scale
         Noise scale, in units of level.denominator per rank.
-
-    Examples
-    --------
-    >>> mechanism = pps_for(1000, Fraction(1, 10), 1.0, 1000)
-    >>> round(float(mechanism.level), 4), mechanism.claimed, round(mechanism.replace_one, 4)
-    (0.9289, 1.0, 0.5382)
     """
 
     name: ClassVar[Literal["pps"]] = "pps"
@@ -126,9 +121,8 @@ class PrivatePredictionSets(Mechanism):
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound for continuous scores, up to the mass of one bin.
 
-        Smaller than the paper's Theorem 3 (`confide.papers.private_prediction_sets.published_upper_bound`). Both come
-        from P(A_J >= q n + d) <= m exp(-slope_right d). Here that tail is integrated, with P <= x/(1+x); the paper
-        cuts it at one deviation.
+        Smaller than the paper's Theorem 3. Both come from P(A_J >= q n + d) <= m exp(-slope_right d). Here that tail is
+        integrated, with P <= x/(1+x); the paper cuts it at one deviation.
         """
         if self._b == 0:
             return 1.0
@@ -136,13 +130,7 @@ class PrivatePredictionSets(Mechanism):
 
 
 def pps_for(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float | None = None) -> PrivatePredictionSets:
-    """The mechanism for a public n: adjusted level (3), with the gamma that minimises it unless one is given.
-
-    Examples
-    --------
-    >>> pps_for(50, Fraction(1, 10), 0.1, 1000).level  # capped: too few records
-    Fraction(1, 1)
-    """
+    """The mechanism for a public n: adjusted level (3), with the gamma that minimises it unless one is given."""
     gamma = optimal_gamma(n, alpha, epsilon, m) if gamma is None else gamma
     level = min(ceil_to(adjusted_level(n, alpha, epsilon, m, gamma), GRID), Fraction(1))
     larger = max(level.numerator, level.denominator - level.numerator)
@@ -150,27 +138,15 @@ def pps_for(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float | None
 
 
 def adjusted_level(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float) -> float:
-    """The adjusted level, equation (3), before it is capped at 1.
-
-    Examples
-    --------
-    >>> round(adjusted_level(1000, Fraction(1, 10), 1.0, 1000, optimal_gamma(1000, Fraction(1, 10), 1.0, 1000)), 4)
-    0.9289
-    """
+    """The adjusted level, equation (3), before it is capped at 1."""
     a = float(alpha)
     return (n + 1) * (1 - a) / (n * (1 - gamma * a)) + 2 / (epsilon * n) * math.log(m / (gamma * a))
 
 
 def optimal_gamma(n: int, alpha: Fraction, epsilon: float, m: int) -> float:
-    """The gamma that minimises the adjusted level, equation (10).
+    """The gamma that minimises the adjusted level, equation (10): a root in (0, 1) of `gamma_roots`, or 1e-12.
 
-    It is a root in (0, 1) of `gamma_roots`, or 1e-12. m adds the same to every level, so the result does not depend on
-    m.
-
-    Examples
-    --------
-    >>> round(optimal_gamma(1000, Fraction(1, 10), 1.0, 1000), 4)
-    0.0221
+    m adds the same to every level, so the result does not depend on m.
     """
     options = [g for g in gamma_roots(n, alpha, epsilon) if 0 < g < 1] + [1e-12]
     return min(options, key=lambda g: adjusted_level(n, alpha, epsilon, m, g))
@@ -180,11 +156,6 @@ def gamma_roots(n: int, alpha: Fraction, epsilon: float) -> tuple[float, float]:
     """The zeros of the derivative of the adjusted level by gamma, equation (9), the smaller one first.
 
     They are the roots of alpha^2 g^2 - (alpha(1-alpha) epsilon (n+1)/2 + 2 alpha) g + 1 = 0.
-
-    Examples
-    --------
-    >>> [round(root, 4) for root in gamma_roots(1000, Fraction(1, 10), 1.0)]
-    [0.0221, 4524.4779]
     """
     a = float(alpha)
     half = a * (1 - a) * epsilon * (n + 1) / 4 + a
@@ -193,17 +164,12 @@ def gamma_roots(n: int, alpha: Fraction, epsilon: float) -> tuple[float, float]:
 
 
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Generator", options: int = 50) -> int:
-    """The number of bins that minimises the mean threshold on simulated uniform scores.
+    """The number of bins that minimises the mean threshold on simulated uniform scores; n may be a public guess.
 
     Algorithm 5 compares one random threshold for each number of bins. Here the mean is exact over the mechanism's law,
-    so that the result varies with the simulated scores only. The simulations use `rng` and no private data. `options`
-    numbers of bins are tried, evenly spaced in the logarithm between 1e2 and 1e6, with the edges of
-    `Candidates.published`. If n is secret, pass a public guess.
-
-    Examples
-    --------
-    >>> 100 <= optimal_bins(1000, Fraction(1, 10), 1.0, np.random.default_rng(0), options=20) < 1000
-    True
+    so that the result varies with the simulated scores only. `options` numbers of bins are tried, evenly spaced in the
+    logarithm between 1e2 and 1e6, with the edges of `Candidates.published`. The simulations use `rng` and no private
+    data.
     """
     scores = np.sort(rng.random(n))
     best, best_mean = 0, math.inf
@@ -251,12 +217,6 @@ class PpsOfSecretSize(Mechanism):
         The share of alpha that the published proof reserves for the noise.
     scale
         Noise scale, in units of 2**-24 rank.
-
-    Examples
-    --------
-    >>> mechanism = pps_of_secret_size(Fraction(1, 10), 1.0, 1000, 1000)
-    >>> mechanism.claimed, mechanism.add_remove, round(float(mechanism.level(1000)), 4), mechanism.reached_from
-    (1.0, 0.5, 0.9289, 275)
     """
 
     name: ClassVar[Literal["pps"]] = "pps"
@@ -344,13 +304,7 @@ class PpsOfSecretSize(Mechanism):
         return min(level, uncapped, Fraction(lemma))
 
     def certified_from(self, level: Fraction, m: int) -> int:
-        """The smallest n_min for which the level is certified.
-
-        Examples
-        --------
-        >>> pps_of_secret_size(Fraction(1, 10), 1.0, 1000, 1000).certified_from(Fraction(9, 10), 1000)
-        143
-        """
+        """The smallest n_min for which the level is certified."""
         few = range(1, self.reached_from)
         return 1 + bisect_left(few, level, key=lambda n_min: self.certified(level, m, None, n_min))
 

@@ -1,19 +1,8 @@
-"""`pps-laplace`: the Laplace histogram of Private Prediction Sets, version 1.
+"""`pps-laplace`: the Laplace histogram of Private Prediction Sets, version 1 (arXiv 2102.06202v1), for a public n.
 
-Angelopoulos, Bates, Zrnic and Jordan, "Private Prediction Sets", arXiv 2102.06202v1. Noisy counts c_j + Lap(2/epsilon)
-give F(z) = 1 - (1/n) sum_j (c_j + noise_j) 1{z < e_j}, and the threshold is the first candidate with
-
-    F(e_k) >= (n+1)(1-alpha) / (n(1-gamma alpha)) + zeta.
-
-Theorem 2: zeta is the (1 - gamma alpha) quantile of max_k |sum_(j<=k) noise_j| / n. The paper simulates it. Here it is
-computed (`walk_quantiles`), so there is no simulation error. Corollary 1: zeta at most
-4 sqrt(2 m log(4/(gamma alpha))) / (n epsilon), used where gamma alpha is too small for floating-point sums.
-
-The noise is Laplace noise on a lattice of 2**-20 records, sampled exactly by OpenDP. Coupled with continuous Laplace
-noise it differs by less than one lattice step per bin, which is added to zeta.
-
-Privacy: two counts change by one when a record is replaced, so the loss is epsilon as claimed. n enters the level, so
-it is public. Coverage is at least 1 - alpha.
+Noisy counts c_j + Lap(2/epsilon) give F(z) = 1 - (1/n) sum_j (c_j + noise_j) 1{z < e_j}. The threshold is the first
+candidate with F(e_k) >= (n+1)(1-alpha) / (n(1-gamma alpha)) + zeta. The loss is epsilon as claimed, because a replaced
+record changes two counts by one. Coverage is at least 1 - alpha.
 """
 
 import math
@@ -31,7 +20,14 @@ from confide.mechanisms.interface import Mechanism
 from confide.selection import noisy_counts
 from confide.support import ceil_to, float_above, scale_for
 
-# The largest absolute value of a walk of Laplace steps, exactly: the quantile in Theorem 2 of version 1.
+# Theorem 2: zeta is the (1 - gamma alpha) quantile of max_k |sum_(j<=k) noise_j| / n. The paper simulates it. Here it
+# is computed (`walk_quantiles`), so there is no simulation error. Corollary 1: zeta is at most
+# 4 sqrt(2 m log(4/(gamma alpha))) / (n epsilon), used where gamma alpha is too small for floating-point sums.
+#
+# The noise is Laplace noise on a lattice of 2**-20 records, sampled exactly by OpenDP. Coupled with continuous Laplace
+# noise it differs by less than one lattice step per bin, which is added to zeta.
+
+# The largest absolute value of a walk of Laplace steps, exactly.
 #
 # S_k is a sum of k independent Laplace variables of scale 1. The density of S_k on (-t, t) for walks that never left
 # this interval is T^k applied to a unit mass at 0, where T has the kernel exp(-|x-y|)/2. Since u = T f solves u - u'' =
@@ -44,28 +40,23 @@ from confide.support import ceil_to, float_above, scale_for
 
 
 _NEWTON, _HALVINGS, _NEGLIGIBLE = 8, 60, 1e-14
+
+# Probability reserved for the rounding of the sum.
 ROUNDING = 1e-12
-"""Probability reserved for the rounding of the sum."""
 
 
 def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P(max_(k<=m) abs(S_k) < t) for each t > 0, with an error below `ROUNDING`.
-
-    Examples
-    --------
-    >>> walk_stays_below(1, np.array([2.0])) == -np.expm1(-2.0)
-    array([ True])
-    >>> walk_stays_below(100, np.array([39.0242])).round(6)
-    array([0.99])
-    """
+    """P(max_(k<=m) abs(S_k) < t) for each t > 0, with an error below `ROUNDING`."""
     if m == 1:
         return -np.expm1(-t)
     reach = math.sqrt(_NEGLIGIBLE ** (-1 / (m + 1)) - 1)  # (1+w^2)^-(m+1) is negligible from here on
+    # Newton's method for x = w t, where w tan(w t) = 1: x = i pi + arctan(t/x).
     i = np.arange(math.ceil(float(t.max()) * reach / math.pi) + 2)
     t, turns = t[:, None], i * math.pi
     x = turns + np.arctan2(t, turns + math.pi / 2)
     for _ in range(_NEWTON):
         x = x - (x - turns - np.arctan2(t, x)) / (1 + t / (x * x + t * t))
+    # The alternating sum.
     w2 = (x / t) ** 2
     size = 2 * t / (x * np.sqrt(1 + w2) * (t + 1 / (1 + w2))) * np.exp(-m * np.log1p(w2))
     return np.asarray(size @ np.where(i % 2, -1.0, 1.0))
@@ -73,15 +64,7 @@ def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.float64]:
-    """For each probability, an upper bound on the smallest t with P(max_(k<=m) abs(S_k) >= t) at most that.
-
-    `top` must be at least as large as all results.
-
-    Examples
-    --------
-    >>> walk_quantiles(100, (0.01,), 100.0).round(4)
-    array([39.0242])
-    """
+    """Upper bounds on the smallest t with P(max_(k<=m) abs(S_k) >= t) at most each probability; `top` bounds all."""
     aim = 1 - (np.array(fails) - ROUNDING)
     low, high = np.zeros(len(aim)), np.full(len(aim), top)
     for _ in range(_HALVINGS):
@@ -91,12 +74,11 @@ def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.f
     return high
 
 
-STEPS = 2**20
-"""Noise is a multiple of 1/STEPS record, and levels are multiples of 1/GRID."""
+# Noise is a multiple of 1/STEPS record, and levels are multiples of 1/GRID.
+STEPS, GRID = 2**20, 2**24
 
-GRID = 2**24
+# For probabilities below this the closed form is used.
 _RESOLVED = 1e-9
-"""For probabilities below this the closed form is used."""
 
 GAMMAS = np.geomspace(1e-4, 0.1, 61)
 _RUNS, _SEED = 1000, 20210212
@@ -105,22 +87,9 @@ _INT64_ROOM = 2**62
 
 @dataclass(frozen=True)
 class LaplaceHistogram(Mechanism):
-    """The published noisy histogram, stated completely.
+    """The published noisy histogram: `level` is what the noisy distribution function must reach, zeta included.
 
-    Parameters
-    ----------
-    level
-        The level that the noisy distribution function must reach, zeta included, in (0, 1].
-    gamma
-        The share of alpha reserved for the noise.
-    scale
-        Scale of the Laplace noise in each bin, in records.
-
-    Examples
-    --------
-    >>> mechanism = pps_laplace_for(5000, Fraction(1, 10), 1.0, 100)
-    >>> mechanism.replace_one, round(float(mechanism.level), 3)
-    (1.0, 0.92)
+    `gamma` is the share of alpha reserved for the noise, and `scale` that of the Laplace noise in each bin, in records.
     """
 
     name: ClassVar[Literal["pps-laplace"]] = "pps-laplace"
@@ -181,23 +150,14 @@ def pps_laplace_for(
     """The mechanism for a public n; None if its level exceeds 1, where the answer is +inf for all data.
 
     gamma is the best of a grid between 1e-4 and 0.1, unless one is given.
-
-    Examples
-    --------
-    >>> pps_laplace_for(200, Fraction(1, 10), 1.0, 100) is None
-    True
     """
     scale = scale_for(2, epsilon)
     grid = GAMMAS if gamma is None else np.array([gamma])
-    levels = published_levels(n, alpha, m, grid, scale)
+    # The level for each gamma, rounded up, with zeta by Theorem 2 or Corollary 1, whichever is smaller.
+    levels = laplace_level(n, alpha, grid, noise_bounds(m, grid * float(alpha), scale) / n) + 1e-12
     best = int(np.argmin(levels))
     level = float(levels[best])
     return LaplaceHistogram(ceil_to(level, GRID), float(grid[best]), scale) if level <= 1 - 1 / GRID else None
-
-
-def published_levels(n: int, alpha: Fraction, m: int, gammas: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """The level for each gamma, rounded up, with zeta by Theorem 2 or Corollary 1, whichever is smaller."""
-    return laplace_level(n, alpha, gammas, noise_bounds(m, gammas * float(alpha), scale) / n) + 1e-12
 
 
 def laplace_level(
@@ -208,25 +168,17 @@ def laplace_level(
 
 
 def noise_bound(m: int, fails: float, scale: float) -> float:
-    """A bound n zeta on max_k |sum_(j<=k) noise_j| over m bins, exceeded with probability at most `fails`.
-
-    `fails` is gamma alpha.
-
-    Examples
-    --------
-    >>> round(noise_bound(100, 0.01, 2.0)), round(noise_closed_form(100, 0.01, 2.0))
-    (78, 138)
-    """
+    """A bound n zeta on max_k |sum_(j<=k) noise_j| over m bins; `fails`, or gamma alpha, bounds its failure."""
     return float(noise_bounds(m, np.array([fails]), scale)[0])
 
 
 def noise_bounds(m: int, fails: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """`noise_bound` for several probabilities at once."""
     bounds = np.array([noise_closed_form(m, f, scale) for f in fails.tolist()])
-    seen = fails >= _RESOLVED
-    if seen.any():
-        quantiles = walk_quantiles(m, tuple(fails[seen].tolist()), float(bounds[seen].max()) / scale)
-        bounds[seen] = np.minimum(bounds[seen], scale * quantiles + m / STEPS)
+    resolved = fails >= _RESOLVED
+    if resolved.any():
+        quantiles = walk_quantiles(m, tuple(fails[resolved].tolist()), float(bounds[resolved].max()) / scale)
+        bounds[resolved] = np.minimum(bounds[resolved], scale * quantiles + m / STEPS)
     return bounds
 
 
@@ -243,16 +195,10 @@ def noise_closed_form(m: int, fails: float, scale: float) -> float:
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 40, *, aligned: bool = False) -> int:
     """The number of bins with the smallest mean threshold on uniform scores, averaged over positions of the edges.
 
-    Algorithm 5 of version 1 compares one noisy threshold for each number of bins on one simulated data set, with edges
-    at j/m. `aligned=True` has that objective on average. It prefers numbers of bins that happen to have an edge just
-    above the level, which is no advantage for scores that are not uniform. So without `aligned` all edges are shifted
-    by parts of a bin. A few numbers near (n epsilon)^(2/3) are tried, each with the best gamma of the grid, in public
-    simulations that are identical on every machine.
-
-    Examples
-    --------
-    >>> optimal_bins(5000, Fraction(1, 10), 1.0, aligned=True)
-    36
+    Algorithm 5 of version 1 compares one noisy threshold for each number of bins, with edges at j/m, which
+    `aligned=True` averages. It prefers numbers of bins that happen to have an edge just above the level, no advantage
+    for other scores. So without `aligned` all edges are shifted by parts of a bin. A few numbers near (n epsilon)^(2/3)
+    are tried, each with the best gamma of the grid, in public simulations that are identical on every machine.
     """
     order = (n * epsilon) ** (2 / 3)
     tried: list[int] = np.unique(np.maximum(10, np.geomspace(order / 10, 2 * order, options)).astype(int)).tolist()
@@ -265,20 +211,18 @@ def uniform_threshold(
     """The mean threshold on n uniform scores, by public simulation; 1 where it is +inf.
 
     The edges are j/m, or with `aligned=False` (j-1+u)/m with u uniform on (0, 1), and 1.
-
-    Examples
-    --------
-    >>> round(uniform_threshold(5000, Fraction(1, 10), 1.0, 36, aligned=True), 2)
-    0.92
     """
     mechanism = pps_laplace_for(n, alpha, epsilon, m)
     if mechanism is None:
         return 1.0
     rng, level, scale = np.random.default_rng(_SEED), float(mechanism.level), mechanism.scale
+
     # The lowest bins, which reach the level with a probability below 1e-9, are drawn as one.
     far = 7 * (math.sqrt(n * (1 - level) * level) + scale * math.sqrt(2 * m)) + 25 * scale
     bins = m - max(0, math.floor(m * (level - far / n)) - (not aligned))
     last = np.ones(runs) if aligned else (np.arange(runs) + 0.5) / runs  # the width of the last bin, in bins
+
+    # Counts and noise of all runs at once, and the last bin that is not reached.
     widths = np.full((runs, bins), 1 / m)
     widths[:, -1] = last / m
     rest = np.maximum(1 - widths.sum(axis=1, keepdims=True), 0.0)

@@ -12,11 +12,11 @@ from confide.mechanisms.noisy_size import size_zcdp
 from confide.selection import zcdp_of_range
 from confide.support import decimal_text, float_above, float_below
 
+# `add_remove`: one record more or less, n stays secret. `replace_one`: one record changed, n is public.
 Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
-"""`add_remove`: one record more or less, n stays secret. `replace_one`: one record changed, n is public."""
 
+# An epsilon above this is reported as practically no protection.
 WEAK = 10.0
-"""An epsilon above this is reported as practically no protection."""
 
 NEIGHBORS: tuple[Neighbors, ...] = ("add_remove", "replace_one")
 
@@ -61,31 +61,19 @@ class PrivacyStatement:
     def loss(self, neighbors: Neighbors | None = None, records: int = 1) -> float:
         """Loss when up to `records` records change at once (group privacy: `records` times the loss of one).
 
-        Returns infinity for `add_remove` when n is public.
+        Infinite for `add_remove` when n is public.
         """
-        one = self.add_remove if (neighbors or self.neighbors) == "add_remove" else self.replace_one
-        return float("inf") if one is None else records * one
+        per_record = self.add_remove if (neighbors or self.neighbors) == "add_remove" else self.replace_one
+        return float("inf") if per_record is None else records * per_record
 
     @property
     def concentrated_only(self) -> bool:
-        """Whether the release has a zCDP loss but no pure epsilon.
-
-        Examples
-        --------
-        >>> PrivacyStatement("replace_one", float("inf"), 1, None, float("inf"), 0.5).concentrated_only
-        True
-        """
+        """Whether the release has a zCDP loss but no pure epsilon."""
         return math.isinf(self.epsilon) and self.rho is not None and not math.isinf(self.rho)
 
     @property
     def is_private(self) -> bool:
-        """Whether the privacy loss is bounded, at least in the sense of zCDP.
-
-        Examples
-        --------
-        >>> PrivacyStatement("replace_one", float("inf"), 1, None, float("inf"), None).is_private
-        False
-        """
+        """Whether the privacy loss is bounded, at least in the sense of zCDP."""
         return not math.isinf(self.epsilon) or self.concentrated_only
 
     @property
@@ -155,8 +143,8 @@ def privacy_statement(
     alone = _statement(mechanism, neighbors, records_per_person)
     if size is None:
         return alone
-    one = 1 / Fraction(size)
-    both = Fraction(alone.add_remove or 0.0) + one
+    of_number = 1 / Fraction(size)
+    both = Fraction(alone.add_remove or 0.0) + of_number
     epsilon, added = float_above(records_per_person * both), float_above(both)
     rho = None if alone.rho is None else float_above(Fraction(alone.rho) + size_zcdp(size, records_per_person))
     return replace(alone, epsilon=epsilon, add_remove=added, rho=rho)
@@ -165,6 +153,7 @@ def privacy_statement(
 def _statement(mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int) -> PrivacyStatement:
     if mechanism is None:
         return PrivacyStatement(neighbors, 0.0, records_per_person, None, 0.0, 0.0)
+    # The privacy map for one record, and group privacy for all records of a person.
     per_record = mechanism.add_remove if neighbors == "add_remove" else mechanism.replace_one
     if per_record is None:
         raise InputError(
@@ -184,20 +173,15 @@ def _statement(mechanism: Mechanism | None, neighbors: Neighbors, records_per_pe
     )
 
 
-def with_choice(alone: PrivacyStatement, one: float | None) -> PrivacyStatement:
-    """The loss of a threshold together with a choice on other records, whose loss is `one` per record (Theorem S1).
+def with_choice(alone: PrivacyStatement, per_record: float | None) -> PrivacyStatement:
+    """The loss of a threshold together with a choice on other records, whose loss is `per_record` (Theorem S1).
 
     A record is in one of the two shares, so that the larger loss counts. To replace one is to remove and to add one.
-
-    Examples
-    --------
-    >>> with_choice(PrivacyStatement("add_remove", 0.5, 1, 0.5, 0.75, None), 1.0).replace_one
-    2.0
     """
-    if one is None:
+    if per_record is None:
         return alone
-    chosen = alone.records_per_person * Fraction(one)
-    added = max(alone.add_remove or 0.0, one)
+    chosen = alone.records_per_person * Fraction(per_record)
+    added = max(alone.add_remove or 0.0, per_record)
     return replace(
         alone,
         epsilon=max(alone.epsilon, float_above(chosen)),
@@ -211,14 +195,7 @@ def with_choice(alone: PrivacyStatement, one: float | None) -> PrivacyStatement:
 
 
 def sequential_composition(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
-    """The loss of releases on the same records: epsilons add up (basic composition), and so do zCDP losses.
-
-    Examples
-    --------
-    >>> one = PrivacyStatement("replace_one", 0.5, 1, None, 0.5, None)
-    >>> sequential_composition([one, one]).epsilon
-    1.0
-    """
+    """The loss of releases on the same records: epsilons add up (basic composition), and so do zCDP losses."""
     first = _alike(parts)
     rhos, added = [p.rho for p in parts], [p.add_remove for p in parts]
     return replace(
@@ -237,35 +214,34 @@ def parallel_composition(
     """The loss of releases on disjoint groups whose sizes are secret (docs/theory.md, Proposition P5).
 
     Adding or removing a record affects one group, so the largest loss counts. Replacing a record can move it from one
-    group to another. Then the two largest losses add up; if the record stays, the group's own `replace_one` counts.
-    For zCDP, which is convex in the range, the worst case is also that all records of a person act in the same way.
-    `parts` are under `add_remove`, one per group. `neighbors` is the adjacency of the total. `sized` states that they
-    include noisy numbers of records, whose zCDP losses do not follow from a range.
-
-    Examples
-    --------
-    >>> one = PrivacyStatement("add_remove", 0.5, 1, 0.5, 0.75, None)
-    >>> parallel_composition([one, one], "replace_one").epsilon
-    1.0
+    group to another. Then the two largest losses add up; if the record stays, the group's own `replace_one` counts. For
+    zCDP, which is convex in the range, the worst case is also that all records of a person act in the same way. `parts`
+    are under `add_remove`, one per group. `neighbors` is the adjacency of the total. `sized` states that they include
+    noisy numbers of records, whose zCDP losses do not follow from a range.
     """
     first = _alike(parts)
     records = first.records_per_person
+
+    # The pure loss, of one record and of all records of a person.
     losses = sorted((math.inf if p.add_remove is None else p.add_remove for p in parts), reverse=True)
     moved = sum_rounded_up(losses[:2])
     replaced = max(moved, *(p.replace_one for p in parts))
-    one = losses[0] if neighbors == "add_remove" else replaced
-    epsilon = sum_rounded_up([one] * records)
+    per_record = losses[0] if neighbors == "add_remove" else replaced
+    epsilon = sum_rounded_up([per_record] * records)
+
+    # The zCDP loss: from the ranges of all groups that a change affects, or as the sum of the stated losses.
     rho = None
     if all(p.rho is not None for p in parts):
         alone = max(p.replace_one for p in parts)
         changes = [losses[:1]] if neighbors == "add_remove" else [losses[:2], [alone]]
         rho = max(
-            zcdp_of_range(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes
+            zcdp_of_range(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in change))
+            for change in changes
         )
-        if sized:  # add up the stated zCDP losses
-            own = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
-            kept = [] if neighbors == "add_remove" else [zcdp_of_range(records * Fraction(alone))]
-            rho = max([sum_rounded_up(own[: 1 if neighbors == "add_remove" else 2]), *kept])
+        if sized:
+            stated = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
+            stays = [] if neighbors == "add_remove" else [zcdp_of_range(records * Fraction(alone))]
+            rho = max([sum_rounded_up(stated[: 1 if neighbors == "add_remove" else 2]), *stays])
     published = sorted(_claimed(parts), reverse=True)[: 1 if neighbors == "add_remove" else 2]
     return replace(
         first,
@@ -279,24 +255,12 @@ def parallel_composition(
 
 
 def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
-    """Floats in proportion to `shares`, which sum to one. The exact sum of the floats is at most epsilon.
-
-    Examples
-    --------
-    >>> split_epsilon(1.0, [Fraction(1, 4), Fraction(3, 4)])
-    [0.25, 0.75]
-    """
+    """Floats in proportion to `shares`, which sum to one. The exact sum of the floats is at most epsilon."""
     return [float_below(Fraction(epsilon) * share) for share in shares]
 
 
 def sum_rounded_up(values: Sequence[float]) -> float:
-    """The sum, never below the exact one.
-
-    Examples
-    --------
-    >>> sum_rounded_up([0.25, 0.5])
-    0.75
-    """
+    """The sum, never below the exact one."""
     if any(math.isinf(value) for value in values):
         return math.inf
     return float_above(sum(map(Fraction, values), Fraction(0)))

@@ -30,12 +30,6 @@ class PublishedHistogram(Mechanism):
         The law of the noise in each count.
     beyond
         The largest noisy number of records beyond the selected candidate, and beyond each one after it.
-
-    Examples
-    --------
-    >>> mechanism = published_histogram_for(Fraction(9, 10), Noise.discrete_laplace(2.0, 2), 128, 10_000, None)
-    >>> float(10_000 - mechanism.beyond - Fraction(9, 10) * 10_001)  # ranks
-    4.1
     """
 
     name: ClassVar[Literal["published-counts"]] = "published-counts"
@@ -69,15 +63,7 @@ def published_histogram_for(
 ) -> PublishedHistogram | None:
     """The largest limit that guarantees the level for a public n, or a noisy one; None if there is none.
 
-    Parameters
-    ----------
-    size_scale
-        The scale of the noise in n if it is a noisy number; None if n is public.
-
-    Examples
-    --------
-    >>> published_histogram_for(Fraction(9, 10), Noise.discrete_laplace(1.0), 128, 1000, 20.0).beyond
-    97
+    `size_scale` is the scale of the noise in n if it is a noisy number; None if n is public.
     """
     cost = _cost(noise, m, n)
     if size_scale is not None and n < least_counted(level, size_scale, cost):
@@ -104,12 +90,8 @@ class StatedPrivacy(PrivacyStatement):
     ) -> "StatedPrivacy":
         """The statement of the maker, or without one the loss of one copy of the stated noise.
 
-        `size_scale` is the scale of the noise in a noisy number of records, whose loss adds to that of the counts.
-
-        Raises
-        ------
-        InputError
-            If it does not follow from the noise and is not stated.
+        `size_scale` is the scale of the noise in a noisy number of records, whose loss adds to that of the counts. A
+        table of noise has no statement of its own.
         """
         rho = None
         if epsilon is None:

@@ -1,9 +1,8 @@
 """A private choice among models or scores, on a share of the records (docs/theory-one-number.md, Theorem S1).
 
-Each record is in the share by a coin of its own. The choice uses the records of the share, the threshold all others, so
-that the loss of both together is the larger one. For score k and candidate t, the utility subtracts from 0 the sizes of
-the share's sets at t, each at most C and divided by C, and twice the number of covered records that are missing to the
-target. The utility of k is the largest over t. One record more moves all utilities by numbers from a range of length 3.
+For score k and candidate t, the utility subtracts from 0 the sizes of the share's sets at t, each at most C and divided
+by C, and twice the number of covered records that are missing to the target. The utility of k is the largest over t.
+One record more moves all utilities by numbers from a range of length 3.
 """
 
 from dataclasses import dataclass
@@ -17,11 +16,11 @@ from confide.errors import InputError
 from confide.selection import select
 from confide.support import float_above, positive_number, scale_for
 
+# The weight of a covered record that is missing to the target; a set of size C has weight 1.
 MISSING = 2
-"""The weight of a covered record that is missing to the target; a set of size C has weight 1."""
 
+# The utilities are integers in units of 1/(steps d), where d, at most this, is a denominator of the level.
 _FINEST = 1000
-"""The utilities are integers in units of 1/(steps d), where d, at most this, is a denominator of the level."""
 
 MOST_AMONG, MOST_NAME = 1000, 200
 
@@ -85,7 +84,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class ScoreChoice:
-    """The mechanism that chooses one of several scores: the exponential mechanism.
+    """The exponential mechanism that chooses one of several scores.
 
     Parameters
     ----------
@@ -101,8 +100,6 @@ class ScoreChoice:
     >>> choice = ScoreChoice(Fraction(9, 10), 3, 1.0)
     >>> choice.utility(np.array([0, 120, 300]), np.array([50, 95, 100]), 100), choice.range_distance
     (-1200, 90)
-    >>> choice.loss
-    1.0
     """
 
     level: Fraction
@@ -130,16 +127,10 @@ class ScoreChoice:
         return float_above(Fraction(self.range_distance) / Fraction(self.scale))
 
     def utility(self, sizes: NDArray[np.int64], covered: NDArray[np.int64], n: int) -> int:
-        """The utility of a score: the largest over its candidates.
+        """The utility of a score, the largest over its candidates, from counts of the n records of the share.
 
-        Parameters
-        ----------
-        sizes
-            The sum of the sizes of all sets at each candidate, in steps; int64, shape (m,).
-        covered
-            The number of records that each candidate covers; int64, shape (m,).
-        n
-            The number of records of the share.
+        At each candidate, int64 of shape (m,): the sum of the sizes of all sets, in steps, and the number of covered
+        records.
         """
         p, d = self.target.numerator, self.target.denominator
         missing = np.maximum(p * (n + 1) - d * covered, 0)

@@ -1,24 +1,4 @@
-"""The default mechanism: slopes on both sides of a target rank, and rising prior weights (docs/theory.md, Theorem P1).
-
-With B_j = #{scores <= t_j}, A_j = B_(j-1) and a target rank T(n) = rate (n+1) + offset, candidate j has utility
-
-    u_j = h_j - max( right * (A_j - T)_+ , left * (T - B_j)_+ ).
-
-It is the public height h_j (the logarithm of a prior weight) on the bin that contains rank T, and less elsewhere.
-Heights rise from candidate to candidate. They favour the larger, safer threshold where the counts do not decide. They
-are public, so they have no privacy cost, and with them the price does not depend on the number of candidates.
-
-The last candidate is +inf. It covers everything, so it has no left penalty. With weighted records it gets a prior bonus
-(`head_start`), which provides the guarantee for few records and fades with every record.
-
-All utilities are integers: ranks are multiplied by the common denominator `unit` of rate and offset, and one draw
-with one float scale follows. Therefore the privacy map is exact. Integers of any size are supported. Utilities that
-exceed the sampler's 64 bits are saturated, so every number of records is accepted.
-
-With weighted records, counts are sums of integer weights, n is the weight W of all records divided by the largest
-possible weight, and all ranks are in units of that largest weight. A record of weight w is w records of weight one, so
-the loss of one record is at most that of `weight` steps (docs/theory-after-release.md, Theorem A6).
-"""
+"""The default mechanism: slopes on both sides of a target rank, and rising prior weights (Theorem P1)."""
 
 import math
 from dataclasses import dataclass
@@ -47,16 +27,35 @@ from confide.mechanisms.interface import Mechanism
 from confide.selection import select
 from confide.support import float_above, scale_for
 
+# Target ranks are searched in steps of 1/16 rank, or of 1/denominator of the level if that is finer.
 UNIT = 16
-"""Target ranks are searched in steps of 1/16 rank, or of 1/denominator of the level if that is finer."""
 
 _INT64_ROOM = 2**62
 
+# Used in place of any smaller slope, as an upper bound with room for four digits; plans stay above 1e-44.
 _LEAST_RIVALS = 1e-100
-"""Used in place of any smaller slope, as an upper bound with room for four digits; plans stay above 1e-44."""
 
+# Saturated utilities lie at least 1024 scales below the best one: their weights are below any float.
 _LARGEST_SCALE = 2.0**52
-"""Saturated utilities lie at least 1024 scales below the best one: their weights are below any float."""
+
+
+# With B_j = #{scores <= t_j}, A_j = B_(j-1) and a target rank T(n) = rate (n+1) + offset, candidate j has utility
+#
+#     u_j = h_j - max( right * (A_j - T)_+ , left * (T - B_j)_+ ).
+#
+# It is the public height h_j (the logarithm of a prior weight) on the bin that contains rank T, and less elsewhere.
+# Heights rise from candidate to candidate. They favour the larger, safer threshold where the counts do not decide. They
+# are public, so they have no privacy cost, and with them the price does not depend on the number of candidates.
+#
+# The last candidate is +inf. It covers everything, so it has no left penalty. With weighted records it gets a prior
+# bonus (`head_start`), which provides the guarantee for few records and fades with every record.
+#
+# All utilities are integers: ranks are multiplied by the common denominator `unit` of rate and offset, and one draw
+# with one float scale follows. Therefore the privacy map is exact.
+#
+# With weighted records, counts are sums of integer weights, n is the weight W of all records divided by the largest
+# possible weight, and all ranks are in units of that largest weight. A record of weight w is w records of weight one,
+# so the loss of one record is at most that of `weight` steps (docs/theory-after-release.md, Theorem A6).
 
 
 @dataclass(frozen=True)
@@ -159,10 +158,7 @@ class Slopes(Mechanism):
 
     @property
     def records_needed(self) -> int | None:
-        """The smallest number of records that is at least its target rank; None for a public number of records.
-
-        With weights, the number of records of the largest weight.
-        """
+        """The smallest number of records that is at least its target rank; None for a public number of records."""
         return max(1, math.ceil((self.rate + self.offset) / (1 - self.rate))) if self.rate > 0 else None
 
     def target(self, n: int | Fraction) -> Fraction:
@@ -171,11 +167,11 @@ class Slopes(Mechanism):
 
     def log_prior_weights(self, m: int) -> NDArray[np.int64]:
         """Logarithms of the prior weights relative to the first candidate: non-decreasing integers, shape (m,)."""
-        start, parts = self.flat.as_integer_ratio()
-        steps = max(parts * m - start, 1)
-        taken = np.clip(parts * np.arange(1, m + 1) - start, 0, steps)
-        whole, part = divmod(self.rise, steps)
-        return whole * taken + part * taken // steps
+        start, denominator = self.flat.as_integer_ratio()
+        steps = max(denominator * m - start, 1)
+        taken = np.clip(denominator * np.arange(1, m + 1) - start, 0, steps)
+        whole, rest = divmod(self.rise, steps)  # a product of rise and steps might exceed 64 bits
+        return whole * taken + rest * taken // steps
 
     def prior_bonus(self, n: int) -> int:
         """The prior bonus of +inf with n records, or with this total weight, in units of left/unit."""
@@ -207,10 +203,13 @@ class Slopes(Mechanism):
         saturated at -2^62. This has no privacy cost. Relative to their largest utilities, neighbours differ by amounts
         in an interval around 0 as long as the range distance, and saturation moves every difference towards 0.
         """
+        # The target, in steps of 1/unit of the smallest weight.
         n, unit = int(counts.sum()), self.unit
         target = int(self.target(Fraction(n, self.heaviest)) * unit * self.heaviest)
         ahead = self.prior_bonus(n)
         fits = max(self.left, self.right) * (unit * n + abs(target)) + ahead + self.rise <= _INT64_ROOM
+
+        # Penalties on both sides of it; +inf falls short of nothing.
         whole = counts.astype(np.int64 if fits else object)
         at_or_below = unit * np.cumsum(whole)
         below = at_or_below - unit * whole
@@ -260,9 +259,9 @@ class Slopes(Mechanism):
         return mean_overshoot(self.slope_right, competitor_ratio_right(heights))
 
     def coverage_at_most(self, n: int, m: int) -> float:
-        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem C4).
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin; 1 for weighted records.
 
-        1 for weighted records, which is no information.
+        Theorem C4 of docs/theory.md.
         """
         if self.weight is not None:
             return 1.0
@@ -289,13 +288,7 @@ def slopes_for(
     epsilon: float,
     weight: int | None = None,
 ) -> Slopes:
-    """The mechanism with the smallest noise whose privacy loss under `neighbors` is at most epsilon per record.
-
-    Examples
-    --------
-    >>> slopes_for(Fraction(9, 10), Fraction(8), 3, 1, "add_remove", 1.0).add_remove
-    1.0
-    """
+    """The mechanism with the smallest noise whose privacy loss under `neighbors` is at most epsilon per record."""
     unit = math.lcm(rate.denominator, offset.denominator)
     if neighbors == "replace_one":
         distance = replace_one_range(left, right, unit)
@@ -324,14 +317,7 @@ def add_remove_range(left: int, right: int, rate: Fraction, unit: int, fade: int
 
 
 def free_fade(mechanism: Slopes) -> int:
-    """The largest fade of a prior bonus that does not increase the mechanism's privacy loss (Theorem P1b).
-
-    Examples
-    --------
-    >>> mechanism = slopes_for(Fraction(9, 10), Fraction(8), 3, 1, "add_remove", 1.0)
-    >>> free_fade(mechanism), mechanism.unit
-    (26, 10)
-    """
+    """The largest fade of a prior bonus that does not increase the mechanism's privacy loss (Theorem P1b)."""
     left, right, unit = mechanism.left, mechanism.right, mechanism.unit
     down = int((1 - mechanism.rate) * unit)
     return add_remove_range(left, right, mechanism.rate, unit) - max(unit * right, down * (left + right))

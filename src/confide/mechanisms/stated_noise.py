@@ -14,12 +14,14 @@ from confide.guarantee import log_concave_residual_life, residual_life
 from confide.support import decimal_text, one_of, positive_integer, positive_number
 
 NoiseKind: TypeAlias = Literal["discrete_laplace", "discrete_gaussian", "table"]
+
+# The kinds of noise, and the name of their parameter.
 _PARAMETERS: dict[str, str] = {"discrete_laplace": "scale", "discrete_gaussian": "sigma", "table": "probabilities"}
-"""The kinds of noise, and the name of their parameter."""
 
 _SCALES, _MOST_COPIES, _MOST_VALUES, _MISSING = (1e-3, 1e4), 100, 2**20, 1e-12
+
+# The largest exponent in a bound, and the rounding error of probabilities that count as log-concave.
 _LARGEST_EXPONENT, _UNEVEN = 600, 1e-12
-"""The largest exponent in a bound, and the rounding error of probabilities that count as log-concave."""
 _WRITTEN = re.compile(r"([a-z_]+)\(([^()]*)\)")
 _WRITE = "must be discrete_laplace(scale=...,copies=...) or discrete_gaussian(sigma=...,copies=...)"
 _NO_EPSILON = "A scale is 1/epsilon where records come and go, and 2/epsilon where they change"
@@ -102,7 +104,7 @@ class Noise:
             raise InputTypeError("noise", _WRITE, got=type(text).__name__)
         match = _WRITTEN.fullmatch(text.replace(" ", ""))
         kind, name = (match[1], _PARAMETERS.get(match[1])) if match else ("", None)
-        given = dict(part.partition("=")[::2] for part in match[2].split(",")) if match else {}
+        given = dict(option.partition("=")[::2] for option in match[2].split(",")) if match else {}
         try:
             values = {key: float(value) for key, value in given.items()}
         except ValueError:

@@ -1,12 +1,7 @@
 """Exact intervals for a coverage p from noisy counts x = C + Z of covered and y = M + Z' of missed records.
 
-Fix a public weight w. Let T = (1-w) x - w y = C - w n + V with V = (1-w) Z - w Z'. The law of V depends on neither n
-nor p, and P_(n,p)(T >= t) grows with p. The lower end of the interval is the largest p with
-
-    sup over n in R of P_(n,p)(T >= t) <= (error - beta)/2,    R = {n >= 0: |x + y - n| <= r},  P(|Z + Z'| > r) <= beta;
-
-the upper end is the same for missed records. A public n is the only element of R, and beta = 0. This is Theorem A2 of
-docs/theory-after-release.md, which writes H for T. A secret n costs almost nothing, because it enters T as n (p - w).
+This is Theorem A2 of docs/theory-after-release.md, which writes H for T. A secret n costs almost nothing, because it
+enters T as n (p - w).
 """
 
 import math
@@ -21,8 +16,16 @@ from confide.errors import InputError, InputTypeError
 from confide.noisy_counts.noise import ROUNDING, NoiseTail, noise_tail, reaches
 from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, raise_for_rows
 
+# Fix a public weight w. Let T = (1-w) x - w y = C - w n + V with V = (1-w) Z - w Z'. The law of V depends on neither n
+# nor p, and P_(n,p)(T >= t) grows with p. The lower end of the interval is the largest p with
+#
+#     sup over n in R of P_(n,p)(T >= t) <= (error - beta)/2,
+#     R = {n >= 0: |x + y - n| <= r},  P(|Z + Z'| > r) <= beta;
+#
+# the upper end is the same for missed records. A public n is the only element of R, and beta = 0.
+
+# The part of the error that is used for the secret n.
 _FOR_SIZE = 0.02
-"""The part of the error that is used for the secret n."""
 
 _HALVINGS = 30
 _MOST_NOISY = 4 * MOST_RECORDS
@@ -45,39 +48,23 @@ def coverage_interval(
     """Intervals for the coverage of each part from noisy counts of its covered and missed records.
 
     Each contains its part's coverage with probability at least 1 - error over the records and the noise, for every
-    coverage and every number of records. The records of a part must be independent, covered with the same
-    probability, and none of those that the threshold was calibrated on.
+    coverage and every number of records. The records of a part must be independent, covered with the same probability,
+    and none of those that the threshold was calibrated on. Time and memory are bounded for all counts.
 
     Parameters
     ----------
-    covered, missed
-        Noisy counts as they were drawn, integers of one shape, including negative ones.
     epsilon
         One over the scale of each noise.
     error
         Probability that an interval may miss; for several disjoint parts at once see `simultaneous`.
     guess
-        A public guess of the coverage, such as the guaranteed level. Intervals are valid for every guess, and shortest
-        if it is right. It must not be computed from these records. It is rounded to a fraction with a denominator of at
-        most 100, and not used with `size`.
+        A public guess of the coverage, not computed from these records. Intervals are valid for every guess, and
+        shortest if it is right. It is not used with `size`.
     noises
-        Number of noises in each count, for counts that are sums of noisy cells; or two numbers, for covered and for
-        missed.
+        Number of noises in each count, for counts that are sums of noisy cells; or two numbers, for covered and
+        for missed.
     size
         The numbers of records, if they are public; None if they are secret.
-
-    Returns
-    -------
-    Lower and upper ends, float64 of the shape of the counts.
-
-    Raises
-    ------
-    InputTypeError, InputError
-        If counts or sizes are not integers within +-2**50, shapes differ, or another argument cannot be used.
-
-    Notes
-    -----
-    Time and memory are bounded for all counts: at most 2**20 values at once, tables of at most 2**20 values.
 
     Examples
     --------
@@ -87,9 +74,10 @@ def coverage_interval(
     """
     loss, chance = privacy_loss("epsilon", epsilon), _error(error)
     x, y, n = _counts(covered, missed, size)
-    own, other = _noises(noises)
-    weight = exact_level("guess", guess) if n is None else Fraction(own, own + other)
-    return _interval(x, y, n, loss, chance, weight.limit_denominator(100 if n is None else 20), (own, other))
+    of_covered, of_missed = _noises(noises)
+    # A public size needs no guess: its weight is that of the least noise.
+    weight = exact_level("guess", guess) if n is None else Fraction(of_covered, of_covered + of_missed)
+    return _interval(x, y, n, loss, chance, weight.limit_denominator(100 if n is None else 20), (of_covered, of_missed))
 
 
 def one_count_interval(
@@ -99,30 +87,6 @@ def one_count_interval(
 
     Like `coverage_interval`, without a noisy count of missed records. Under "replace_one" one noisy count per part is
     enough, at half the loss of two if a replaced record stays in its part.
-
-    Parameters
-    ----------
-    covered
-        Noisy counts as they were drawn, integers.
-    size
-        The public numbers of records, at least 0.
-    epsilon, error, noises
-        As in `coverage_interval`.
-
-    Returns
-    -------
-    Lower and upper ends, float64 of the shape of the counts.
-
-    Raises
-    ------
-    InputTypeError, InputError
-        As in `coverage_interval`.
-
-    Examples
-    --------
-    >>> low, high = one_count_interval(905, 1000, 1.0)
-    >>> float(low.round(4)), float(high.round(4))
-    (0.8849, 0.9226)
     """
     loss, chance = privacy_loss("epsilon", epsilon), _error(error)
     noises = positive_integer("noises", noises, most=_MOST_NOISES)
@@ -135,52 +99,17 @@ def simultaneous(error: float, parts: int) -> float:
 
     1 - (1 - error)^(1/parts): parts that share no record and no noise have independent intervals, given their sizes.
     The number of parts must be public and fixed beforehand: all that were counted, not those that are shown.
-
-    Parameters
-    ----------
-    error
-        Probability that any of the intervals may miss.
-    parts
-        Number of parts.
-
-    Raises
-    ------
-    InputTypeError, InputError
-        If error is not between 0 and 1, or parts is not a positive integer.
-
-    Examples
-    --------
-    >>> round(simultaneous(0.05, 10), 6)
-    0.005116
     """
     each = -math.expm1(math.log1p(-_error(error)) / positive_integer("parts", parts, most=10**7))
     return each * (1 - 1e-15)
 
 
 def coverage_share(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None = None) -> Floats:
-    """An estimate of each part's coverage, for display: the share of covered among the noisy counts, clipped at 0.
+    """An estimate of each part's coverage, for display: the share of covered among noisy counts; nan without records.
 
-    A reader can compute it from the two published counts. It needs neither the unknown size nor a guess, unlike the p
-    with P(T >= t) = 1/2. Only this displayed value is clipped; intervals and sums use the counts as they are.
-
-    Parameters
-    ----------
-    covered, missed
-        Noisy counts of one shape.
-    size
-        The public numbers of records. The estimate is then the mean of covered/size and 1 - missed/size, clipped to
-        [0, 1].
-
-    Returns
-    -------
-    float64 of the shape of the counts; nan where nothing is counted.
-
-    Examples
-    --------
-    >>> coverage_share([905, 12, -1], [95, -2, 0])
-    array([0.905, 1.   ,   nan])
-    >>> coverage_share([905], [95], [998])
-    array([0.90581162])
+    A reader can compute it from the two published counts. It needs neither the unknown size nor a guess. Only this
+    displayed value is clipped; intervals and sums use the counts as they are. With public sizes it is the mean of
+    covered/size and 1 - missed/size.
     """
     x, y, n = _counts(covered, missed, size)
     top, whole = (x.clip(0), x.clip(0) + y.clip(0)) if n is None else ((x + n - y).clip(0, 2 * n), 2 * n)
@@ -192,10 +121,12 @@ def _interval(
     x: Ints, y: Ints, n: Ints | None, epsilon: float, error: float, weight: Fraction, noises: tuple[int, int]
 ) -> tuple[Floats, Floats]:
     a, L = weight.numerator, weight.denominator
+    # The tail of V, and the sizes in R, in blocks.
     noise = noise_tail(epsilon, tuple((k, w) for k, w in zip(noises, (L - a, a), strict=True) if w) or ((1, 1),))
     beta = error * _FOR_SIZE if n is None else 0.0
     sizes, block = _sizes(x + y, n, epsilon, weight, noises, beta)
     level, t = (error - beta) / 2, (L - a) * x - a * y
+    # Both ends; a part without records may have any coverage.
     low = _lower(noise, a, L, t.ravel(), sizes, block, level)
     high = np.minimum(np.nextafter(1 - _lower(noise, L - a, L, -t.ravel(), sizes, block, level), 2), 1)
     empty = sizes[:, -1] + block <= 1  # no n in R but 0
@@ -224,12 +155,15 @@ def _lower(noise: NoiseTail, a: int, L: int, t: Ints, first: Ints, block: int, l
     With one n more, C is the same or one more. So the sizes m..m+h-1 of a block are bounded by m with t lowered by
     (L-a) (h-1), and by m+h-1 with t lowered by a (h-1): the one that lowers less is taken.
     """
+    # One size and one lower t for each block.
     from_below = 2 * a >= L
     t = t - (L - a if from_below else a) * (block - 1)
     sizes = np.maximum(first if from_below else first + block - 1, 0)
     low, high, worst = np.zeros(len(t)), np.ones(len(t)), sizes[:, sizes.shape[1] // 2].copy()
     left = np.arange(len(t))
-    while left.size:  # each round adds one deciding size, so there are at most as many rounds as blocks
+
+    # Each round adds one deciding size, so there are at most as many rounds as blocks.
+    while left.size:
         bottom, top = np.zeros(len(left)), high[left]
         for _ in range(_HALVINGS):
             middle = (bottom + top) / 2
@@ -239,12 +173,13 @@ def _lower(noise: NoiseTail, a: int, L: int, t: Ints, first: Ints, block: int, l
         left = left[bottom > 0]
         if not left.size:
             break
+        # Parts for which another size decides go on.
         width = sizes.shape[1]
-        found = reaches(noise, a, L, np.repeat(t[left], width), sizes[left].ravel(), np.repeat(low[left], width))
-        found = found.reshape(-1, width)
-        bad = found.max(axis=1) > level
+        chances = reaches(noise, a, L, np.repeat(t[left], width), sizes[left].ravel(), np.repeat(low[left], width))
+        chances = chances.reshape(-1, width)
+        bad = chances.max(axis=1) > level
         left = left[bad]
-        worst[left] = sizes[left, found[bad].argmax(axis=1)]
+        worst[left] = sizes[left, chances[bad].argmax(axis=1)]
     return low * (1 - 2.0**-50)  # n p is a rounded number
 
 
@@ -261,8 +196,8 @@ def _noises(value: Any) -> tuple[int, int]:
     pair = value if isinstance(value, tuple | list) else (value, value)
     if len(pair) != 2:
         raise InputError("noises", "must be one number or two", got=str(len(pair)))
-    own, other = (positive_integer("noises", one, most=_MOST_NOISES) for one in pair)
-    return own, other
+    covered, missed = (positive_integer("noises", number, most=_MOST_NOISES) for number in pair)
+    return covered, missed
 
 
 def _counts(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None) -> tuple[Ints, Ints, Ints | None]:

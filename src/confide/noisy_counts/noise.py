@@ -1,14 +1,4 @@
-"""Discrete Laplace noise, P(z) = tanh(eps/2) exp(-eps |z|), and sums of it: laws from a transform in closed form.
-
-    E exp(s Z) = 1/(1 - (sinh(s/2)/sinh(eps/2))^2),  |s| < eps,    E exp(i t Z) = 1/(1 + (sin(t/2)/sinh(eps/2))^2).
-
-A weighted sum V of independent noises has the product of their transforms, and its law is one inverse FFT for every
-number of noises. The mass that wraps around is less than e^-35, by Chernoff's bound with the first formula.
-
-Noise of a tiny epsilon has too many values for a table. It is then counted in steps of g: Z is stochastically at most
-g (D + 1) with D the noise of g epsilon (docs/theory-after-release.md, Lemma A3). So tails are bounded from above with a
-table for g epsilon.
-"""
+"""Discrete Laplace noise, P(z) = tanh(eps/2) exp(-eps |z|), and sums of it: laws from a transform in closed form."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,37 +11,22 @@ from confide.errors import InputError, InputTypeError
 from confide.selection import noisy_counts
 from confide.support import MOST_RECORDS, positive_integer, privacy_loss, raise_for_rows, scale_for
 
+#     E exp(s Z) = 1/(1 - (sinh(s/2)/sinh(eps/2))^2),  |s| < eps,    E exp(i t Z) = 1/(1 + (sin(t/2)/sinh(eps/2))^2).
+#
+# A weighted sum V of independent noises has the product of their transforms, and its law is one inverse FFT for every
+# number of noises. The mass that wraps around is less than e^-35, by Chernoff's bound with the first formula.
+#
+# Noise of a tiny epsilon has too many values for a table. It is then counted in steps of g: Z is stochastically at most
+# g (D + 1) with D the noise of g epsilon (docs/theory-after-release.md, Lemma A3). So tails are bounded from above with
+# a table for g epsilon.
+
 _LOST = 35.0
 _WIDEST = 2**18
 _LONGEST_LAW = 2**23
 
 
 def log_mgf(s: ArrayLike, epsilon: float) -> NDArray[np.float64]:
-    """Logarithm of E exp(s Z) for noise Z, P(z) proportional to exp(-epsilon abs(z)).
-
-    Parameters
-    ----------
-    s
-        Any shape; strictly between -epsilon and epsilon.
-    epsilon
-        One over the scale of the noise.
-
-    Returns
-    -------
-    float64, shape of s.
-
-    Raises
-    ------
-    InputError
-        If epsilon is not a privacy loss, or an s is not strictly between -epsilon and epsilon.
-
-    Examples
-    --------
-    >>> float(log_mgf(0.5, 1.0).round(12))
-    0.267884297718
-    >>> float(np.log(np.exp(0.5 * np.arange(-80, 81)) @ (np.tanh(0.5) * np.exp(-abs(np.arange(-80, 81))))).round(12))
-    0.267884297718
-    """
+    """Logarithm of E exp(s Z) for noise Z, P(z) proportional to exp(-epsilon abs(z)); abs(s) is below epsilon."""
     loss, size = privacy_loss("epsilon", epsilon), np.abs(np.asarray(s, dtype=np.float64))
     raise_for_rows("s", ~(size < loss), "must lie strictly between -epsilon and epsilon", "that does not")
     result: NDArray[np.float64] = (
@@ -63,23 +38,7 @@ def log_mgf(s: ArrayLike, epsilon: float) -> NDArray[np.float64]:
 def noise_law(epsilon: float, noises: int = 1) -> NDArray[np.float64]:
     """The law of the sum of some noises: float64 of shape (2 r + 1,), for the values -r..r; beyond them is < 1e-14.
 
-    Parameters
-    ----------
-    epsilon
-        One over the scale of each noise.
-    noises
-        Number of independent noises in the sum.
-
-    Raises
-    ------
-    InputTypeError, InputError
-        If epsilon is not a privacy loss, noises is not a positive integer, or the law has more than 2**23 values.
-
-    Examples
-    --------
-    >>> law = noise_law(1.0, 2)
-    >>> len(law) % 2, float(law.sum().round(12)), float(law[len(law) // 2].round(6))
-    (1, 1.0, 0.280402)
+    epsilon is one over the scale of each noise. Raises an error if the law has more than 2**23 values.
     """
     loss, noises = privacy_loss("epsilon", epsilon), positive_integer("noises", noises, most=10**6)
     reach = _reach(loss, ((noises, 1),))
@@ -91,8 +50,8 @@ def noise_law(epsilon: float, noises: int = 1) -> NDArray[np.float64]:
     return _law(loss, ((noises, 1),), reach)
 
 
+# Terms of a weighted sum: the number of noises, and their common weight, an integer of at least 0.
 Parts = tuple[tuple[int, int], ...]
-"""Terms of a weighted sum: the number of noises, and their common weight, an integer of at least 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,13 +92,7 @@ def noise_tail(epsilon: float, parts: Parts) -> NoiseTail:
 
 
 def noise_beyond(epsilon: float, parts: Parts, probability: float) -> int:
-    """An r with P(abs(V) > r) of at most `probability`: the least one, or a bound of Chernoff for coarse tables.
-
-    Examples
-    --------
-    >>> noise_beyond(1.0, ((52, 9), (52, 1)), 0.05)
-    174
-    """
+    """An r with P(abs(V) > r) of at most `probability`: the least one, or a bound of Chernoff for coarse tables."""
     lost = float(-np.log(probability / 2))
     if _reach(epsilon, parts) > _WIDEST:
         return _reach(epsilon, parts, lost)
@@ -147,13 +100,7 @@ def noise_beyond(epsilon: float, parts: Parts, probability: float) -> int:
 
 
 def noise_variance(epsilon: float) -> float:
-    """The variance of one noise of scale 1/epsilon.
-
-    Examples
-    --------
-    >>> round(noise_variance(1.0), 3)
-    1.841
-    """
+    """The variance of one noise of scale 1/epsilon."""
     return float(0.5 / np.sinh(min(epsilon, 700.0) / 2) ** 2)
 
 
@@ -182,28 +129,7 @@ def draw_counts(counts: Sequence[int] | NDArray[np.integer], epsilon: float) -> 
     """Counts plus independent noise Z, P(z) proportional to exp(-epsilon abs(z)). It cannot be seeded.
 
     The loss is epsilon times the L1 distance of neighbouring counts: epsilon if one record more or less changes one
-    count by one, 2 epsilon if a replaced record can change two.
-
-    Parameters
-    ----------
-    counts
-        Shape (k,), integers from 0 to 2**48.
-    epsilon
-        One over the scale of the noise.
-
-    Returns
-    -------
-    Noisy counts, int64 of shape (k,); they may be negative.
-
-    Raises
-    ------
-    InputTypeError, InputError
-        If counts are not integers in one dimension, or outside their range, or epsilon is not a privacy loss.
-
-    Examples
-    --------
-    >>> draw_counts([90, 10, 0], 100.0)
-    array([90, 10,  0])
+    count by one, 2 epsilon if a replaced record can change two. Counts are integers from 0 to 2**48, shape (k,).
     """
     loss, exact = privacy_loss("epsilon", epsilon), np.asarray(counts)
     if exact.ndim != 1:
@@ -222,8 +148,8 @@ def draw_counts(counts: Sequence[int] | NDArray[np.integer], epsilon: float) -> 
 # is above 128, values of C are taken together in blocks of a 128th of it: C counts as the end of its block, which can
 # only raise T. So no window has more than 4200 values.
 
+# Larger than the error of windows, tables and floating-point numbers.
 ROUNDING = 1e-12
-"""Larger than the error of windows, tables and floating-point numbers."""
 
 _MOST_AT_ONCE = 2**20
 _WIDE, _PER_SPREAD = 128.0, 128
@@ -239,9 +165,9 @@ def reaches(
         if not places.size:
             continue
         most = 16 * float(spread[places].max()) + 64 if law is _narrow_law else 4200
-        for part in np.array_split(places, int(len(places) * most / _MOST_AT_ONCE) + 1):
-            c, masses = law(n[part, None], p[part, None], spread[part, None])
-            result[part] = np.einsum("ij,ij->i", masses, noise.at_least((value + a * n)[part, None] - L * c))
+        for block in np.array_split(places, int(len(places) * most / _MOST_AT_ONCE) + 1):
+            c, masses = law(n[block, None], p[block, None], spread[block, None])
+            result[block] = np.einsum("ij,ij->i", masses, noise.at_least((value + a * n)[block, None] - L * c))
     return result + ROUNDING
 
 

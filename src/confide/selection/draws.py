@@ -1,10 +1,7 @@
 """The draws of releases, all from one value: `Draws`, by default OpenDP's samplers, which cannot be seeded.
 
-No argument, file or environment variable replaces it. Tests do, by a private function, for the thread that calls it:
-a `threading.local`, because a release in another thread must never see it, and new threads can inherit a `ContextVar`.
-
-What is not here: keys and shares of secrets (`confide.federated`), the numbers of randomised scores, on which privacy
-does not depend (`confide.arrays`), and OpenDP's private quantile, which has OpenDP's own mechanism and draw.
+No argument, file or environment variable replaces it. Tests do, by a private function, for the thread that calls it: a
+`threading.local`, because a release in another thread must never see it, and new threads can inherit a `ContextVar`.
 """
 
 import threading
@@ -47,34 +44,17 @@ def noisy_counts(counts: NDArray[np.int64], scale: float) -> NDArray[np.int64]:
     """Counts, int64 of shape (m,), plus independent noise, P(z) proportional to exp(-abs(z)/scale).
 
     The loss is (L1 distance of neighbouring counts)/scale.
-
-    Examples
-    --------
-    >>> noisy_counts(np.array([5, 0, 2]), 1e-9)
-    array([5, 0, 2])
     """
     return _thread.draws.noisy_counts(np.array(counts, dtype=np.int64), scale)
 
 
 def noisy_number(n: int, scale: float) -> int:
-    """A number of records plus noise of the law of `noisy_counts`; the loss of one record is 1/scale.
-
-    Examples
-    --------
-    >>> noisy_number(213, 1e-9)
-    213
-    """
+    """A number of records plus noise of the law of `noisy_counts`; the loss of one record is 1/scale."""
     return _thread.draws.noisy_number(n, scale)
 
 
 def uniforms(n: int) -> NDArray[np.float64]:
-    """Numbers in [0, 1), float64 of shape (n,), which divide records by coins.
-
-    Examples
-    --------
-    >>> len(uniforms(3))
-    3
-    """
+    """Numbers in [0, 1), float64 of shape (n,), which divide records by coins."""
     return _thread.draws.uniforms(n)
 
 

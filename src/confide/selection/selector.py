@@ -1,13 +1,4 @@
-"""The exponential mechanism (McSherry and Talwar 2007), sampled by OpenDP.
-
-The law of the index j depends only on (u_j - max u)/scale. So the privacy loss is the *range distance* of neighbouring
-utility vectors, max_ij |(u_i - u'_i) - (u_j - u'_j)|, divided by the scale: Lemma P2 of docs/theory.md, which is proved
-there and enumerated by the tests. OpenDP provides the sampler, which is assumed to draw an index with the stated law.
-Its privacy map is not used. That map starts from the largest change of one utility, and certifies twice that, divided
-by the scale, for utilities that move in both directions, as these do.
-
-`opendp.prelude` is not imported: it imports scikit-learn and polars if they are installed, which takes over a second.
-"""
+"""The exponential mechanism (McSherry and Talwar 2007), sampled by OpenDP."""
 
 import math
 import threading
@@ -22,18 +13,20 @@ from numpy.typing import NDArray
 
 from confide.support import MOST_LOSS, float_above, needs_extra
 
+# The law of the index j depends only on (u_j - max u)/scale. So the privacy loss is the *range distance* of
+# neighbouring utility vectors, max_ij |(u_i - u'_i) - (u_j - u'_j)|, divided by the scale: Lemma P2 of docs/theory.md.
+# OpenDP provides the sampler, which is assumed to draw an index with the stated law. Its privacy map is not used. That
+# map starts from the largest change of one utility, and certifies twice that, divided by the scale, for utilities that
+# move in both directions, as these do.
+#
+# `opendp.prelude` is not imported: it imports scikit-learn and polars if they are installed, which takes over a second.
+
+# OpenDP's features are global, so one thread must not switch them off while another builds.
 _FEATURES = threading.Lock()
-"""OpenDP's features are global, so one thread must not switch them off while another builds."""
 
 
 def selection_law(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The exact law over candidates with weights exp((u_j - max u)/scale): w_j / sum w. Shape (m,), float64.
-
-    Examples
-    --------
-    >>> selection_law(np.array([1.0, 0.5]))
-    array([0.66666667, 0.33333333])
-    """
+    """The exact law over candidates with weights exp((u_j - max u)/scale): w_j / sum w. Shape (m,), float64."""
     law: NDArray[np.float64] = weights / weights.sum()
     return law
 
@@ -53,13 +46,7 @@ def noisy_max(scale: float) -> Any:
 
 
 def check_sampler() -> None:
-    """Raise an error if OpenDP is not installed, before a budget is charged. Applying releases does not need OpenDP.
-
-    Raises
-    ------
-    MissingExtraError
-        If it is missing.
-    """
+    """Raise an error if OpenDP is not installed, before a budget is charged. Applying releases does not need OpenDP."""
     with needs_extra("drawing a release", None, "opendp"):
         pass
 
@@ -87,9 +74,9 @@ def with_contrib(build: Callable[[], Any]) -> Any:
 #
 # and no smaller number is valid (docs/theory.md, Lemma P3). It is slightly less than eta^2/8. Lemma P3 writes mu for k.
 
+# Digits of the computation, and a bound on its error for ranges from 1e-9 to 1e9, with ten digits to spare. For
+# smaller ranges no float lies between the loss and eta^2/8.
 _LEAST, _DIGITS, _ERROR = Fraction(1, 10**9), 90, Fraction(1, 10**70)
-"""Digits of the computation, and a bound on its error for ranges from 1e-9 to 1e9, with ten digits to spare. For
-smaller ranges no float lies between the loss and eta^2/8."""
 
 
 def zcdp_of_range(*ranges: float | Fraction) -> float:
@@ -100,9 +87,9 @@ def zcdp_of_range(*ranges: float | Fraction) -> float:
     >>> round(zcdp_of_range(1.0), 5), round(zcdp_of_range(4.0), 3)
     (0.1233, 1.67)
     """
-    if any(math.isinf(one) for one in ranges):
+    if any(map(math.isinf, ranges)):
         return math.inf
-    return float_above(sum((_above(Fraction(one)) for one in ranges), Fraction(0)))
+    return float_above(sum((_above(Fraction(eta)) for eta in ranges), Fraction(0)))
 
 
 @lru_cache(maxsize=256)
