@@ -4,7 +4,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 # Pinned requirements are complete: pip takes only the packages that they list, with one of their hashes.
-PIP := -m pip install --quiet --disable-pip-version-check --no-deps
+# Python compiles a module when it is first imported; compiling all of them takes longer than installing them.
+PIP := -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
 
 .PHONY: help setup demo test test-slow check docs clean
 

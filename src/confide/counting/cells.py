@@ -1,4 +1,4 @@
-"""Cells of equal width, some ten thousand over the range of most scores, which replace a search for every score.
+"""Cells of equal width, many thousand over the range of most scores, which replace a search for every score.
 
 A monotone function, also when rounded, maps scores to cells. A score in another cell than an edge therefore lies on the
 same side of the edge as its cell, and only edges in its own cell have to be compared. Counts do not depend on the
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 BLOCK = 2**16
 
 _SAMPLE = 2**10
-_CELLS = 2**14
+_CELLS = 2**16
 _MOST_DOUBTFUL = 0.1
 _TAIL = 0.005
 

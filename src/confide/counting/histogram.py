@@ -107,10 +107,11 @@ class BinCounter:
         # Counted per cell; those in the cell of an edge wait until they fill a block.
         self.seen += len(block)
         self._total += len(block)
-        if self._cells is None:
+        if self._cells is None and len(block) >= _ENOUGH:
             self._compare(block)
             return
-        doubtful = self._cells.add(block, least, most)
+        # Those of small batches wait for more, because every edge is searched; the caller may reuse its array.
+        doubtful = block.copy() if self._cells is None else self._cells.add(block, least, most)
         self._doubtful.append(doubtful)
         self._waiting += len(doubtful)
         if self._waiting >= BLOCK:
