@@ -31,7 +31,6 @@ def report(asked: Report) -> None:
 
 
 def _may_be_published(noun: str, released: Any, evaluation: Evaluation | None) -> str:
-    """Whether a page or a card may be published, in a sentence."""
     if evaluation is not None and not evaluation.private:
         return f"The {noun} shows numbers from labelled records: this part is not private."
     public = released.privacy.is_private

@@ -2,7 +2,8 @@
 
 query.py       the public question: partitions into parts, outcomes, and the privacy of noisy counts
 parts.py       Part: coverage of a part of the records; CoverageTable: the parts of one kind
-evaluation.py  Evaluation: counts with their question; Finding: what they state about one promise
+finding.py     Finding: what the counts state about one promise
+evaluation.py  Evaluation: counts with their question, which are checked
 files.py       evaluations as JSON
 tally.py       comparison of records with a release, and their counts
 evaluate.py    evaluate_sets, evaluate_intervals, evaluate_scores; the order of a private evaluation
@@ -20,7 +21,8 @@ from confide.evaluation.evaluate import (
     evaluate_sets,
     exact_query,
 )
-from confide.evaluation.evaluation import NOT_PRIVATE, Evaluation, Example, Finding
+from confide.evaluation.evaluation import NOT_PRIVATE, Evaluation
+from confide.evaluation.finding import Example, Finding
 from confide.evaluation.masks import area_counts, evaluate_masks, evaluation_of_areas
 from confide.evaluation.metrics import class_coverage, coverage, false_negative_rate, group_coverage, size_coverage
 from confide.evaluation.parts import CoverageTable, Part
