@@ -17,10 +17,10 @@ def as_counts(name: str, counts: ArrayLike) -> NDArray[np.int64]:
     >>> as_counts("counts", [3, 0.0])
     array([3, 0])
     """
-    found = _filled(name, counts)
-    if found.ndim != 1 or not np.all((found >= 0) & (found < 2**62) & (found % 1 == 0)):
+    numbers = _filled(name, counts)
+    if numbers.ndim != 1 or not np.all((numbers >= 0) & (numbers < 2**62) & (numbers % 1 == 0)):
         raise InputError(name, "must be nonnegative integers in a one-dimensional array")
-    return found.astype(np.int64)
+    return numbers.astype(np.int64)
 
 
 def as_shares(name: str, shares: ArrayLike) -> NDArray[np.float64]:
@@ -31,10 +31,10 @@ def as_shares(name: str, shares: ArrayLike) -> NDArray[np.float64]:
     >>> as_shares("p", [0.5, 1])
     array([0.5, 1. ])
     """
-    found = _filled(name, shares)
-    if not np.all((found >= 0) & (found <= 1)):
+    numbers = _filled(name, shares)
+    if not np.all((numbers >= 0) & (numbers <= 1)):
         raise InputError(name, "must lie in [0, 1]")
-    return found
+    return numbers
 
 
 def at_least_zero(name: str, value: float) -> float:
@@ -58,14 +58,14 @@ def without_nan(name: str, values: ArrayLike) -> NDArray[np.float64]:
     >>> without_nan("x", [1, 2.5])
     array([1. , 2.5])
     """
-    found = np.asarray(as_numeric(name, values), dtype=np.float64)
-    if missing := int(np.count_nonzero(np.isnan(found))):
+    numbers = np.asarray(as_numeric(name, values), dtype=np.float64)
+    if missing := int(np.count_nonzero(np.isnan(numbers))):
         raise InputError(name, "must be numbers", got=f"{missing} NaN")
-    return found
+    return numbers
 
 
 def _filled(name: str, values: Any) -> NDArray[np.float64]:
-    found = without_nan(name, values)
-    if not found.size:
+    numbers = without_nan(name, values)
+    if not numbers.size:
         raise InputError(name, "must have at least one entry", got="none")
-    return found
+    return numbers
