@@ -25,7 +25,8 @@ from confide.arrays import (
 )
 from confide.core import Release, as_release, names_for
 from confide.errors import CoverageWarning, InputError
-from confide.evaluation.evaluation import MOST_EXAMPLES, Evaluation
+from confide.evaluation.consistency import MOST_EXAMPLES
+from confide.evaluation.evaluation import Evaluation
 from confide.evaluation.files import query_fields
 from confide.evaluation.parts import CONFIDENCE
 from confide.evaluation.query import (

@@ -5,26 +5,40 @@ A file contains the query and the counts; the maker and every reader compute the
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from math import prod
 from types import MappingProxyType
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.core import Document, Release, documents
 from confide.errors import InputError
-from confide.evaluation.finding import Bounds, Example, Finding, Measured
-from confide.evaluation.parts import CONFIDENCE, CoverageTable, Part
-from confide.evaluation.query import OTHER, CountQuery, Partition, statements_of
+from confide.evaluation.consistency import Example, check_exact
+from confide.evaluation.means import Bounds, mean_of, mean_of_shares
+from confide.evaluation.parts import (
+    CONFIDENCE,
+    CoverageTable,
+    Measured,
+    Part,
+    PartCounts,
+    TableKind,
+    interval_text,
+    marked,
+)
+from confide.evaluation.query import OTHER, SIDES, CountQuery, statements_of, without_none
 from confide.guarantee import coverage_text
 from confide.mechanisms import PrivacyStatement
-from confide.sets import Shortfall, sentence_of
+from confide.noisy_counts import simultaneous
+from confide.sets import CHANCE, Shortfall, sentence_of, shortfall_at
 from confide.support import (
     MOST_RECORDS,
+    Facts,
     FileKind,
     Level,
     Section,
@@ -32,14 +46,277 @@ from confide.support import (
     foreign_file,
     library_versions,
     parse_document,
+    short_number,
 )
 
 KIND = "confide/evaluation"
-MOST_EXAMPLES = 1000
 MOST_NOISY = 4 * MOST_RECORDS
 """The largest count with noise."""
 
 NOT_PRIVATE = "These numbers are computed from the records without noise: they are not private."
+
+
+@dataclass(frozen=True, repr=False)
+class Finding(Measured):
+    """What the counts state about one promise: that of the release, of a level, or of an end of its intervals."""
+
+    evaluation: "Evaluation"
+    name: str
+
+    @property
+    def finding(self) -> "Finding":
+        """The finding itself."""
+        return self
+
+    @property
+    def label(self) -> str:
+        """Name of the statement for people."""
+        return f"alpha {float(self._alpha):g}" if self.name.startswith("alpha ") else self.name
+
+    @property
+    def _alpha(self) -> Fraction:
+        return Fraction(self.name.removeprefix("alpha "))
+
+    @property
+    def promised(self) -> float:
+        """Promised coverage."""
+        return self.evaluation.query.statements[self.name]
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """Records that the user chose to show; usually empty."""
+        place, shown = list(self.evaluation.query.statements).index(self.name), self.evaluation.examples
+        return shown[place] if place < len(shown) else ()
+
+    # Coverage.
+
+    def coverage_at(self, error: float) -> Part:
+        """Coverage over all records, with an interval that misses with probability at most `error`."""
+        total, q = self._counted().parts(error), self.evaluation.query
+        return (marked(total, 1 - error / len(q.statements)) if self._marks else total)[0]
+
+    @property
+    def _marks(self) -> bool:
+        """Whether exact tests mark what is below its promise: noisy counts have marks already, areas none."""
+        return self.evaluation.query.epsilon is None and self.evaluation.query.outcome != "area"
+
+    @cached_property
+    def coverage(self) -> Part:
+        """Coverage over all records. For a bound on a loss it is that of critical thresholds."""
+        return self.coverage_at(self.evaluation.error)
+
+    @cached_property
+    def tables(self) -> tuple[CoverageTable, ...]:
+        """Coverage by class, group, set size, interval width or end; groups that overlap are in one table."""
+        # The ends of intervals: each is a statement with a finding of its own.
+        q, rows, promised = self.evaluation.query, dict[TableKind, tuple[Part, ...]](), dict[TableKind, bool]()
+        if q.outcome == "sides" and not self.name:
+            ends = (self.evaluation.findings[name] for name in SIDES[1:])
+            rows["end"] = tuple(replace(end.coverage, name=end.name, mean_width=None) for end in ends)
+            promised["end"] = True
+
+        # The parts of each partition; without noise those that do not occur are left out.
+        for place, partition in enumerate(q.partitions):
+            if partition.statement in ("", self.name):
+                counts, error = self._counted(place), self.evaluation.error
+                shares = counts.parts(error if q.epsilon is None else simultaneous(error, len(counts.names)))
+                shares = tuple(share for share in shares if share.value is not None or q.epsilon is not None)
+                rows[partition.kind] = rows.get(partition.kind, ()) + shares
+                promised[partition.kind] = partition.promised is not None
+
+        # Mark those that are covered less than promised, all of a kind at once.
+        if self._marks:
+            rows = {kind: marked(shares) for kind, shares in rows.items()}
+        advised = self.shortfall is None
+        return tuple(CoverageTable(kind, shares, promised[kind], advised) for kind, shares in rows.items() if shares)
+
+    # Sizes.
+
+    @cached_property
+    def shares(self) -> CoverageTable | None:
+        """Share of all records in each bin of sizes or widths, None if they were not counted."""
+        q, error = self.evaluation.query, self.evaluation.error
+        if self._bins is None:
+            return None
+
+        # A record in the bin counts as covered, and every other one as missed.
+        partition, (counts, _, noises) = q.partitions[self._bins], self._cells(self._bins)
+        inside, k = counts.sum(axis=1), len(partition)
+        by_bin = PartCounts(partition.names, inside, inside.sum() - inside)
+
+        # With noise a count of the bin has one noise from each outcome; the other bins have the rest.
+        if q.epsilon is None:
+            shares = tuple(share for share in by_bin.parts(error) if share.covered)
+        elif k == 1:
+            shares = (Part(partition.names[0], int(inside[0]), 0, 1.0, 1.0, 1.0),)
+        else:
+            noises *= counts.shape[1]
+            noisy = replace(by_bin, noise=q.noise, noises=(noises, noises * (k - 1)), guess=f"1/{k}", n=q.n)
+            shares = noisy.parts(error / k)
+        return CoverageTable(partition.kind, shares, of="share")
+
+    @property
+    def _bins(self) -> int | None:
+        partitions = enumerate(self.evaluation.query.partitions)
+        return next((place for place, bins in partitions if bins.binned and bins.statement == self.name), None)
+
+    @cached_property
+    def _mean(self) -> tuple[float | None, Bounds | None]:
+        q, shares = self.evaluation.query, self.shares
+        if q.epsilon is None or self._bins is None or shares is None or shares.kind != "size":
+            return self.coverage.mean_size, None
+        return mean_of_shares(q.partitions[self._bins], shares.parts)
+
+    @property
+    def mean_size(self) -> float | None:
+        """Mean set size; with noise within its bounds."""
+        return self._mean[0]
+
+    @property
+    def mean_size_bounds(self) -> Bounds | None:
+        """With noise: bounds of the mean set size, which hold together with all intervals."""
+        return self._mean[1]
+
+    @property
+    def mean_width(self) -> float | None:
+        """Mean interval width."""
+        return self.coverage.mean_width
+
+    # Counts.
+
+    def _cells(self, place: int | None) -> tuple[NDArray[Any], int, int]:
+        """Counts by part and outcome, or of all records; the place of their table; the number of noises in each."""
+        # Of the tables that have the partition, the one whose sums have the fewest noises.
+        q, cells = self.evaluation.query, self.evaluation.cells
+        tables = [i for i, crossed in enumerate(q.tables) if place is None or place in crossed]
+        table = min(tables, key=lambda table: prod(cells[table].shape[:-1]))
+
+        # One row for each part: the other partitions of a crossed table are added up.
+        counts, k = cells[table], 1
+        if place is not None:
+            counts, k = np.moveaxis(counts, q.tables[table].index(place), 0), len(q.partitions[place])
+        counts = counts.reshape(k, -1, counts.shape[-1])
+        return counts.sum(axis=1), table, counts.shape[1]
+
+    def _counted(self, place: int | None = None) -> PartCounts:
+        # Outcomes in which the statement holds, and all others.
+        q, (counts, table, noises) = self.evaluation.query, self._cells(place)
+        held = q.held(self.name, q.tables[table])
+        x, y = counts[:, held].sum(axis=1), counts[:, ~held].sum(axis=1)
+
+        # Mean sizes or widths at the level of the statement.
+        means, columns = list[float | None](), q.sums_shape(q.tables[table])[-1]
+        if self.evaluation.sums and q.measure != "area":
+            level = list(q.statements).index(self.name) if columns > 1 else 0
+            means = list(map(mean_of, self.evaluation.sums[table][level::columns], (x + y).tolist()))
+
+        # What each part is called and promised; the empty set covers no label, so only its share is reported.
+        names: Sequence[str] = [""]
+        promised: Sequence[float] = [self.promised]
+        first = 0
+        if place is not None:
+            partition = q.partitions[place]
+            names, first = partition.names, int(partition.kind == "size")
+            promised = partition.promised or [self.promised] * len(names)
+            promised = () if q.outcome == "area" else promised  # a bound on the loss of all classes
+        return PartCounts(
+            names[first:],
+            x[first:],
+            y[first:],
+            promised[first:],
+            means[first:],
+            q.measure,
+            noise=None if q.epsilon is None else q.noise,
+            noises=(int(held.sum()) * noises, 0 if q.one_count else int((~held).sum()) * noises),
+            guess=f"{min(max(round(self.promised, 2), 0.01), 0.99):.2f}",
+            n=q.n if place is None else None,
+        )
+
+    # A broken guarantee.
+
+    @cached_property
+    def shortfall(self) -> Shortfall | None:
+        """Finding that coverage over all records lies below the promise by more than chance in calibration explains.
+
+        Without the evaluated release the result does not state whether an unlucky calibration explains it.
+        """
+        evaluation = self.evaluation
+        coverage = self.coverage_at(CHANCE / 2 if evaluation.private else CHANCE)
+        if coverage.value is None:
+            return None
+        n = evaluation.query.n if evaluation.private else coverage.n
+        if evaluation.release is not None:
+            return shortfall_at(self._release_of(evaluation.release), coverage.value, coverage.high, n)
+        if coverage.high >= self.promised:
+            return None
+        return Shortfall(coverage.value, coverage.high, n, self.promised, "not read", loss=evaluation.query.loss)
+
+    def _release_of(self, release: Release) -> Release:
+        if release.by == "level":
+            return release.at(self._alpha)
+        return release.alone(("low", "high")[SIDES.index(self.name) - 1]) if self.name else release
+
+    # In words.
+
+    def _section(self) -> Section:
+        tables = tuple(table.as_table() for table in self.shown)
+        return Section(self.label, facts=self._facts(), tables=tables, notes=self.sentences)
+
+    @property
+    def shown(self) -> list[CoverageTable]:
+        """Tables with losses if they are bounded; the ends of intervals have findings of their own."""
+        loss, tables = self.evaluation.query.loss, [table for table in self.tables if table.kind != "end"]
+        tables = tables if loss is None else [table.as_loss(loss[1]) for table in tables]
+        return tables if self.shares is None else [*tables, self.shares]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Sentences about parts that are covered less than promised beyond chance; none for a bound on a loss."""
+        tables = () if self.evaluation.query.loss is not None else self.tables
+        return tuple(table.sentence for table in tables if table.below)
+
+    def _facts(self) -> Facts:
+        # The coverage, or the loss.
+        loss, total, head, side = self.evaluation.query.loss, self.coverage, "coverage", "below"
+        if loss is not None:
+            total, head, side = total.as_loss(loss[1]), f"loss {loss[0]!r}", "above"
+        beyond = f", {side} the promise beyond chance" if total.below else ""
+        rows = [(head, f"{total.estimate}{beyond}"), ("promise", self._promise())]
+
+        # Sizes, as far as they were measured.
+        bounds = self.mean_size_bounds
+        if self.mean_size is not None:
+            ends = "" if bounds is None else f" (interval {interval_text(*bounds)})"
+            rows.append(("classes per set, on average", f"{self.mean_size:.4g}{ends}"))
+        if self.mean_width is not None:
+            rows.append(("width of intervals, on average", short_number(self.mean_width)))
+        if self.evaluation.area_ratio is not None:
+            rows.append(("predicted area", f"{self.evaluation.area_ratio:.2f} times the true area"))
+        return tuple(rows)
+
+    def _promise(self) -> str:
+        # In the words of the release, if it is known.
+        release, loss = self.evaluation.release, self.evaluation.query.loss
+        if release is not None and self.evaluation.query.outcome != "sides":
+            promises = self._release_of(release).promises
+            return "; ".join(f"for {name}: {text}" if name else text for name, text in promises.items())
+        if loss is None:
+            return f"coverage at least {coverage_text(self.promised)}"
+        return f"at most {loss[1] * (1 - self.promised):.6g} in expectation"
+
+    def _brief(self) -> str:
+        return f"{self.name!r}: {self.coverage.estimate}" if self.name else self.coverage.estimate
+
+    def fields(self) -> dict[str, Any]:
+        """JSON values of everything that follows from the counts about this statement."""
+        stated: dict[str, Any] = without_none(msgspec.to_builtins({name: getattr(self, name) for name in _STATED}))
+        return stated
+
+
+_STATED = (
+    "name", "coverage", "tables", "shares", "mean_size", "mean_size_bounds", "mean_width", "shortfall", "examples",
+    "sentences",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,10 +378,10 @@ class Evaluation(Document, Measured):
         if self.query.outcome != "area" and not all(isinstance(count, int) for count in numbers):
             raise InputError("counts", "must be integers")
 
-        # Without noise counts agree with each other; with noise nothing else is stored.
+        # Without noise counts agree; with noise nothing else is stored.
         self.query.family_error(1 - self.confidence)
         if not self.private:
-            _check_exact(self)
+            check_exact(self.query, self.cells, self.sums, self.examples)
         elif self.sums or self.examples:
             raise InputError("sums", "must be left out of counts with noise, like examples")
 
@@ -268,21 +545,22 @@ class Evaluation(Document, Measured):
     # In words.
 
     def _section(self) -> Section:
-        sections = {finding.label: finding._section() for finding in self.findings.values()}
-        several = len(sections) > 1
-        parts = tuple(replace(section, title=label if several else "") for label, section in sections.items())
-        notes = (self._together, f"privacy: {self.privacy}") if self.private else (NOT_PRIVATE,)
-        warnings = tuple(sentence_of(name, short) for name, short in self.shortfalls.items())
-        return Section("Evaluation", warnings=warnings, parts=parts, notes=notes)
-
-    @property
-    def _together(self) -> str:
+        # One part for each statement.
         findings = self.findings.values()
+        sections = {finding.label: finding._section() for finding in findings}
+        parts = tuple(replace(each, title=label if len(findings) > 1 else "") for label, each in sections.items())
+        warnings = tuple(sentence_of(name, short) for name, short in self.shortfalls.items())
+        if not self.private:
+            return Section("Evaluation", warnings=warnings, parts=parts, notes=(NOT_PRIVATE,))
+
+        # The number of intervals that hold together.
         counted = (len(table) for finding in findings for table in finding.tables if table.kind != "end")
         shared = (len(finding.shares or ()) + (finding.mean_size_bounds is not None) for finding in findings)
         number = len(findings) + sum(counted) + sum(shared)
         together = f"the {number} intervals hold together" if number > 1 else "the interval holds"
-        return f"{together} with probability {100 * self.confidence:g} %, noise included"
+        simultaneity = f"{together} with probability {100 * self.confidence:g} %, noise included"
+        notes = (simultaneity, f"privacy: {self.privacy}")
+        return Section("Evaluation", warnings=warnings, parts=parts, notes=notes)
 
     def _brief(self) -> str:
         coverage, short = self.coverage, ", SURELY LESS THAN PROMISED" if self.shortfalls else ""
@@ -318,39 +596,3 @@ class Evaluation(Document, Measured):
         if parse_document(text, "file", documents.MOST_CHARACTERS).get("kind") != KIND:
             raise foreign_file(text, FileKind.EVALUATION, "Make one with `confide evaluate --out FILE`")
         return super().from_json(text)
-
-
-def _check_exact(evaluation: Evaluation) -> None:
-    # As many records, examples and sums as there can be.
-    q, (total, *others) = evaluation.query, evaluation.cells
-    if any((counts < 0).any() for counts in evaluation.cells) or not 0 < total.sum() <= MOST_RECORDS:
-        raise InputError("counts", "must be of at least one record, and not negative")
-    forms = [q.sums_shape(table) for table in q.tables] if q.measure else []
-    wrong = [len(sums) for sums in evaluation.sums] != [math.prod(form) for form in forms]
-    if wrong or any(s < 0 for sums in evaluation.sums for s in sums):
-        raise InputError("sums", "must be one for each part and level, and not negative")
-    shown = {len(examples) for examples in evaluation.examples}
-    if shown and (
-        len(evaluation.examples) != q.levels or len(shown) != 1 or max(shown) > min(MOST_EXAMPLES, total.sum())
-    ):
-        raise InputError("examples", f"must be at most {MOST_EXAMPLES}, of the records, for each level")
-
-    # Each partition divides all records and all labels.
-    measured = [np.array(sums).reshape(form) for sums, form in zip(evaluation.sums, forms, strict=True)]
-    for place, (counts, partition) in enumerate(zip(others, q.partitions, strict=True), start=1):
-        held = q.held(partition.statement, ()) if partition.statement else None
-        expected = total if held is None else np.array([total[held].sum(), total[~held].sum()])
-        if q.outcome != "area" and not np.array_equal(counts.sum(axis=0), expected):
-            raise InputError("counts", "must add up to those of all records in each partition")
-        if partition.kind == "size":
-            _check_sizes(counts, partition, measured[place][:, 0])
-        if q.measure == "size" and held is None and not np.array_equal(measured[place].sum(axis=0), measured[0]):
-            raise InputError("sums", "must add up to the labels in all sets")
-
-
-def _check_sizes(counts: NDArray[Any], partition: Partition, labels: NDArray[Any]) -> None:
-    sizes = np.arange(len(partition))
-    if partition.edges != tuple(sizes) or counts[0, :-1].any():
-        raise InputError("partitions", "must be of single sizes, of which 0 covers no label")
-    if not np.array_equal(labels, counts.sum(axis=1) * sizes):
-        raise InputError("sums", "must be the labels in sets of each size")

@@ -7,9 +7,9 @@ from typing import Any, Literal
 import msgspec
 
 from confide.core import documents
+from confide.evaluation.consistency import Example
 from confide.evaluation.evaluation import KIND, Evaluation
-from confide.evaluation.finding import Example, without_none
-from confide.evaluation.query import CountQuery
+from confide.evaluation.query import CountQuery, without_none
 from confide.support import check_version_texts
 
 

@@ -19,7 +19,7 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.finding import mean_of
+from confide.evaluation.means import mean_of
 from confide.evaluation.parts import CoverageTable, PartCounts, TableKind
 from confide.evaluation.query import OTHER, Measure
 from confide.evaluation.tally import MOST_GROUPS, Counts, group_names, too_many_groups

@@ -1,6 +1,7 @@
 """Coverage of parts of the records: a class, a group, a set size, one end of intervals, from exact or noisy counts."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -386,6 +387,44 @@ class CoverageTable(Described):
             return f"{len(self)} parts, no records"
         worst = f"worst {self.worst.name!r} {self.worst.value:.3f}"
         return f"{len(self._counted)} parts, n={sum(row.n for row in self._counted)}, {worst}"
+
+
+class Measured(Described, ABC):
+    """Coverage by kind of part, which an evaluation and each of its findings have."""
+
+    @property
+    @abstractmethod
+    def finding(self) -> Any:
+        """The finding whose tables these are."""
+
+    def table(self, kind: TableKind) -> CoverageTable:
+        """Coverage of the parts of one kind; without parts if it was not counted."""
+        return next((table for table in self.finding.tables if table.kind == kind), CoverageTable(kind, ()))
+
+    @property
+    def classes(self) -> CoverageTable:
+        """Coverage by true class."""
+        return self.table("class")
+
+    @property
+    def groups(self) -> CoverageTable:
+        """Coverage by group, with or without thresholds of their own."""
+        return self.table("group")
+
+    @property
+    def sizes(self) -> CoverageTable:
+        """Coverage by set size, from 1 on."""
+        return self.table("size")
+
+    @property
+    def widths(self) -> CoverageTable:
+        """Coverage by interval width."""
+        return self.table("width")
+
+    @property
+    def ends(self) -> CoverageTable:
+        """Coverage of the two ends of intervals, if each has its own threshold."""
+        return self.table("end")
 
 
 def interval_text(low: float, high: float) -> str:

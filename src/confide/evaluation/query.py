@@ -426,7 +426,14 @@ class CountQuery:
         return outcomes <= (0 if self.level_of(table) else list(self.statements).index(name))
 
     def family_error(self, error: float) -> float:
-        """Error probability of each family of intervals, which hold together; without noise each holds by itself.
+        """Error probability of each family of intervals; without noise each interval is exact by itself.
+
+        With noise all intervals hold together: the error probability a = 1 - confidence is divided evenly among the
+        families of statements (Bonferroni). For each promise these are the coverage over all records and the coverage
+        by each partition, and for each partition into bins the shares of its bins. Within a partition the coverage
+        intervals are independent given the part sizes, so each may miss with probability 1 - (1 - a')^(1/k) (Sidak).
+        Shares of bins are not independent and divide a' by k. The mean of a binned number follows from its shares on
+        the same event, at no further error.
 
         Raises
         ------
@@ -435,7 +442,7 @@ class CountQuery:
         """
         if self.epsilon is None:
             return error
-        # Of each promise: all records and each partition; and the shares of each binned partition.
+        # Of each promise all records and each partition, and the shares of each partition into bins.
         binned = sum(partition.binned for partition in self.partitions)
         families = len(self.statements) * (1 + len(self.partitions)) + binned
         each = error if families == 1 else error / families * (1 - 1e-12)
@@ -464,3 +471,10 @@ def statements_of(release: Release) -> tuple[Outcome, dict[str, float]]:
         stated = release.promised, *(threshold.coverage for threshold in release.parts.values())
         return "sides", dict(zip(SIDES, stated, strict=True))
     return "covered", {"": release.promised}
+
+
+def without_none(value: Any) -> Any:
+    """JSON values without the fields that do not apply."""
+    if isinstance(value, dict):
+        return {name: without_none(inner) for name, inner in value.items() if inner is not None}
+    return [without_none(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Groups, Uniforms, as_array, as_uniforms
 from confide.core import UNNAMED, Release, as_release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
+from confide.evaluation.consistency import Example
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.finding import Example
 from confide.evaluation.query import OTHER, CountQuery, Measure, Partition, size_parts
 from confide.noisy_counts import draw_counts
 from confide.scores import score_kind
