@@ -31,15 +31,7 @@ EXAMPLES = 12
 
 @dataclass(frozen=True)
 class Digits:
-    """Class probabilities that a model gives to real images, and the true digits.
-
-    Attributes
-    ----------
-    probabilities, labels
-        Of 700 images for calibration, 700 x 10 and 700.
-    new_probabilities, new_labels
-        Of 1037 other images, 1037 x 10 and 1037.
-    """
+    """Class probabilities that a model gives to real images, and the true digits: 700 to calibrate, 1037 new ones."""
 
     probabilities: NDArray[np.float64]
     labels: NDArray[np.int64]
@@ -52,17 +44,7 @@ class Digits:
         return float(np.mean(self.new_probabilities.argmax(axis=1) == self.new_labels))
 
     def columns(self, *, new: bool = False) -> dict[str, NDArray[Any]]:
-        """Columns of the images for calibration, or of the new images, for a table in any format.
-
-        Parameters
-        ----------
-        new
-            Whether to return the columns of the new images.
-
-        Returns
-        -------
-        dict
-            `p_0` to `p_9`, float64, and `digit`, int64, shape (n,) each.
+        """Columns of the images for calibration, or of the new images: `p_0` to `p_9`, float64, and `digit`, int64.
 
         Examples
         --------

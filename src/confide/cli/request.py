@@ -54,11 +54,6 @@ def read_arguments(
 ) -> dict[str, Any]:
     """The arguments of a function of the API, each stated once: by an option, by NAME=VALUE, or in a file.
 
-    Raises
-    ------
-    InputError, InputTypeError
-        If the file or a pair cannot be read, a name is not known, or an argument is stated twice.
-
     Examples
     --------
     >>> read_arguments("calibrate", NAMES, {"alpha": "0.1", "n": None}, ["delta=0.05", "groups=a,b"])
@@ -141,13 +136,7 @@ def _listed(name: str, value: Any) -> Any:
 
 
 def split(text: str) -> list[str]:
-    """Names between commas.
-
-    Examples
-    --------
-    >>> split("cat, dog")
-    ['cat', 'dog']
-    """
+    """Names between commas."""
     return [name.strip() for name in text.split(",")]
 
 

@@ -46,13 +46,7 @@ def evaluate_masks(
 
 
 def area_counts(mask: Any, truth: Any, ignore_index: int) -> NDArray[np.int64]:
-    """True, missed and predicted pixels of each class of an image, int64, shape (K, 3); for NumPy arrays and tensors.
-
-    Examples
-    --------
-    >>> area_counts(np.array([[True, False, True]]), np.array([1, 1, 0]), -100)
-    array([[2, 1, 2]])
-    """
+    """True, missed and predicted pixels of each class of an image, shape (K, 3); for NumPy arrays and tensors."""
     counts = []
     for inside, (true, counted) in zip(mask, class_areas(mask, truth, ignore_index), strict=True):
         predicted = inside if counted is None else inside & counted

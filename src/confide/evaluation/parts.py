@@ -107,32 +107,23 @@ class Part(Described):
 
 @dataclass(frozen=True)
 class PartCounts:
-    """Counts of covered and missed records of some parts, from which their shares and intervals follow.
+    """Counts of covered and missed records of some parts, from which their shares and intervals follow."""
 
-    Parameters
-    ----------
-    covered, missed
-        Numbers of records, shape (parts,): exact, noisy, or for masks sums of shares of the true area.
-    promised, means
-        Promised coverage, and mean size or width (`measure`), of each part; empty if there is none.
-    noise
-        Parameter of the noise of each count; None without noise.
-    noises
-        Number of noises in each count of covered and of missed records. Without noise in the latter they follow from n.
-    guess
-        Public guess of the coverage, for which intervals with noise are shortest.
-    n
-        Number of records if it is public, and the noise hides all other counts.
-    """
-
+    # Numbers of records, shape (parts,): exact, noisy, or for masks sums of shares of the true area.
     names: Sequence[object]
     covered: NDArray[Any]
     missed: NDArray[Any]
+
+    # Promised coverage, and mean size or width, of each part; empty if there is none.
     promised: Sequence[float] = ()
     means: Sequence[float | None] = ()
     measure: Measure | None = None
+
+    # Parameter of the noise of each count, and the number of noises in the counts of covered and of missed records.
     noise: float | None = None
     noises: tuple[int, int] = (0, 0)
+
+    # Public guess of the coverage, for which intervals with noise are shortest; number of records if it is public.
     guess: str = ""
     n: int | None = None
 

@@ -119,11 +119,6 @@ def class_parts(names: Sequence[object], promised: Sequence[float] | None = None
 def group_parts(names: Sequence[str | int], promised: Sequence[float] | None = None) -> Partition:
     """Partition by a public list of groups; without thresholds of their own, a part for all other records is added.
 
-    Raises
-    ------
-    InputError
-        If two names are equal, or one is the name of the part for other records.
-
     Examples
     --------
     >>> group_parts(["north", "south"]).names
@@ -162,11 +157,6 @@ def _size_names(edges: tuple[float, ...], most: int | None) -> tuple[str, ...]:
 
 def width_parts(bins: Sequence[float]) -> Partition:
     """Partition by interval width: below the first number, between successive numbers, and from the last number on.
-
-    Raises
-    ------
-    InputError
-        If they are not 1 to 100 finite increasing numbers above 0.
 
     Examples
     --------
@@ -217,22 +207,8 @@ def arrangement(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
 class CountPrivacy:
     """Privacy of counts with discrete Laplace noise, from which the noise and the privacy statement follow.
 
-    Parameters
-    ----------
-    neighbors, epsilon, records_per_person
-        Adjacency, privacy loss of one person, and maximum number of records of one person.
-    public_n
-        Whether the number of records is public.
-    tables
-        Number of counted tables; a record is in one cell of each.
-    one_count
-        Whether only covered records are counted, so that a replaced record changes one count of a table instead of two.
-
-    Examples
-    --------
-    >>> paid = CountPrivacy("add_remove", 1.0, 3, public_n=False)
-    >>> paid.noise <= 1 / 3 < paid.statement.add_remove
-    True
+    A record is in one cell of each of the `tables`. With `one_count` only covered records are counted, so that a
+    replaced record changes one count of a table instead of two.
     """
 
     neighbors: Neighbors
@@ -453,13 +429,7 @@ class CountQuery:
 
 
 def level_name(alpha: Fraction) -> str:
-    """Name of a level among the statements.
-
-    Examples
-    --------
-    >>> level_name(Fraction(1, 10))
-    'alpha 1/10'
-    """
+    """Name of a level among the statements, such as `alpha 1/10`."""
     return f"alpha {alpha}"
 
 

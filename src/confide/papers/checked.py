@@ -10,13 +10,7 @@ from confide.errors import InputError
 
 
 def as_counts(name: str, counts: ArrayLike) -> NDArray[np.int64]:
-    """Check nonnegative integers, shape (m,) with m at least 1.
-
-    Examples
-    --------
-    >>> as_counts("counts", [3, 0.0])
-    array([3, 0])
-    """
+    """Check nonnegative integers, shape (m,) with m at least 1."""
     numbers = _filled(name, counts)
     if numbers.ndim != 1 or not np.all((numbers >= 0) & (numbers < 2**62) & (numbers % 1 == 0)):
         raise InputError(name, "must be nonnegative integers in a one-dimensional array")
@@ -24,13 +18,7 @@ def as_counts(name: str, counts: ArrayLike) -> NDArray[np.int64]:
 
 
 def as_shares(name: str, shares: ArrayLike) -> NDArray[np.float64]:
-    """Check numbers in [0, 1], of any shape that is not empty.
-
-    Examples
-    --------
-    >>> as_shares("p", [0.5, 1])
-    array([0.5, 1. ])
-    """
+    """Check numbers in [0, 1], of any shape that is not empty."""
     numbers = _filled(name, shares)
     if not np.all((numbers >= 0) & (numbers <= 1)):
         raise InputError(name, "must lie in [0, 1]")
@@ -38,26 +26,14 @@ def as_shares(name: str, shares: ArrayLike) -> NDArray[np.float64]:
 
 
 def at_least_zero(name: str, value: float) -> float:
-    """Check a number of at least 0; +inf is allowed.
-
-    Examples
-    --------
-    >>> at_least_zero("t", 2)
-    2.0
-    """
+    """Check a number of at least 0; +inf is allowed."""
     if not value >= 0:
         raise InputError(name, "must be at least 0", got=f"{value:g}")
     return float(value)
 
 
 def without_nan(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Check numbers, none of which is NaN.
-
-    Examples
-    --------
-    >>> without_nan("x", [1, 2.5])
-    array([1. , 2.5])
-    """
+    """Check numbers, none of which is NaN."""
     numbers = np.asarray(as_numeric(name, values), dtype=np.float64)
     if missing := int(np.count_nonzero(np.isnan(numbers))):
         raise InputError(name, "must be numbers", got=f"{missing} NaN")

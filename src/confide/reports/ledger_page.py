@@ -98,13 +98,7 @@ def _warnings(account: Account) -> Iterator[str]:
 
 
 def counted_releases(count: int) -> str:
-    """Number of releases, as the beginning of a sentence.
-
-    Examples
-    --------
-    >>> counted_releases(1), counted_releases(1200)
-    ('One release was', '1,200 releases were')
-    """
+    """Number of releases, as the beginning of a sentence."""
     return "One release was" if count == 1 else f"{count:,} releases were"
 
 

@@ -107,11 +107,6 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
     """`class_score` for arrays that are validated except for their range: p of shape (n, K), y of shape (n,).
 
     The score of a record whose y is -1, a label that is not among the classes, is +inf.
-
-    Examples
-    --------
-    >>> own_class_scores(np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([1, -1]), "lac")
-    array([0.75,  inf])
     """
     # No set covers a label that is not among the classes.
     kind = _classification(score)

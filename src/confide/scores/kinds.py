@@ -350,11 +350,6 @@ def _signature_text(word: str, keys: tuple[str, ...]) -> str:
 def score_kind(name: str | None) -> ScoreKind:
     """The kind with this name; any other name, and None, stand for a user's own score with values in (-inf, +inf].
 
-    Raises
-    ------
-    InputError
-        If a known score lacks a parameter, has an unknown one, or is written in capitals.
-
     Examples
     --------
     >>> score_kind("lac").high, score_kind("my score").task
@@ -473,12 +468,7 @@ def _plain(array: Any) -> Any:
 def name_of_scores(
     scores: Any, score: str | None, classes: Iterable[Any] | int | None
 ) -> tuple[str | None, Classes | None]:
-    """The name of scores and their classes: those that they carry, or those that are given.
-
-    Raises
-    ------
-    InputError
-        If the scores carry another name, or other classes, than those that are given.
+    """The name of scores and their classes: those that they carry, or those that are given, which must agree.
 
     Examples
     --------

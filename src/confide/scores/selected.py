@@ -22,13 +22,7 @@ _CELLS = 64
 
 
 def worth_selecting(entries: int) -> bool:
-    """Whether there is machine code for a call on this many entries.
-
-    Examples
-    --------
-    >>> worth_selecting(10)
-    False
-    """
+    """Whether there is machine code for a call on this many entries."""
     return entries >= _WORTH_SELECTING and worth_compiling(entries)
 
 

@@ -42,18 +42,7 @@ class CoverageEstimate(Described):
 
 
 def share_covered(inside: NDArray[np.bool_], confidence: Level = 0.95) -> CoverageEstimate:
-    """Coverage of records of which each is covered or not; bool, shape (n,).
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If there are none, or they are no booleans.
-
-    Examples
-    --------
-    >>> share_covered(np.array([True, False])).value
-    0.5
-    """
+    """Coverage of records of which each is covered or not; bool, shape (n,)."""
     if inside.dtype != np.bool_:
         raise InputTypeError("covered", "must be boolean", got=f"dtype {inside.dtype}")
     if inside.ndim != 1 or inside.size == 0:
@@ -62,13 +51,7 @@ def share_covered(inside: NDArray[np.bool_], confidence: Level = 0.95) -> Covera
 
 
 def coverage_from_counts(hits: int, n: int, confidence: Level = 0.95) -> CoverageEstimate:
-    """Coverage from the number of covered records and the number of records.
-
-    Examples
-    --------
-    >>> coverage_from_counts(9, 10).value
-    0.9
-    """
+    """Coverage from the number of covered records and the number of records."""
     n = positive_integer("n", n)
     if not 0 <= hits <= n:
         raise InputError("hits", f"must lie between 0 and n={n}", got=str(hits))
@@ -124,38 +107,20 @@ _CAUSES = "Possible causes: other records than the calibration records, another 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Coverage below the guarantee by more than chance explains.
+    """Coverage below the guarantee by more than chance explains."""
 
-    Parameters
-    ----------
-    coverage
-        The share of records that were covered.
-    high
-        Its upper limit, which holds with probability 1 - CHANCE/2.
-    n
-        The number of records; None if it is secret.
-    promised
-        The guaranteed coverage.
-    luck
-        Whether luck in calibrating explains it.
-    from_records
-        If the number of calibration records is secret: the number from which on luck does not explain it.
-    delta
-        For a guarantee with probability 1 - delta; else None.
-    loss
-        For a bound on a loss, its name and its largest value: coverage is then that of critical thresholds.
-    parts
-        For several thresholds: what distinguishes them, such as "group".
-    population
-        The new records of the guarantee, in words, if they differ by a known shift.
-    """
-
+    # The share of n records, whose number may be secret, and its upper limit with probability 1 - CHANCE/2.
     coverage: float
     high: float
     n: int | None
+
+    # What is guaranteed, and whether luck explains it; with a secret number of calibration records from which number on
+    # it does not.
     promised: float
     luck: Luck
     from_records: int | None = None
+
+    # Of the guarantee: its delta; name and largest value of a loss; what distinguishes thresholds; a known shift.
     delta: float | None = None
     loss: tuple[str, float] | None = None
     parts: str | None = None
@@ -218,16 +183,7 @@ def sentence_of(name: str, shortfall: Shortfall) -> str:
 
 
 def count_shortfall(release: Release, hits: int, n: int) -> Shortfall | None:
-    """The shortfall of a release on n records of which `hits` are covered; None if there is none.
-
-    Examples
-    --------
-    >>> import confide
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
-    >>> count_shortfall(released, 880, 1000)
-    >>> count_shortfall(released, 505, 1000).is_broken
-    True
-    """
+    """The shortfall of a release on n records of which `hits` are covered; None if there is none."""
     return shortfall_at(release, hits / n, count_limit(hits, n), n)
 
 
@@ -248,11 +204,6 @@ def mean_limit(mean: float, n: int, chance: float = CHANCE) -> float:
     """The upper limit for a mean of n independent numbers in [0, 1], wrong with probability `chance` / 2 at most.
 
     See Hoeffding 1963, Theorem 1.
-
-    Examples
-    --------
-    >>> count_limit(50, 100) < mean_limit(0.5, 100) < 0.7
-    True
     """
     from scipy.special import rel_entr
 
