@@ -1,8 +1,8 @@
-"""Commands that write documents about releases: `confide report` and `card`."""
+"""Commands that write documents about releases, `confide report` and `card`; and `demo`, which makes one."""
 
 from typing import Any
 
-from confide.cli.commands import Card, Report
+from confide.cli.commands import Card, Demo, Report
 from confide.cli.output import print_text
 from confide.core import load, load_release
 from confide.evaluation import Evaluation
@@ -49,3 +49,10 @@ def card(asked: Card) -> None:
     written.save(asked.output.out, overwrite=asked.output.force)
     print_text(f"saved: {asked.output.out}")
     print_text(_may_be_published("card", released, evaluation))
+
+
+def demo(asked: Demo) -> None:
+    """Run the example."""
+    from confide.demo import run
+
+    print_text(run(asked.out, force=asked.force))
