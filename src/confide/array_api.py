@@ -60,6 +60,7 @@ def predict_mask(probabilities: Any, calibration: Release, *, u: Any = None) -> 
     >>> predict_mask(np.array([[0.9, 0.1]]), released)
     array([[ True, False]])
     """
+    # Valid probabilities of the release's classes.
     kind = _kind(calibration)
     xp = _namespace(probabilities)
     _check(xp, probabilities)
@@ -69,6 +70,8 @@ def predict_mask(probabilities: Any, calibration: Release, *, u: Any = None) -> 
         return xp.zeros(probabilities.shape, dtype=xp.bool, device=_device(probabilities))
     refuse_outside(xp, probabilities)
     refuse_rows_unlike_one(xp, probabilities)
+
+    # Compare entries, leave the work to numpy for arrays in main memory, or compute all scores block by block.
     if kind.of_one_entry:
         return above_threshold(probabilities, calibration.threshold)
     shares = _uniforms(xp, probabilities, kind, u)
@@ -90,6 +93,7 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
     >>> true_scores(np.array([[0.75, 0.25]]), np.array([1]), "lac")
     array([0.75])
     """
+    # One label for each record.
     kind = kind_of_task(score, "classification", "a classification score")
     xp = _namespace(probabilities)
     _check(xp, probabilities)
@@ -104,6 +108,8 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
     if bool(xp.any(labels < 0)):
         got = f"{int(xp.sum(outside))} outside, the first at position {int(xp.argmax(outside))}"
         raise InputError("labels", f"must lie between 0 and {k - 1}", got=got)
+
+    # Labels of classes that the model never learned have the score +inf.
     known = labels < k
     column = xp.astype(xp.where(known, labels, xp.zeros_like(labels)), xp.int64)[:, None]
     scores = _known_scores(xp, probabilities, column, kind, u)
@@ -117,18 +123,16 @@ def _known_scores(xp: Any, probabilities: Any, column: Any, kind: ScoreKind, u: 
     refuse_rows_unlike_one(xp, probabilities)
     if kind.of_one_entry:
         return 1 - _wide(xp, probability[:, 0])
-    own_u, held = _uniforms(xp, probabilities, kind, u), in_memory(probabilities)
+    shares, held = _uniforms(xp, probabilities, kind, u), in_memory(probabilities)
     if held is not None:
-        return xp.asarray(np.asarray(class_score(held, in_memory(column[:, 0]), str(kind.name), u=in_memory(own_u))))
-    pieces = _class_scores(xp, probabilities, kind, own_u)
+        return xp.asarray(np.asarray(class_score(held, in_memory(column[:, 0]), str(kind.name), u=in_memory(shares))))
+    pieces = _class_scores(xp, probabilities, kind, shares)
     return xp.concat([xp.take_along_axis(scores, column[rows, :], axis=1)[:, 0] for rows, scores in pieces], axis=0)
 
 
 def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
-    """The scores of every class for a block of rows: `confide.all_scores` in functions of the standard.
-
-    `u` is given exactly for the randomised scores.
-    """
+    """The scores of every class for a block of rows; `u` is given exactly for the randomised scores."""
+    # Scores that need no order.
     if kind.temperature is not None:
         p = _tempered(xp, p, kind.temperature)
     k, wide = p.shape[1], _wide(xp, p)
@@ -142,15 +146,20 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
         return xp.where(wide == first, second, first) - wide
     if kind.rule is None:
         raise InputError("score", "must be one of the library's own on this device", got=repr(kind.name))
+
+    # Sort; a new group of equal probabilities begins where they differ.
     order = xp.argsort(p, axis=1, descending=True)
     top = xp.take_along_axis(p, order, axis=1)
     place = xp.broadcast_to(xp.arange(k, device=_device(p)), p.shape)
     changes = top[:, 1:] != top[:, :-1]
     edge = xp.ones_like(place[:, :1], dtype=xp.bool)
     begins, ends = xp.concat([edge, changes], axis=1), xp.concat([changes, edge], axis=1)
+
     # Positions of the first and last member of each group of ties, by searching the sorted positions of the borders.
     number = xp.cumulative_sum(xp.astype(begins, xp.int64), axis=1) - 1
     last = _borders(xp, place, ends, number)
+
+    # APS adds the rounded probabilities up to the end of the group, with a random share of the group.
     sorted_wide, mass = xp.take_along_axis(wide, order, axis=1), xp.zeros_like(wide)
     shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
     if kind.rule.family == "aps":
@@ -162,6 +171,8 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
         if u is not None:
             group = xp.astype(last - _borders(xp, place, begins, number) + 1, wide.dtype) * q
             mass = (mass - group) + shares * group
+
+    # Back to the order of the columns.
     ranked = kind.rule.score(mass, xp.astype(last + 1, wide.dtype), sorted_wide[:, :1], shares, xp)
     return xp.take_along_axis(ranked, xp.argsort(order, axis=1), axis=1)
 
@@ -214,7 +225,6 @@ def refuse_rows_unlike_one(xp: Any, p: Any) -> None:
 
 
 def _check(xp: Any, p: Any) -> None:
-    """Raise an error for everything that is not an array of probabilities."""
     if p.ndim != 2 or p.shape[1] == 0 or not xp.isdtype(p.dtype, "real floating"):
         raise InputError("probabilities", "must be a floating array of shape (n, classes) with one class or more")
 

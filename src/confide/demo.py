@@ -31,15 +31,7 @@ EXAMPLES = 12
 
 @dataclass(frozen=True)
 class Digits:
-    """Class probabilities that a model gives to real images, and the true digits.
-
-    Attributes
-    ----------
-    probabilities, labels
-        Of 700 images for calibration, 700 x 10 and 700.
-    new_probabilities, new_labels
-        Of 1037 other images, 1037 x 10 and 1037.
-    """
+    """Class probabilities that a model gives to real images, and the true digits: 700 to calibrate, 1037 new ones."""
 
     probabilities: NDArray[np.float64]
     labels: NDArray[np.int64]
@@ -52,17 +44,7 @@ class Digits:
         return float(np.mean(self.new_probabilities.argmax(axis=1) == self.new_labels))
 
     def columns(self, *, new: bool = False) -> dict[str, NDArray[Any]]:
-        """Columns of the images for calibration, or of the new images, for a table in any format.
-
-        Parameters
-        ----------
-        new
-            Whether to return the columns of the new images.
-
-        Returns
-        -------
-        dict
-            `p_0` to `p_9`, float64, and `digit`, int64, shape (n,) each.
+        """Columns of the images for calibration, or of the new images: `p_0` to `p_9`, float64, and `digit`, int64.
 
         Examples
         --------
@@ -120,6 +102,7 @@ def digits() -> Digits:
         from sklearn.datasets import load_digits
         from sklearn.linear_model import LogisticRegression
 
+    # Few images train, so that the model is often unsure.
     images, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(labels))
     training, calibration, unseen = np.split(order, [TRAINING, TRAINING + CALIBRATION])
@@ -129,7 +112,7 @@ def digits() -> Digits:
 
 
 def apply_threshold(data: Digits, threshold: float) -> ThresholdResult:
-    """Compute the sets of a threshold for the unseen images."""
+    """The sets of a threshold for the unseen images."""
     sets = PredictionSets(set_mask(data.new_probabilities, "lac", threshold))
     return ThresholdResult(threshold, sets, sets.contains(data.new_labels))
 
@@ -207,7 +190,7 @@ def _comparison(private: ThresholdResult, ordinary: ThresholdResult) -> str:
         ("digits per set", f"{private.sets.sizes.mean():.2f}", f"{ordinary.sets.sizes.mean():.2f}"),
         ("sets of one digit", _share(private, 1), _share(ordinary, 1)),
     ]
-    return "\n".join(f"   {name:<26}{one:<26}{other}".rstrip() for name, one, other in rows)
+    return "\n".join(f"   {name:<26}{with_privacy:<26}{without}".rstrip() for name, with_privacy, without in rows)
 
 
 def _share(outcome: ThresholdResult, size: int) -> str:
@@ -215,7 +198,7 @@ def _share(outcome: ThresholdResult, size: int) -> str:
 
 
 def _examples(data: Digits, private: ThresholdResult) -> str:
-    """Up to two sets each of one, two and three digits that contain the true digit, and one set that misses it."""
+    # Up to two sets each of one, two and three digits that contain the true digit, and one set that misses it.
     chosen = [i for size in (1, 2, 3) for i in np.flatnonzero(private.covered & (private.sets.sizes == size))[:2]]
     chosen += list(np.flatnonzero(~private.covered)[:1])
     lines = []
@@ -258,6 +241,7 @@ def run(folder: Path, *, force: bool = False) -> str:
     force
         Whether files of an earlier demo may be replaced.
     """
+    # Check the files before anything is computed.
     files = [folder / name for name in ("calibration.json", "sets.parquet", "images.parquet", "report.html")]
     calibration, sets, images, page = files
     check_new(calibration, overwrite=force, kind=FileKind.RELEASE)
@@ -268,11 +252,15 @@ def run(folder: Path, *, force: bool = False) -> str:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError("path", f"{str(folder)!r} cannot be made: {error.strerror}") from None
+
+    # Train, calibrate, and compare with calibration without privacy.
     data = digits()
     scores = lac_score(data.probabilities, data.labels)
     released = calibrate(scores, ALPHA, EPSILON, score="lac")
     costs = plan(ALPHA, EPSILON, CALIBRATION, candidates=released.candidates)
     ordinary = float(np.sort(scores)[costs.nonprivate_rank - 1])
+
+    # Write the images, the release, the sets and the report.
     _write_images(images, data, force=force)
     released.save(calibration, overwrite=force)
     predict_table(images, ClassColumns("p_*"), released, sets, overwrite=force)
@@ -288,17 +276,15 @@ def _write_images(path: Path, data: Digits, *, force: bool) -> None:
 
     columns: dict[str, Any] = {"image": np.arange(len(data.new_labels)), "digit": data.new_labels}
     columns |= data.columns(new=True)
-    with new_file(path, overwrite=force, kind=FileKind.TABLE, what_is=_kind_of_images) as part:
-        pq.write_table(pa.table(columns), part)
+    with new_file(path, overwrite=force, kind=FileKind.TABLE, what_is=_kind_of_images) as file:
+        pq.write_table(pa.table(columns), file)
 
 
 def _kind_of_images(path: FileLocation) -> FileKind:
     """The kind of a file; a table counts as a table of images if its first columns are `image` and `digit`."""
     import pyarrow.parquet as pq
 
-    found = kind_of(path)
-    return (
-        found
-        if found is not FileKind.TABLE or pq.read_schema(str(path)).names[:2] == ["image", "digit"]
-        else FileKind.OTHER
-    )
+    kind = kind_of(path)
+    if kind is FileKind.TABLE and pq.read_schema(str(path)).names[:2] != ["image", "digit"]:
+        return FileKind.OTHER
+    return kind

@@ -91,6 +91,7 @@ def plot_coverage(
     --------
     >>> axes = plot_coverage(PredictionSets(np.array([[True, False]])), [0])  # doctest: +SKIP
     """
+    # The rows of a page, and which of them are below their promise.
     what, table = _table(sets, labels, groups, confidence)
     level = sets.promised if level is None and isinstance(sets, PredictionSets) else level
     chosen = np.flatnonzero((table.n > 0) & np.isfinite(table.coverage))
@@ -98,25 +99,33 @@ def plot_coverage(
         raise InputError("sets", "must contain a record with a label", "none")
     ranked = chosen[np.argsort(table.coverage[chosen], kind="stable")]
     shown, span = _page(ranked, page)
-    below = np.array([part.below for part in table]) if level is None else table.surely_below(level)
-    promises = np.array([part.promised if level is None else level for part in table], np.float64)  # None becomes NaN
+    below = np.array([row.below for row in table]) if level is None else table.surely_below(level)
+    promises = np.array([row.promised if level is None else level for row in table], np.float64)  # None becomes NaN
+
+    # A picture as large as the names need.
     lines = [_lines(str(table.names[i])) for i in shown]
-    row = max(_ROW, _LINE * max(1 + name.count("\n") for name in lines) + 0.06)
+    height = max(_ROW, _LINE * max(1 + name.count("\n") for name in lines) + 0.06)
     letters = max(max(map(len, name.split("\n"))) for name in lines)
-    axes = axes_of(ax, width=max(6.0, 4.6 + 0.085 * letters), height=1.9 + row * len(shown))
+    axes = axes_of(ax, width=max(6.0, 4.6 + 0.085 * letters), height=1.9 + height * len(shown))
+
+    # Intervals and shares.
     for surely, color, marker in ((False, INK, "o"), (True, BAD, "v")):
-        place = np.flatnonzero(below[shown] == surely)
-        own = shown[place]
-        axes.hlines(place, table.low[own], table.high[own], color=color, linewidth=1.6)
-        label = f"below it beyond chance ({int(below.sum())} of {len(chosen)})" if surely and place.size else None
-        axes.plot(table.coverage[own], place, marker, markersize=7 if surely else 4.5, color=color, label=label)
+        places = np.flatnonzero(below[shown] == surely)
+        rows = shown[places]
+        axes.hlines(places, table.low[rows], table.high[rows], color=color, linewidth=1.6)
+        label = f"below it beyond chance ({int(below.sum())} of {len(chosen)})" if surely and places.size else None
+        axes.plot(table.coverage[rows], places, marker, markersize=7 if surely else 4.5, color=color, label=label)
+
+    # One promise, or one for each row; the top of a tall picture is visible first.
     levels = np.unique(promises[shown][np.isfinite(promises[shown])])
     if len(levels) == 1:
         promise_line(axes, levels[0], f"promised on average: {coverage_text(levels[0])}", upright=True)
     elif len(levels):
         axes.plot(promises[shown], range(len(shown)), "|", markersize=14, color=PROMISE, label="promised to each")
     if len(levels):
-        legend(axes, ax, above=len(shown) > 30)  # the top of a tall picture is visible first
+        legend(axes, ax, above=len(shown) > 30)
+
+    # Names, and words.
     axes.set_yticks(range(len(shown)), lines, parse_math=False)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.set_xlim(right=1.01)
@@ -129,7 +138,6 @@ def plot_coverage(
 def _table(
     sets: PredictionSets | CoverageTable, labels: ArrayLike | None, groups: Groups | None, confidence: Level
 ) -> tuple[str, CoverageTable]:
-    """Name of a row, and the table."""
     if isinstance(sets, CoverageTable):
         if labels is not None or groups is not None:
             raise InputError(
@@ -157,7 +165,6 @@ def _page(ranked: np.ndarray, page: int) -> tuple[np.ndarray, str]:
 
 
 def _lines(name: str) -> str:
-    """Break a name into lines that fit next to a picture."""
     return "\n".join(textwrap.wrap(name, _LETTERS)) or name
 
 
@@ -192,10 +199,14 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
     sizes = sets.sizes
     if not len(sizes):
         raise InputError("sets", "must contain a record", "none")
+
+    # Many sizes share a bar.
     axes, largest = axes_of(ax), int(sizes.max(initial=1))
     width = max(1, -(-(largest + 1) // _MOST_BARS))
     starts = np.arange(0, largest + 1, width)
     share = np.bincount(sizes // width, minlength=len(starts)) / len(sizes)
+
+    # The bars, and the mean.
     axes.bar(starts + (width - 1) / 2, share, width=0.9 * width, color=FILL, edgecolor=INK, linewidth=0.6)
     axes.axvline(sizes.mean(), color=INK, linestyle="--", linewidth=1.2, label=f"mean {sizes.mean():.2f}")
     axes.legend(frameon=False)
@@ -250,6 +261,7 @@ def plot_price(
     --------
     >>> axes = plot_price(confide.plan(alpha=0.1, epsilon=1.0, n=2000))  # doctest: +SKIP
     """
+    # The points: numbers of records and privacy losses.
     if not isinstance(plan, Plan):
         raise InputTypeError("plan", "must be a Plan from confide.plan", type(plan).__name__)
     what, terms, level = one_of("of", of, get_args(Price)), plan.terms, float(plan.terms.level)
@@ -259,20 +271,25 @@ def plot_price(
     tried = sorted({float(f"{privacy_loss('epsilons', loss):.6g}") for loss in losses})
     wanted = {plan.n, *_RECORDS} if records is None else records
     counts = sorted({positive_integer("records", n, most=MOST_RECORDS) for n in wanted})
+
     # One line for each epsilon; the one without privacy is the same for all of them.
     axes = axes_of(ax)
     for place, epsilon in enumerate(tried):
         plans = [replace(make_plan(terms.with_loss(epsilon), n), pilot=plan.pilot) for n in counts]
-        private, plain = zip(*(_price(one, what) for one in plans), strict=True)
+        private, plain = zip(*(_price(point, what) for point in plans), strict=True)
         if not place:
             axes.plot(counts, plain, color="#777777", linewidth=1.2, label="without privacy")
         alpha = 0.4 + 0.6 * place / max(1, len(tried) - 1)
         axes.plot(counts, private, marker=_MARKS[place % len(_MARKS)], markersize=4, linewidth=1.4, color=INK,
                   alpha=alpha, label=f"ε = {epsilon:g}")  # fmt: skip
+
+    # The plan itself, and its level.
     axes.plot([plan.n], [_price(plan, what)[0]], "o", markersize=11, fillstyle="none", color=PROMISE,
               label=f"this plan: ε = {terms.epsilon:g}, n = {plan.n:,}")  # fmt: skip
     if what == "coverage":
         promise_line(axes, level, f"requested: {level:.6g}")
+
+    # Axes with whole numbers, and words.
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.xaxis.set_minor_formatter("")
@@ -324,6 +341,7 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
     --------
     >>> axes = plot_thresholds([january, confide.recalibrate(january, scores)])  # doctest: +SKIP
     """
+    # The thresholds of each part.
     if not releases or not all(isinstance(release, Release) for release in releases):
         raise InputTypeError("releases", "must be a sequence of releases with thresholds")
     first, names = releases[0], list(releases[0].by_name)
@@ -332,6 +350,8 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
     dates = [release.about.get("date") for release in releases]
     called = [date or f"number {place}" for place, date in enumerate(dates, start=1)]
     values = {name: [release.by_name[name].threshold for release in releases] for name in names[:_MOST_LINES]}
+
+    # One line for each part; +inf at the upper edge.
     axes, x = axes_of(ax), range(len(called))
     for place, (name, course) in enumerate(values.items()):
         finite = [value if math.isfinite(value) else math.nan for value in course]
@@ -341,6 +361,8 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
     if endless:
         axes.plot(endless, [0.97] * len(endless), "^", markersize=8, color=BAD, linestyle="none", label="+∞",
                   transform=axes.get_xaxis_transform())  # fmt: skip
+
+    # Names, and words.
     named_ticks(axes, called)
     axes.set_xlim(-0.5, len(called) - 0.5)
     axes.grid(axis="y", color=INK, alpha=0.12)
@@ -382,29 +404,37 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
         raise InputTypeError("watch", "must be a Watch", type(watch).__name__)
     if watch.monitors_sizes or not watch.looks:
         raise InputError("watch", "must be a watch of coverage with at least one look")
-    points, made = watch.points, watch.settings
+
+    # The share of each look, all parts together, with an interval for noise and sampling.
+    points, settings = watch.points, watch.settings
     counts = np.array([point.look.counts for point in points], np.int64).reshape(len(points), -1, 2).sum(axis=1)
     share = coverage_share(counts[:, 0], counts[:, 1])
-    guess = min(max(round(min(made.promised.values()), 2), 0.01), 0.99)
+    guess = min(max(round(min(settings.promised.values()), 2), 0.01), 0.99)
     low, high = coverage_interval(
-        counts[:, 0], counts[:, 1], made.noise_epsilon, guess=guess, noises=len(made.promised)
+        counts[:, 0], counts[:, 1], settings.noise_epsilon, guess=guess, noises=len(settings.promised)
     )
+
+    # The confidence sequence of all looks so far.
     alarmed = np.array([point.alarmed for point in points])
     x, axes = np.arange(len(points)), axes_of(ax)
     band = [(point.low or 0.0, 1.0 if point.high is None else point.high) for point in points]
     bottom, top = np.array(band).T
     axes.fill_between(x, bottom, top, where=bottom <= top, step="mid", color=FILL, alpha=0.3, linewidth=0,
                       label="all looks so far, if coverage has not changed")  # fmt: skip
+
+    # Looks before and since the alarm.
     for late, color, marker in ((False, INK, "o"), (True, BAD, "v")):
-        own = np.flatnonzero((alarmed == late) & np.isfinite(share))
-        axes.vlines(x[own], low[own], high[own], color=color, linewidth=1.2)
+        drawn = np.flatnonzero((alarmed == late) & np.isfinite(share))
+        axes.vlines(x[drawn], low[drawn], high[drawn], color=color, linewidth=1.2)
         label = "since the alarm" if late else "this look"
-        axes.plot(x[own], share[own], marker, markersize=7 if late else 4.5, color=color,
-                  label=label if own.size else None)  # fmt: skip
-    for level in sorted(set(made.least)):
+        axes.plot(x[drawn], share[drawn], marker, markersize=7 if late else 4.5, color=color,
+                  label=label if drawn.size else None)  # fmt: skip
+
+    # The tested levels, names, and words.
+    for level in sorted(set(settings.least)):
         promise_line(axes, level, f"tested: at least {level:.6g}")
     named_ticks(axes, [point.look.name for point in points])
-    axes.set_ylim(max(0.0, float(np.nanmin(np.append(low, min(made.least)))) - 0.02), 1.01)
+    axes.set_ylim(max(0.0, float(np.nanmin(np.append(low, min(settings.least)))) - 0.02), 1.01)
     legend(axes, ax)
     said = f"alarm at “{watch.alarm.look.name}”" if watch.alarm else "no alarm"
     return labelled(axes, "look", "coverage", f"Coverage of {len(points):,} looks, {said}")

@@ -12,7 +12,7 @@ from scipy import stats
 import confide
 from confide.errors import FormatError, InputError
 from confide.evaluation import Evaluation, Part, size_parts
-from confide.evaluation.evaluation import mean_of_shares
+from confide.evaluation.means import mean_of_shares
 from confide.evaluation.query import arrangement, width_parts
 from confide.support import checksum, describe
 from tests.draws import recording, without_noise

@@ -48,10 +48,13 @@ def log_to_stderr(level: str) -> Iterator[None]:
             """`2026-11-22T10:00:00Z INFO confide.ledger charged dataset=a`."""
             return escape_text(escape_line(super().format(record)))
 
+    # A line without control characters, on stderr alone.
     handler, logger = logging.StreamHandler(sys.stderr), logging.getLogger("confide")
     lines = Lines("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
     lines.converter = time.gmtime
     handler.setFormatter(lines)
+
+    # Only within the block.
     before, passes = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(level.upper())

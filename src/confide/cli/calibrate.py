@@ -1,7 +1,4 @@
-"""`confide calibrate`: a private release from a table of records, or from counts of another engine.
-
-Also `confide sql`, which prints the query that counts in a warehouse.
-"""
+"""`confide calibrate`: a private release from a table or from counts; `confide sql`: the query that counts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,10 +44,13 @@ from confide.tables import (
 
 def calibrate(asked: Calibrate) -> None:
     """Calibrate on a table, on counts or on noisy counts."""
+    # One source of records.
     sources = {"TABLE": asked.file, "--counts": asked.counts, "--noisy-counts": asked.noisy_counts}
     given = [name for name, source in sources.items() if source]
     if len(given) != 1:
         raise click.UsageError(f"name one of TABLE, --counts and --noisy-counts; got {' and '.join(given) or 'none'}")
+
+    # Each has its own arguments, and its own way to pay.
     stated = read_request(asked, CALIBRATE)
     budget, output = Accounting.of(asked.budget, stated), asked.output
     if asked.counts:
@@ -64,7 +64,6 @@ def calibrate(asked: Calibrate) -> None:
 
 
 def _from_table(source: Source, stated: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
-    """Release thresholds of the scores of a table."""
     what, words, partition = take_columns(stated), take_words(stated, *source.files), stated.pop("partition", None)
     request = TableRequest.of(source.what(what), **stated, **words)
     make_release(request, source, budget, partition, output)
@@ -72,18 +71,17 @@ def _from_table(source: Source, stated: dict[str, Any], budget: Accounting, outp
 
 @dataclass(frozen=True)
 class _Counts(Source):
-    """The files of a warehouse's counts, in place of a table."""
+    """The files of a warehouse's counts, in place of a table: nothing is opened, and there is no progress."""
 
     files: tuple[Path, ...] = ()
 
     @contextmanager
     def open(self, doing: str) -> Iterator[tuple[Any, Progress]]:
-        """The files as a source, without a progress bar."""
+        """Yield the files."""
         yield CountsFiles(self.files), no_progress
 
 
 def _from_counts(counts: _Counts, stated: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
-    """Release thresholds from the counts of a warehouse."""
     request, partition = _counted(stated)
     if budget.ledger_key is not None and len(counts.files) > 1:
         raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
@@ -100,22 +98,25 @@ def _counted(stated: dict[str, Any]) -> tuple[TableRequest, str | None]:
 
 
 def _from_published(file: Path, stated: dict[str, Any], output: PrintedOutput) -> None:
-    """Release a calibration from noisy counts that another engine made."""
+    # What the file does not state: the law of the noise, and facts about the records.
     named_by("counts", "noisy_counts")
     laws: dict[str, Any] = {name: Noise.parse(stated.pop(name)) for name in ("noise", "n_noise") if name in stated}
     names = ("n", "n_noisy", "score", "classes", "candidates")
     facts: dict[str, Any] = {name: stated.pop(name) for name in names if name in stated}
     words, alpha = take_words(stated), stated.pop("alpha")
     check_unknown_arguments("calibrate_counts", stated, ())
+
+    # Nothing is charged: the noise was added before.
     output.check(FileKind.RELEASE, file)
-    with Accounting().charging() as receipt, output.new(FileKind.RELEASE) as part:
+    with Accounting().charging() as receipt, output.new(FileKind.RELEASE) as path:
         released = calibrate_counts(read_published_counts(file, **facts, **laws), alpha, **words)
-        part.write_text(released.to_json(), encoding="utf-8")
+        path.write_text(released.to_json(), encoding="utf-8")
     print_release(released, None, receipt, {}, output)
 
 
 def _from_choice(source: Source, stated: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
     """Choose a score or model on a share of the records, and release its threshold from the others."""
+    # The scores, and the arguments of the choice and of the release.
     named = _columns_of_choice(stated.pop("choose"), stated)
     check_unknown_arguments("choose_score", stated, CHOICE_ARGUMENTS | {"skip_incomplete"})
     skip, unit = stated.pop("skip_incomplete", False), stated.pop("unit", None)
@@ -124,24 +125,31 @@ def _from_choice(source: Source, stated: dict[str, Any], budget: Accounting, out
     if len(named) < 2 or epsilon is None:
         raise InputError("choose", "needs epsilon, and two or more different scores or models")
     check_combinations({"chosen": tuple(named), **rest})
+
+    # Scores are compared by the sizes of sets, or by the widths of intervals.
     specs = [source.what(columns) for columns in named.values()]
     of_labels = all(isinstance(what, ClassColumns) for what in specs)
     if not of_labels and any(what.kind.family != "absolute_residual" for what in specs):
         raise InputError("choose", "compares the widths of intervals for absolute_residual alone")
+
+    # Read all scores of the table at once.
     output.check(FileKind.RELEASE, *source.files, *budget.files)
-    with budget.charging() as receipt, output.new(FileKind.RELEASE) as part:
+    with budget.charging() as receipt, output.new(FileKind.RELEASE) as path:
         with source.open("reading") as (table, progress):
-            found = read_scores(table, specs, skip_incomplete=skip, progress=progress)
+            readings = read_scores(table, specs, skip_incomplete=skip, progress=progress)
             classes = [what.columns(table)[1] if isinstance(what, ClassColumns) else None for what in specs]
-        kinds = [(what.kind.name, own) for what, own in zip(specs, classes, strict=True)]
-        scores = {name: NamedScores.of(one.scores, *kind) for name, one, kind in zip(named, found, kinds, strict=True)}
-        how["sizes"] = {name: one.class_scores for name, one in zip(named, found, strict=True)} if of_labels else None
+        kinds = [(what.kind.name, names) for what, names in zip(specs, classes, strict=True)]
+        read = dict(zip(named, readings, strict=True))
+        scores = {name: NamedScores.of(read[name].scores, *kind) for name, kind in zip(named, kinds, strict=True)}
+        how["sizes"] = {name: reading.class_scores for name, reading in read.items()} if of_labels else None
         how |= {"records_per_person": rest.get("records_per_person", 1), "unit": unit, **budget.account(source.file)}
-        for one in scores.values():  # before the choice is charged
-            asked = Request(score=one.score, unit=unit, **{**rest, "classes": one.classes})
+
+        # The release of every score must be possible before the choice is charged.
+        for candidate in scores.values():
+            asked = Request(score=candidate.score, unit=unit, **{**rest, "classes": candidate.classes})
             rehearse(asked, prepare(asked))
         released = choose_score(scores, alpha, epsilon, **how).calibrate(**rest)
-        part.write_text(released.to_json(), encoding="utf-8")
+        path.write_text(released.to_json(), encoding="utf-8")
     asked = Request(score=released.score, unit=unit, chosen=released.chosen, **rest)
     print_release(released, asked, receipt, {}, output)
 

@@ -54,15 +54,7 @@ class _Charges(logging.Handler):
 
 @dataclass(frozen=True)
 class Receipt:
-    """The charges and warnings of a command.
-
-    Parameters
-    ----------
-    ledger, dataset
-        The values of the options; None without a ledger.
-    new
-        True if the ledger is a file that did not exist before.
-    """
+    """The charges and warnings of a command; `new` states that its ledger is a file that did not exist before."""
 
     ledger: str | None
     dataset: str | None
@@ -126,6 +118,7 @@ class Accounting(LedgerOptions):
     @contextmanager
     def charging(self, *kinds: type[Warning]) -> Iterator[Receipt]:
         """Yield a receipt of the ledger's charges within the block; warnings as in `capture_warnings`."""
+        # The library logs its charges at the level of information.
         path = file_of(self.ledger)
         logger = logging.getLogger(_LOGGER)
         with capture_warnings(*kinds) as warned:
@@ -138,6 +131,8 @@ class Accounting(LedgerOptions):
             finally:
                 logger.removeHandler(receipt._charges)
                 logger.setLevel(before)
+
+        # A mistyped name would begin a second ledger.
         if receipt.new and path is not None:
             where = "the current folder" if path.parent == Path() else str(path.parent)
             print_note(f"created the ledger {path.name} in {where}: it has no earlier charges")
@@ -149,10 +144,13 @@ class Accounting(LedgerOptions):
 
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set as arguments for `calibrate_table`; empty without them."""
+        # Without a ledger none of its options has a meaning.
         check_together(ledger=self.ledger, dataset=self.dataset)
         if self.ledger is None or self.dataset is None:
             self.refuse("no ledger, which alone charges")
             return {}
+
+        # A key binds the charge to the bytes of one file.
         named_by("key", "ledger_key")
         if self.ledger_key is not None and not Path(file).is_file():
             raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for everything else")

@@ -1,7 +1,6 @@
 """Commands as dataclasses: each field is an option or an argument, or a dataclass with several.
 
-A field has the name of the argument of the Python API, and a row of `confide.cli.options`. An option without a default
-is required. Options are shown in the order of their rows.
+An option without a default is required. Options are shown in the order of their rows in `confide.cli.options`.
 """
 
 import re
@@ -27,16 +26,10 @@ _Options = TypeVar("_Options")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[type[_Options]], type[_Options]]:
-    """Register the command of a class of options, which becomes a dataclass when the command is used.
+    """Register the command of a class of options, such as `ledger show`; the class becomes a dataclass when it is used.
 
-    Parameters
-    ----------
-    path
-        The words after `confide`, such as `ledger show`.
-    place
-        The function of these options, as `module:name` in this package; it is imported when the command runs.
-    names
-        The arguments of the Python API that the command takes by options or by `--set`.
+    The function that runs it, `module:name`, is imported when the command runs. `names` are the arguments of the Python
+    API that it takes by options or by `--set`.
     """
 
     def build(plain: type[_Options]) -> type[_Options]:
@@ -48,11 +41,11 @@ def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[typ
 
 
 def _build(path: str, plain: type, text: str, place: str, names: Collection[str]) -> Command:
-    """The command of the options of a class, which becomes a dataclass."""
     options: type = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(plain)
-    places = {name: place for place, name in enumerate(OPTIONS)}
+    # Arguments first, then options in the order of their rows.
+    order = {name: place for place, name in enumerate(OPTIONS)}
     parameters = [_parameter(path, *leaf) for leaf in _leaves(options)]
-    parameters.sort(key=lambda one: -1 if isinstance(one, click.Argument) else places[str(one.name)])
+    parameters.sort(key=lambda parameter: -1 if isinstance(parameter, click.Argument) else order[str(parameter.name)])
 
     def run(**given: object) -> int | None:
         with _named_as_typed(parameters):
@@ -94,13 +87,16 @@ def _names() -> dict[str, Any]:
 @contextmanager
 def _named_as_typed(parameters: Collection[click.Parameter]) -> Iterator[None]:
     """Call the argument of an error by the option that sets it."""
-    options = {str(one.name): one.opts[0] for one in parameters if isinstance(one, click.Option)}
+    # The option of each argument, also under its other names in the API.
+    typed = [parameter for parameter in parameters if isinstance(parameter, click.Option)]
+    options = {str(option.name): option.opts[0] for option in typed}
     for name, others in _ALSO.items():
         if name not in options and (sets_it := [other for other in others if other in options]):
             options[name] = options[sets_it[0]]
     try:
         yield
     except ConfideError as error:
+        # A file or `--set` states some arguments; errors about tables are often about what was read.
         meta = _names()
         name = meta.get(error.argument, error.argument)
         is_option = name not in _WORDS or error.requirement.startswith("must")
@@ -111,7 +107,6 @@ def _named_as_typed(parameters: Collection[click.Parameter]) -> Iterator[None]:
 
 
 def _typed_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
-    """Name, type and default of each field of a dataclass."""
     types = get_type_hints(group)
     for field in fields(group):
         yield field.name, types[field.name], field.default
@@ -127,7 +122,6 @@ def _leaves(group: type) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _value(group: type, given: Mapping[str, object]) -> Any:
-    """The given options, as a value of this dataclass."""
     return group(
         **{
             name: _value(cast(type, kind), given) if is_dataclass(kind) else given[name]

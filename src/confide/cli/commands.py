@@ -373,7 +373,7 @@ class Sql(RequestOptions):
     table: str
 
 
-@command("demo", "machine:demo")
+@command("demo", "pages:demo")
 class Demo:
     """Run an example on real data, with explanations.
 

@@ -24,13 +24,16 @@ PUBLISHABLE = "These numbers are private: they may be published."
 
 
 def evaluate(asked: Evaluate) -> int:
-    """Evaluate a release on a table, and print what was found."""
+    """Evaluate a release on a table, and print its coverage."""
+    # What is asked, and what it excludes.
     stated, output, release = arguments_of("evaluate", EVALUATE, asked), asked.output, asked.release
     budget = Accounting.of(asked.budget, stated)
     if stated.get("examples") and output.out is None:
         raise click.UsageError("--examples needs --out")
     if "epsilon" not in stated:
         budget.refuse("an evaluation without epsilon, which charges nothing")
+
+    # The files.
     source = Source(asked.file, asked.table, stated.pop("decimal", "."))
     output.check(FileKind.EVALUATION, *source.files, release, *budget.files)
     released = read_release(release, stated)
@@ -38,6 +41,8 @@ def evaluate(asked: Evaluate) -> int:
         must = "needs a release with a promise, and a law of how coverage varies from calibration to calibration"
         remedy = "This one has none; leave the option out, and compare the interval"
         raise InputError("fail_below_promise", must, remedy=remedy)
+
+    # Charge and read.
     what = source.what(take_columns(stated, released))
     stated.pop("candidates", None)  # of losses, which the columns contain
     is_public = "epsilon" not in stated or stated.get("neighbors") == "replace_one"  # otherwise the number is secret
@@ -46,27 +51,30 @@ def evaluate(asked: Evaluate) -> int:
         with source.open("evaluating") as (opened, progress):
             evaluation = evaluate_release(released, table=opened, what=what, progress=progress, **stated, **account)
             left_out = {"left_out": opened.left_out()} if is_public and stated.get("skip_incomplete") else {}
+
+    # Write, print, and judge.
     output.write(evaluation.to_json())
     _print(evaluation, released, receipt, output, left_out)
-    broken = any(one.is_broken for one in evaluation.shortfalls.values())
+    broken = any(short.is_broken for short in evaluation.shortfalls.values())
     return CLAIM_FAILED if asked.fail_below_promise and broken else DONE
 
 
 def _print(
     evaluation: Evaluation, released: Release, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]
 ) -> None:
-    """Print an evaluation, as text or as JSON; of a private one also its cost."""
+    # Warnings; the text contains those about coverage.
     notes = list(receipt.heard.notes if evaluation.private else remarks(released))
-    if output.as_json:  # the text contains them
-        notes += [sentence_of(name, one) for name, one in evaluation.shortfalls.items()]
+    if output.as_json:
+        notes += [sentence_of(name, short) for name, short in evaluation.shortfalls.items()]
     for note in notes:
         print_warning(note)
 
     def document() -> dict[str, Any]:
-        short = [{"of": name, **one.fields()} for name, one in evaluation.shortfalls.items()]
+        shortfalls = [{"of": name, **short.fields()} for name, short in evaluation.shortfalls.items()]
         cost = {**receipt.heard.fields(), **receipt.fields()} if evaluation.private else {}
-        return {**evaluation.fields(), **cost, "shortfalls": short, "warnings": notes, **left_out}
+        return {**evaluation.fields(), **cost, "shortfalls": shortfalls, "warnings": notes, **left_out}
 
+    # A private evaluation also has a cost.
     earlier = receipt.heard.earlier if evaluation.private else ()
     charge, last = (receipt.text(), PUBLISHABLE) if evaluation.private else (None, None)
     texts = evaluation, left_out_text(left_out), charge, output.saved(), last

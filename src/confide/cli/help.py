@@ -39,7 +39,7 @@ class Command(click.Command):
         self.format_usage(ctx, formatter)
         _write_text(self.help, formatter)
         _write_parameters(self.get_params(ctx), ctx, formatter)
-        if others := sorted(set(self.names) - {str(one.name) for one in self.params}):
+        if others := sorted(set(self.names) - {str(parameter.name) for parameter in self.params}):
             with formatter.section("Names for --set"):
                 formatter.write_text(", ".join(others))
 
@@ -92,7 +92,7 @@ class Group(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its first sentence; then the options."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, one.summary) for name, one in self.declared.items()])
+            formatter.write_dl([(name, command.summary) for name, command in self.declared.items()])
         _write_parameters(self.get_params(ctx), ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -116,7 +116,7 @@ def _write_parameters(
     parameters: Sequence[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
 ) -> None:
     for title, kind in (("Arguments", click.Argument), ("Options", click.Option)):
-        rows = [record for one in parameters if isinstance(one, kind) and (record := one.get_help_record(ctx))]
-        if rows:
+        records = [parameter.get_help_record(ctx) for parameter in parameters if isinstance(parameter, kind)]
+        if rows := [record for record in records if record]:
             with formatter.section(title):
                 formatter.write_dl(rows, col_max=_WIDEST)

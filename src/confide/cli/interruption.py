@@ -20,6 +20,7 @@ _received: list[int] = []
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Turn SIGINT and SIGTERM into `KeyboardInterrupt` within the block, unless they are ignored (as under nohup)."""
+    # Only the main thread may set handlers.
     _received.clear()
     before = {}
     if threading.current_thread() is threading.main_thread():

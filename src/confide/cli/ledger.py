@@ -24,19 +24,22 @@ def named_ledger(file: str | None) -> str:
 def list_(asked: LedgerList) -> None:
     """List the data sets."""
     accounts = Ledger(named_ledger(asked.file), create=False).accounts().values()
-    rows = [one.as_json(entries=False) | {"releases": len(one.entries)} for one in accounts]
+    rows = [account.as_json(entries=False) | {"releases": len(account.entries)} for account in accounts]
     lines = [f"{account.dataset}: {account.summary}" for account in accounts]
     print_result(lambda: {"datasets": rows}, "\n".join(lines) or "no data sets", as_json=asked.as_json)
 
 
 def show(asked: LedgerShow) -> None:
     """Show a data set, or write a page."""
+    # With a default ledger the first argument is the data set.
     file, dataset, output = asked.file, asked.dataset, asked.output
     if dataset is None and os.environ.get(DEFAULT_LEDGER) and output.out is None:
         file, dataset = None, file
     place = named_ledger(file)
     output.check(FileKind.PAGE, file_of(place))
     ledger = Ledger(place, create=False)
+
+    # A page, about one data set or all.
     if output.out is not None:
         from confide.reports import ledger_page
 
@@ -44,6 +47,8 @@ def show(asked: LedgerShow) -> None:
         output.write(ledger_page(ledger, dataset=dataset, dp_delta=asked.dp_delta, who=who, title=title).html)
         print_result(dict, output.saved(), as_json=False)
         return
+
+    # A text, about one data set.
     if dataset is None:
         raise click.UsageError("name a data set, or an output file for a page about all")
     account = ledger.account(dataset)
@@ -54,11 +59,14 @@ def show(asked: LedgerShow) -> None:
 
 def limit(asked: LedgerLimit) -> None:
     """Set or remove a limit."""
+    # With a default ledger the first arguments are the data set and the limit.
     file, dataset, epsilon = asked.file, asked.dataset, asked.epsilon
     if dataset is None:
         file, dataset = named_ledger(None), file
     elif os.environ.get(DEFAULT_LEDGER) and epsilon is None and _is_number(dataset):
         file, dataset, epsilon = named_ledger(None), file, float(dataset)
+
+    # An epsilon sets the limit; without one it is removed.
     new_limit = None if epsilon is None else (epsilon, asked.dp_delta)
     with capture_warnings() as captured:
         account = Ledger(file).set_limit(dataset, new_limit, neighbors=asked.neighbors)
@@ -85,6 +93,7 @@ def export(asked: LedgerExport) -> None:
 
 def init(asked: LedgerInit) -> None:
     """Create a ledger, and enter what was spent before."""
+    # A file, or the tables and roles of a server.
     file, dataset, spent = asked.file, asked.dataset, asked.spent
     if (dataset is None) != (spent is None):
         raise InputError("spent", "dataset and spent must be given together")
@@ -98,6 +107,8 @@ def init(asked: LedgerInit) -> None:
         print_text(f"may charge: {role}")
     for role in asked.read_role:
         print_text(f"may read: {role}")
+
+    # What was spent before enters as one charge.
     if dataset is not None and spent is not None:
         ledger.charge(dataset, Cost(spent, asked.neighbors, "transfer by hand"), request_digest({"spent": spent}))
         print_text(f"{dataset}: {ledger.account(dataset).summary}")

@@ -1,7 +1,7 @@
 """The options of the command line: name, type and help of each.
 
-A command names its options by fields (`confide.cli.command`), which are arguments of the Python API. `OPTIONS` has a
-row for each field; `BY_COMMAND` has the rows that differ in one command or in all commands of a group.
+`OPTIONS` has a row for each field of a command (`confide.cli.command`), which is an argument of the Python API;
+`BY_COMMAND` has the rows that differ in one command or in all commands of a group.
 """
 
 from collections.abc import Mapping

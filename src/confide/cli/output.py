@@ -55,13 +55,13 @@ class CapturedWarnings:
     @property
     def earlier(self) -> list[EarlierReleaseWarning]:
         """The warnings about earlier releases."""
-        return [one.message for one in self.caught if isinstance(one.message, EarlierReleaseWarning)]
+        return [warning.message for warning in self.caught if isinstance(warning.message, EarlierReleaseWarning)]
 
     @property
     def notes(self) -> list[str]:
         """The texts of all other expected warnings, each once."""
-        expected = [one for one in self.caught if issubclass(one.category, self.kinds)]
-        return list(dict.fromkeys(str(one.message) for one in expected if one.message not in self.earlier))
+        expected = [warning for warning in self.caught if issubclass(warning.category, self.kinds)]
+        return list(dict.fromkeys(str(warning.message) for warning in expected if warning.message not in self.earlier))
 
     def warn(self) -> None:
         """Print the notes on stderr."""
@@ -70,7 +70,7 @@ class CapturedWarnings:
 
     def fields(self) -> dict[str, Any]:
         """All warnings as JSON values."""
-        return {"earlier": [time for one in self.earlier for time in one.charged_at], "warnings": self.notes}
+        return {"earlier": [time for warning in self.earlier for time in warning.charged_at], "warnings": self.notes}
 
 
 @contextmanager
@@ -120,6 +120,8 @@ def check_output(
     """Check before any work that an output can be written, and replaces no input."""
     if path is None:
         return
+
+    # It is no input, and nothing but an earlier output of its kind.
     path = as_place(path)
     if force or not path.exists():
         check_not_input(path, inputs)
@@ -127,6 +129,8 @@ def check_output(
         refuse_existing_predictions(path, overwrite=force)
     else:
         check_new(path, overwrite=force, kind=kind)
+
+    # It has the ending of its kind, and a folder.
     if kind is FileKind.PAGE:
         refuse_other_than_html(path)
     if not isinstance(path, ObjectPath) and not path.parent.is_dir():
@@ -161,7 +165,7 @@ def progress_bar(title: str, total: Callable[[], int | None]) -> Iterator[Progre
 
 
 class _Watched:
-    """Moves a bar by rows."""
+    """A bar that is moved by rows."""
 
     def __init__(self, bar: Any, task: Any) -> None:
         self._bar, self._task = bar, task

@@ -1,8 +1,8 @@
-"""Commands that write documents about releases: `confide report` and `card`."""
+"""Commands that write documents about releases, `confide report` and `card`; and `demo`, which makes one."""
 
 from typing import Any
 
-from confide.cli.commands import Card, Report
+from confide.cli.commands import Card, Demo, Report
 from confide.cli.output import print_text
 from confide.core import load, load_release
 from confide.evaluation import Evaluation
@@ -31,7 +31,6 @@ def report(asked: Report) -> None:
 
 
 def _may_be_published(noun: str, released: Any, evaluation: Evaluation | None) -> str:
-    """Whether a page or a card may be published, in a sentence."""
     if evaluation is not None and not evaluation.private:
         return f"The {noun} shows numbers from labelled records: this part is not private."
     public = released.privacy.is_private
@@ -50,3 +49,10 @@ def card(asked: Card) -> None:
     written.save(asked.output.out, overwrite=asked.output.force)
     print_text(f"saved: {asked.output.out}")
     print_text(_may_be_published("card", released, evaluation))
+
+
+def demo(asked: Demo) -> None:
+    """Run the example."""
+    from confide.demo import run
+
+    print_text(run(asked.out, force=asked.force))

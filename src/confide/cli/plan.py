@@ -32,18 +32,21 @@ from confide.tables import ClassColumns, ColumnSpec, read_pilot
 
 def plan(asked: Plan) -> None:
     """Plan a calibration, and print the plan."""
+    # The request, without what a plan does not depend on.
     stated, output = read_request(asked), asked.output
     what = take_columns(stated)
     source = None if asked.pilot is None else Source(asked.pilot, asked.table, stated.pop("decimal", "."))
     arguments = {"score": stated.pop("score", "lac") if what is None else what.kind.name, **stated}
-    for name in ("about", "fingerprint", "partition", "decimal"):  # a plan does not depend on them
+    for name in ("about", "fingerprint", "partition", "decimal"):
         arguments.pop(name, None)
     skip, people = arguments.pop("skip_incomplete", False), arguments.pop("people", None)
     if people is not None:
         arguments["records_per_person"] = people.bound(arguments.get("records_per_person"))
     division: dict[str, Any] = {name: arguments.pop(name) for name in ("by", "groups", "by_class") if name in arguments}
+
+    # Plan, which checks public choices before the public sample is opened.
     output.check(FileKind.PAGE, *(() if source is None else source.files))
-    planned = _plan(arguments, division, what)  # checks public choices before anything is opened
+    planned = _plan(arguments, division, what)
     left_out: dict[str, int] = {}
     if source is not None:
         sample, left_out = read_sample(source, what, skip=skip)
@@ -52,6 +55,8 @@ def plan(asked: Plan) -> None:
         from confide.reports import report
 
         output.write(report(planned).html)
+
+    # Print it, with the records that common scores need.
     of_score = ("score", "candidates", "unit", "n")
     shared = {name: value for name, value in arguments.items() if name not in of_score}
     numbers = needed_by_scores(**shared) if asked.needed else {}
@@ -63,9 +68,10 @@ def plan(asked: Plan) -> None:
 
 
 def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], what: ColumnSpec | None) -> CalibrationPlan:
-    """The plan of a request, or of each of its groups or classes, which are planned alike."""
     if not division:
         return make_plan(**arguments)
+
+    # Groups and classes are planned alike, each as the first.
     classes = what.classes if isinstance(what, ClassColumns) else None
     names = division.get("groups", classes or (0, 1))  # their number changes nothing
     by: Any = "class" if division.get("by_class") else "group"
@@ -83,42 +89,45 @@ def read_sample(source: Source, what: ColumnSpec | None, *, skip: bool) -> tuple
 
 
 def _needed(numbers: Mapping[str, tuple[int, int | None]]) -> str:
-    rows = [(name, *("-" if one is None else f"{one:,}" for one in both)) for name, both in numbers.items()]
+    rows = [(name, *("-" if number is None else f"{number:,}" for number in both)) for name, both in numbers.items()]
     return to_text(
         Section("", tables=(Table(("records needed", "number is secret", "number is public"), tuple(rows)),))
     )
 
 
-def _document(made: CalibrationPlan) -> dict[str, object]:
+def _document(planned: CalibrationPlan) -> dict[str, object]:
+    """JSON values of a plan, under the names that scripts read."""
+
     def fields(of: object, *names: str) -> dict[str, object]:
         return {name: getattr(of, name) for name in names}
 
-    population = made.terms.population
-    shifted = {} if population is None else {"population": population.fields(), "counted": made.effective_n}
+    population = planned.terms.population
+    shifted = {} if population is None else {"population": population.fields(), "counted": planned.effective_n}
     return {
         **shifted,
-        "records": made.n,
-        "alpha": float(made.terms.alpha),
-        "guarantee": fields(made.guarantee, "kind", "coverage", "delta", "n", "n_min"),
-        **fields(made, "target_rank", "nonprivate_rank", "expected_coverage", "expected_excess", "coverage_at_most"),
-        **fields(made, "chance_of_all", "chance_beyond"),
-        "desert": made.gap,
-        "records_needed": made.records_needed,
-        "warnings": list(made.remarks),
+        "records": planned.n,
+        "alpha": float(planned.terms.alpha),
+        "guarantee": fields(planned.guarantee, "kind", "coverage", "delta", "n", "n_min"),
+        **fields(planned, "target_rank", "nonprivate_rank", "expected_coverage", "expected_excess", "coverage_at_most"),
+        **fields(planned, "chance_of_all", "chance_beyond"),
+        "desert": planned.gap,
+        "records_needed": planned.records_needed,
+        "warnings": list(planned.remarks),
         "privacy": {
-            **fields(made.privacy, "neighbors", "epsilon", "records_per_person"),
-            "add_remove": made.privacy.loss("add_remove"),
-            "replace_one": made.privacy.loss("replace_one"),
-            "rho": made.privacy.rho,
+            **fields(planned.privacy, "neighbors", "epsilon", "records_per_person"),
+            "add_remove": planned.privacy.loss("add_remove"),
+            "replace_one": planned.privacy.loss("replace_one"),
+            "rho": planned.privacy.rho,
         },
-        "pilot": None if made.on_pilot is None else asdict(made.on_pilot),
-        "candidates": {"size": made.candidates.size, "recipe": dict(made.candidates.recipe)},
+        "pilot": None if planned.on_pilot is None else asdict(planned.on_pilot),
+        "candidates": {"size": planned.candidates.size, "recipe": dict(planned.candidates.recipe)},
     }
 
 
 def budget_plan(asked: Budget) -> None:
     """Compare the rules of composition for a year."""
-    sizes = [_whole(one) for one in split(asked.n)]
+    # The year under each rule of composition.
+    sizes = [_whole(number) for number in split(asked.n)]
     with progress_bar("composing", lambda: None):
         plans = by_rules(**vars(asked.year))
         rule, alpha = asked.rule, asked.alpha
@@ -126,11 +135,13 @@ def budget_plan(asked: Budget) -> None:
             why = "with --dp-delta 0 only epsilons add up; give a delta above 0, or --rule basic"
             raise InputError("rule", f"{rule} is not available: {why}")
         chosen = best_of(plans, sizes, alpha) if rule == "best" else plans[rule]  # type: ignore[index]
-        rules = {name: [_worth(one, entry, sizes, alpha) for entry in one.entries] for name, one in plans.items()}
+        rules = {name: [_worth(year, entry, sizes, alpha) for entry in year.entries] for name, year in plans.items()}
+
+    # The chosen plan, and a table of each.
     texts: list[object] = [chosen]
-    for name, one in plans.items():
-        rows = [_row(entry, worth, sizes) for entry, worth in zip(one.entries, rules[name], strict=True)]
-        texts.append(f"{IN_WORDS[name]}{', chosen' if one is chosen else ''}:\n{aligned(rows)}")
+    for name, year in plans.items():
+        rows = [_row(entry, worth, sizes) for entry, worth in zip(year.entries, rules[name], strict=True)]
+        texts.append(f"{IN_WORDS[name]}{', chosen' if year is chosen else ''}:\n{aligned(rows)}")
     document = {"plan": asdict(chosen), "statement": chosen.statement, "n": sizes, "rules": rules}
     print_result(lambda: document, *texts, as_json=asked.as_json)
 
@@ -142,10 +153,9 @@ def _whole(text: str) -> int:
 
 
 def _worth(year: BudgetPlan, entry: PlannedReleases, sizes: list[int], alpha: str) -> dict[str, Any]:
-    """The epsilon of one release of a kind, and its expected coverage or least number of records."""
     worth: dict[str, Any] = {"kind": entry.kind, "epsilon": entry.epsilon}
     if entry.kind == "calibration":
-        coverage = [made.expected_coverage for size in sizes if (made := year.plan(size, alpha)) is not None]
+        coverage = [planned.expected_coverage for size in sizes if (planned := year.plan(size, alpha)) is not None]
         return {**worth, "expected_coverage": coverage}
     return {**worth, "records": year.records_of(entry, alpha)}
 

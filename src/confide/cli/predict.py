@@ -19,16 +19,21 @@ from confide.watching import CorrectedRelease
 
 def predict(asked: Predict) -> None:
     """Predict for a table, and print a summary."""
+    # What is asked, and the files.
     stated, release, out = arguments_of("predict_table", PREDICT, asked), asked.release, asked.out
     if "keep" in stated:
         stated["keep"] = tuple(name for text in stated["keep"] for name in split(text))
     released = read_release(release, stated)
     what, source = take_columns(stated, released), Source(asked.file, asked.table, stated.pop("decimal", "."))
     _check_output(source, out, release, force=asked.force)
+
+    # Predict.
     what = source.what(what, "--probabilities or --prediction")
     with capture_warnings(CoverageWarning) as caught, source.open("predicting") as (opened, progress):
         summary = predict_table(opened, what, released, out, overwrite=asked.force, progress=progress, **stated)
         summary |= {"left_out": opened.left_out()} if stated.get("skip_incomplete") else {}
+
+    # Print the warnings and the summary.
     notes = [*caught.notes, *_too_many_empty(released, summary)]
     for note in notes:
         print_warning(note)
@@ -46,11 +51,10 @@ def predict(asked: Predict) -> None:
 
 
 def _check_output(source: Source, out: str, release: Path, *, force: bool) -> None:
-    """Check before any work that the file or folder can be written."""
     if is_folder(out):
         refuse_existing_folder(as_place(out))
     else:
-        _ = file_format(as_place(out))  # checks the ending
+        _ = file_format(as_place(out))  # an unknown ending raises
         check_output(out, FileKind.PREDICTIONS, *source.files, release, force=force)
 
 
@@ -72,6 +76,6 @@ def _promised(released: Release) -> dict[str, Any]:
         return {"threshold": released.threshold, "coverage": released.coverage}
     parts = released.parts if released.disjoint else released.by_name
     return {
-        "thresholds": {str(name): part.threshold for name, part in parts.items()},
-        "coverage": min(part.coverage for part in parts.values()),
+        "thresholds": {str(name): threshold.threshold for name, threshold in parts.items()},
+        "coverage": min(threshold.coverage for threshold in parts.values()),
     }

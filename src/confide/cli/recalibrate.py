@@ -15,6 +15,7 @@ from confide.tables import ColumnSpec, TableRequest
 
 def recalibrate(asked: Recalibrate) -> None:
     """Renew a release by the arguments that are stated, or by a whole request."""
+    # The arguments of a renewal, or a whole request, of which the release must state the same.
     release, whole = load_release(asked.release), None
     if asked.request_file is None:
         stated = arguments_of("recalibrate_table", RECALIBRATE, asked)
@@ -26,6 +27,8 @@ def recalibrate(asked: Recalibrate) -> None:
     what = source.what(take_columns(stated, release))
     if whole is not None:
         _check_same(what, whole, release)
+
+    # Renew it.
     words, partition = take_words(stated, *source.files), stated.pop("partition", None)
     make_release(TableRequest.again(release, what, **stated, **words), source, budget, partition, asked.output)
 
@@ -38,9 +41,12 @@ _SAME = (
 
 def _check_same(what: ColumnSpec, stated: dict[str, Any], release: Release) -> None:
     """Check that a file states the request of the release; metadata and the privacy loss may be others."""
+    # The request of the file, without columns and metadata.
     left_out = (*COLUMN_NAMES, *ACCOUNTING, "decimal", "about", "fingerprint", "partition")
     asked = TableRequest.of(what, **{name: value for name, value in stated.items() if name not in left_out})
     request, before = asked.request.stated(), release.request
+
+    # Every field that a renewal keeps.
     same = {name: getattr(request, name) == getattr(before, name, None) for name in _SAME}
     if not asked.columns.by_class:  # the table names the classes
         same["groups"] = list(map(str, request.terms)) == list(map(str, release.parts))

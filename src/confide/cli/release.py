@@ -19,19 +19,21 @@ from confide.tables import CountsFiles, TableRequest
 def make_release(
     request: TableRequest, source: Source, budget: Accounting, partition: str | None, output: PrintedOutput
 ) -> None:
-    """Make, write and print a release; the ledger's limit is checked before the table is opened, if it can be."""
+    """Make, write and print a release."""
     public = request.request.public_n
     output.check(FileKind.RELEASE, *source.files, *budget.files)
     with budget.charging() as receipt:
+        # Check the ledger's limit before the table is opened, if the charge is known.
         request = replace(request, payer=budget.payer(source.file, partition, divided=request.is_divided))
         if request.payer.has_ledger and not request.is_divided and (request.n is not None or not public):
             request.check_limit()
-        with output.new(FileKind.RELEASE) as part, source.open("counting") as (table, progress):
+
+        # The number of records left out is secret with that of the others, and unknown if only counts are read.
+        with output.new(FileKind.RELEASE) as path, source.open("counting") as (table, progress):
             released = request.release(table, progress)
-            # The number of records left out is secret with that of the others, and unknown if only counts are read.
-            told = public and request.columns.skip_incomplete and not isinstance(table, CountsFiles)
-            left_out = {"left_out": table.left_out()} if told else {}
-            part.write_text(released.to_json(), encoding="utf-8")
+            stated = public and request.columns.skip_incomplete and not isinstance(table, CountsFiles)
+            left_out = {"left_out": table.left_out()} if stated else {}
+            path.write_text(released.to_json(), encoding="utf-8")
     print_release(released, request.request, receipt, left_out, output)
 
 
@@ -50,10 +52,11 @@ def expected_plan(released: Any) -> Plan | None:
 def print_release(
     released: Any, request: Request | None, receipt: Receipt, left_out: Mapping[str, int], output: PrintedOutput
 ) -> None:
-    """Print a release, its expected cost, warnings, and the charge.
+    """Print a release, its expected cost, warnings, and the charge; None is a request of published counts.
 
-    The request is None for published counts, whose cost was paid elsewhere.
+    The cost of published counts was paid elsewhere.
     """
+    # Its expected cost.
     plan = None if request is None else expected_plan(released)
     heard = receipt.heard
     heard.warn()
@@ -72,10 +75,11 @@ def print_release(
 
     def document() -> dict[str, Any]:
         needed = records_needed(released)
-        own = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
-        own |= {"records_needed": needed, **heard.fields()}
-        return {**own, **({} if request is None else receipt.fields()), **left_out}
+        written = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
+        written |= {"records_needed": needed, **heard.fields()}
+        return {**written, **({} if request is None else receipt.fields()), **left_out}
 
+    # What was charged, or that no ledger was named.
     paid = request is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon))
     print_result(
         document,

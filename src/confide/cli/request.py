@@ -54,16 +54,12 @@ def read_arguments(
 ) -> dict[str, Any]:
     """The arguments of a function of the API, each stated once: by an option, by NAME=VALUE, or in a file.
 
-    Raises
-    ------
-    InputError, InputTypeError
-        If the file or a pair cannot be read, a name is not known, or an argument is stated twice.
-
     Examples
     --------
     >>> read_arguments("calibrate", NAMES, {"alpha": "0.1", "n": None}, ["delta=0.05", "groups=a,b"])
     {'delta': 0.05, 'groups': ('a', 'b'), 'alpha': '0.1'}
     """
+    # A file, pairs and options, each argument once.
     stated: dict[str, Any] = {} if file is None else _read_file(file)
     for pair in pairs:
         _add(stated, _parse(pair), "--set")
@@ -71,6 +67,8 @@ def read_arguments(
     stated_elsewhere(set(stated) - set(given))
     _add(stated, given, "an option")
     check_unknown_arguments(function, stated, known, _ELSEWHERE)
+
+    # Texts become lists, bounds and candidates.
     checked = {name: _listed(name, value) for name, value in stated.items()}
     if PEOPLE in checked:
         checked[PEOPLE] = _people(checked[PEOPLE])
@@ -88,8 +86,7 @@ def _read_file(file: FileLocation) -> dict[str, Any]:
 
 
 def _parse(pair: str) -> dict[str, Any]:
-    """The value of a pair, by its dotted name."""
-    name, equals, text = (part.strip() for part in pair.partition("="))
+    name, equals, text = map(str.strip, pair.partition("="))
     if not equals or re.fullmatch(r"[A-Za-z_]\w*(\.[\w-]+)*", name) is None:
         raise InputError("set", "must be NAME=VALUE, such as delta=0.05", got=repr(pair))
     nested: Any = _value(text)
@@ -109,14 +106,14 @@ def _value(text: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """The value with dates as texts, which is how a request states them."""
+    # A request states dates as texts.
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
     return str(value) if isinstance(value, date | time) else value
 
 
 def _add(stated: dict[str, Any], further: Mapping[str, Any], source: str) -> None:
-    """Add arguments to those that were found; tables with different names are joined."""
+    """Add arguments, each of which must be new; tables with different names are joined."""
     for name, value in further.items():
         if isinstance(value, Mapping) and isinstance(stated.get(name), dict):
             _add(stated[name], value, source)
@@ -139,19 +136,12 @@ def _listed(name: str, value: Any) -> Any:
 
 
 def split(text: str) -> list[str]:
-    """Names between commas.
-
-    Examples
-    --------
-    >>> split("cat, dog")
-    ['cat', 'dog']
-    """
+    """Names between commas."""
     return [name.strip() for name in text.split(",")]
 
 
 def _people(stated: Any) -> ContributionBound:
-    """The bound on records per person."""
-    names = [one.name for one in fields(ContributionBound)]
+    names = [field.name for field in fields(ContributionBound)]
     if not isinstance(stated, Mapping):
         raise InputTypeError(PEOPLE, f"must be stated as {', '.join(f'{PEOPLE}.{name}' for name in names)}")
     check_unknown_arguments(PEOPLE, stated, names)
@@ -210,7 +200,6 @@ def read_request(asked: RequestOptions | Recalibrate, known: Collection[str] = N
 
 
 def _groups(text: str, by: Any) -> dict[str, tuple[str, ...]]:
-    """The groups of several columns, with ; between columns."""
     lists, columns = [tuple(split(names)) for names in text.split(";")], (by,) if isinstance(by, str) else by or ()
     if len(lists) != len(columns):
         must = f"must be the values of each of the {len(columns)} columns of by, with ; between columns"
@@ -224,6 +213,7 @@ def _groups(text: str, by: Any) -> dict[str, tuple[str, ...]]:
 
 def take_columns(stated: dict[str, Any], release: Release | None = None) -> ColumnSpec | None:
     """Take the columns of the score out of the arguments, for the score of a release; None if they name none."""
+    # The kind of columns; a release of a loss takes losses.
     first = next((name for name in _KINDS if name in stated), None)
     if first is None:
         return None
@@ -233,7 +223,9 @@ def take_columns(stated: dict[str, Any], release: Release | None = None) -> Colu
     if release is not None and release.loss is not None and kind in (ClassColumns, LossColumns):
         kind = LossColumns
         stated |= {} if first != "losses" else {"loss": release.loss, "bound": release.bound} | stated
-    of_kind = {one.name for one in fields(kind)}
+
+    # The columns of this kind, and no others.
+    of_kind = {field.name for field in fields(kind)}
     named = {name: stated.pop(name) for name in COLUMN_NAMES if name in stated and name in of_kind}
     if kind is LossColumns and isinstance(stated.get("candidates"), Candidates):
         named["candidates"] = stated["candidates"]

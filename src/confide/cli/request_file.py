@@ -54,6 +54,7 @@ class Described:
 
 def described(title: str) -> Iterator[Described]:
     """The arguments of a section, from the docstrings and signatures of the API."""
+    # The first source that describes an argument, or has a default, is used.
     names, sources = _SECTIONS[title]
     sentences: dict[str, str] = {}
     defaults: dict[str, Any] = {}
@@ -61,16 +62,16 @@ def described(title: str) -> Iterator[Described]:
         for name, sentence in _sentences(source.__doc__ or "").items():
             if not sentence.startswith(("As in", "The same")):
                 sentences.setdefault(name, sentence)
-        for one in () if source in (Choices, Options) else signature(source).parameters.values():
-            if one.default is not Parameter.empty:
-                defaults.setdefault(one.name, one.default)
+        for parameter in () if source in (Choices, Options) else signature(source).parameters.values():
+            if parameter.default is not Parameter.empty:
+                defaults.setdefault(parameter.name, parameter.default)
     defaults |= {"neighbors": "add_remove", "n_min": 1, "records_per_person": 1, "mechanism": "slopes"}
     for name in names:
         yield Described(name, sentences.get(name, _UNWRITTEN.get(name, "")), defaults.get(name, MISSING))
 
 
 def _sentences(doc: str) -> dict[str, str]:
-    """The first sentence about each parameter of a docstring."""
+    # The entries of the numpydoc section, each up to the end of its first sentence.
     sentences: dict[str, str] = {}
     text = re.split(r"^(?:Returns|Raises|Warns|Examples|Notes)\n-+$", cleandoc(doc), flags=re.MULTILINE)[0]
     parameters = text.partition("Parameters\n----------\n")[2] + "\n"
@@ -93,15 +94,14 @@ def written_request() -> str:
     lines = ["# A request to confide. Remove the # before an argument to state it."]
     for title in _SECTIONS:
         lines += ["", f"# {title}"]
-        for one in described(title):
+        for argument in described(title):
             prefix = f"{PEOPLE}." if title.startswith("People") else ""
-            lines += ["", *wrap(one.sentence, 100, initial_indent="# ", subsequent_indent="# ")]
-            lines.append(f"#{prefix}{one.name} = {_toml(one.default)}".rstrip())
+            lines += ["", *wrap(argument.sentence, 100, initial_indent="# ", subsequent_indent="# ")]
+            lines.append(f"#{prefix}{argument.name} = {_toml(argument.default)}".rstrip())
     return "\n".join(lines) + "\n"
 
 
 def _toml(value: Any) -> str:
-    """A default as TOML; empty if there is none."""
     if value is None or value is MISSING:
         return ""
     if isinstance(value, bool):

@@ -12,13 +12,7 @@ from confide.errors import ConfideError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    Parameters
-    ----------
-    arguments
-        The arguments without the program's name; by default those of the process.
-    """
+    """Run the command line and return its exit code."""
     from confide.cli.app import app
 
     try:
@@ -61,10 +55,11 @@ def _say(message: str, code: int) -> int:
 
 
 def _usage(error: click.ClickException) -> str:
-    """The message of click, with the place of the help; an argument of the API is stated by `--set`."""
     message, context = error.format_message().strip().rstrip("."), getattr(error, "ctx", None)
     if context is None:
         return message
+
+    # An argument of the API that is no option is stated by `--set`.
     if isinstance(error, click.NoSuchOption):
         name = error.option_name.lstrip("-").replace("-", "_")
         names = getattr(context.command, "names", ())
@@ -76,7 +71,7 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _unexpected(error: BaseException) -> int:
-    """An internal error: its text may contain data, so that only its type is shown."""
+    # The text of an internal error may contain data, so that only its type is shown.
     if os.environ.get("CONFIDE_TRACEBACK") == "1":
         raise error
     kind = type(error).__name__

@@ -27,9 +27,7 @@ from confide.evaluation import Evaluation
 from confide.federated import (
     Conditions,
     FederatedRelease,
-    Message,
     Refusal,
-    Sending,
     SiloKeys,
     fingerprint,
     identity_rows,
@@ -59,26 +57,29 @@ from confide.watching import CorrectedRelease, Watch
 
 def show(asked: Show) -> None:
     """Print what a file states."""
+    # What the file is.
     k, path = positive_integer("records", asked.records), asked.path
     kind = kind_of(path)
     if kind in SHOWN_ELSEWHERE:
         raise InputError("path", f"{str(path)!r} is {kind}", remedy=SHOWN_ELSEWHERE[kind])
-    if own := _BY_KIND.get(kind):
+    if describe_file := _BY_KIND.get(kind):
         try:
-            shown = own(path)
+            shown = describe_file(path)
         except Refusal as refusal:
             raise InputError("path", f"{str(path)!r} cannot be used: {refusal}") from None
         if k != 1:
             raise InputError("records", f"must be 1 for {kind}", remedy="It is for releases")
     else:
         shown = _document(load(path), k)
+
+    # JSON contains the warnings.
     for note in () if asked.as_json else shown.warnings:
         print_warning(note)
     print_result(lambda: shown.document, to_text(shown.section), as_json=asked.as_json)
 
 
 class FileDescription(NamedTuple):
-    """The description of a file, as text and as JSON values."""
+    """What a file states, as text and as JSON values."""
 
     section: Section
     document: Mapping[str, Any]
@@ -91,23 +92,27 @@ def _rows(*facts: tuple[str, str]) -> Section:
 
 def _with(value: object, *parts: Section) -> Section:
     """The description of a value, followed by parts about its file; facts that it contains are not repeated."""
-    section = describe(value)
-    new = (replace(part, facts=tuple(fact for fact in part.facts if fact not in section.facts)) for part in parts)
-    return replace(section, parts=(*section.parts, *(part for part in new if part.facts or part.parts)))
+    whole = describe(value)
+    new = (
+        replace(section, facts=tuple(fact for fact in section.facts if fact not in whole.facts)) for section in parts
+    )
+    return replace(whole, parts=(*whole.parts, *(section for section in new if section.facts or section.parts)))
 
 
 def _document(document: Document, k: int) -> FileDescription:
-    """A release with its privacy loss for k records, an evaluation, or a monitor."""
+    # A monitor, and the thresholds that it corrected.
     notes = list(remarks(document)) if isinstance(document, Release) else []
     if isinstance(document, CorrectedRelease):
         return FileDescription(describe(document), {"corrected": json.loads(document.to_json())}, notes)
     if isinstance(document, Watch):
         versions = dict.fromkeys(versions_text(look.versions) for look in document.looks)
         alarm = None if document.alarm is None else document.alarm.look.name
-        section = _with(document, _rows(*(("made with", one) for one in versions)))
+        section = _with(document, _rows(*(("made with", version) for version in versions)))
         return FileDescription(section, {"watch": json.loads(document.to_json()), "alarm": alarm}, notes)
     if isinstance(document, Evaluation):
         return _evaluation(document, k)
+
+    # A release, with its privacy loss for k records.
     values: dict[str, Any] = {"records": k, "losses": losses(document.privacy, k), "warnings": notes}
     loss = Section("Privacy loss", facts=loss_facts(document.privacy, k))
     released = as_release(document)
@@ -123,12 +128,13 @@ def _published(path: Path) -> FileDescription:
 
 
 def _evaluation(evaluation: Evaluation, k: int) -> FileDescription:
-    """An evaluation; if it is private, with its privacy loss for k records."""
     of, values = ("of the release with SHA-256", evaluation.calibration), {"evaluation": evaluation.fields()}
     if not evaluation.private:
         if k != 1:
             raise InputError("records", "must be 1 for an evaluation without noise", remedy="It is for releases")
         return FileDescription(_with(evaluation, _rows(of)), values)
+
+    # A private one has a privacy loss for k records.
     n = "secret" if evaluation.query.n is None else str(evaluation.query.n)
     rows = _rows(("evaluation records", n), of, ("made with", versions_text(evaluation.versions)))
     loss = Section("Privacy loss", facts=loss_facts(evaluation.privacy, k))
@@ -159,7 +165,7 @@ def _plan(path: Path) -> FileDescription:
     plan = read_plan(read_text(path))
     assert plan.coordinator is not None  # a plan that is read names it
     promises = [
-        {str(answers): vars(promise) for answers, promise in part.promises().items()} for part in plan.different
+        {str(answers): vars(promise) for answers, promise in group.promises().items()} for group in plan.different
     ]
     values = {
         "plan": plan.fields(),
@@ -175,21 +181,17 @@ def _plan(path: Path) -> FileDescription:
     return FileDescription(_with(plan, _rows(*identity_rows(plan, silos=True))), values)
 
 
-def answer_rows(head: Message[Sending]) -> list[tuple[str, str]]:
-    """The silo, plan and time of an answer."""
-    return [
+def _answer(path: Path) -> FileDescription:
+    head = message_head(read_text(path))
+    rows = [
         ("silo", head.content.silo),
         ("answered", head.content.answered),
         ("plan", head.content.plan),
         ("signed by", f"{head.signer} (aggregate checks that this is the silo's key)"),
         ("made with", versions_text(head.content.versions)),
     ]
-
-
-def _answer(path: Path) -> FileDescription:
-    head = message_head(read_text(path))
     stated = {name: getattr(head.content, name) for name in ("silo", "plan", "answered", "versions")}
-    return _file(f"answer of {head.content.silo!r}", answer_rows(head), answer={**stated, "signer": head.signer})
+    return _file(f"answer of {head.content.silo!r}", rows, answer={**stated, "signer": head.signer})
 
 
 def _policy(path: Path) -> FileDescription:
@@ -214,10 +216,13 @@ _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
 
 def verify(asked: Verify) -> int:
     """Check a release."""
+    # Its conditions, on claims that are computed again while reading.
     released, key = read_as(asked.path, read_signed)
     public = None if asked.signer is None else read_silo(asked.signer)
     stated = {field.name: getattr(asked, field.name) for field in fields(Conditions)}
     conditions = Conditions(**stated).check(released, key)
+
+    # Its signature, and the answers of a federation.
     head = f"claims: recomputed, and they hold\n{released}"
     if isinstance(released, FederatedRelease):
         signed, what = verify_federated(released, public, [read_text(answer) for answer in asked.answers]), "thresholds"
@@ -226,7 +231,10 @@ def verify(asked: Verify) -> int:
             raise InputError("answers", f"must be left out: {str(asked.path)!r} is not a federated calibration")
         what = "noisy counts" if isinstance(released, Watch | Evaluation | CorrectedRelease) else "thresholds"
         signed = signed_by(key, public, what)
-    statements = [head, *signed.statements, _noise_statement(what), *conditions.statements]
+
+    # No file shows the noise.
+    unshown = f"not shown: that the {what} were drawn with noise; this rests on those who ran the calibration"
+    statements = [head, *signed.statements, unshown, *conditions.statements]
     return _report(statements, [*conditions.failures, *signed.failures], as_json=asked.as_json)
 
 
@@ -236,13 +244,7 @@ def sign_release(asked: Sign) -> None:
     asked.output.save(sign(load_release(asked.path), SiloKeys.load(asked.keys)), "signed")
 
 
-def _noise_statement(what: str) -> str:
-    """The statement about noise, which no file can show."""
-    return f"not shown: that the {what} were drawn with noise; this rests on those who ran the calibration"
-
-
 def _report(statements: Sequence[str], failures: Sequence[str], *, as_json: bool) -> int:
-    """Print findings and errors, and return the exit code."""
     lines = [line for text in statements for line in text.splitlines()]
     print_result(lambda: {"holds": not failures, "found": lines, "wrong": failures}, *statements, as_json=as_json)
     for line in failures:

@@ -47,7 +47,8 @@ class Source:
 
 
 def read_release(path: Path, stated: dict[str, Any]) -> Release:
-    """Read a release, or its one level; take `fingerprint` and `alpha` out of the arguments, and check the model."""
+    """Read a release, or its one level; take `fingerprint` and `alpha` out of the arguments."""
+    # Compare the model.
     release = load_release(path)
     if "fingerprint" in stated:
         decimals = None if release.fingerprint is None else release.fingerprint.decimals
@@ -59,6 +60,8 @@ def read_release(path: Path, stated: dict[str, Any]) -> Release:
             f"calibration {str(path)!r} was made from {FROM_LOGITS}; {stated['probabilities']!r} is read as "
             "probabilities, which must be that softmax: give --set logits=true for logits"
         )
+
+    # One level.
     if "alpha" not in stated:
         return release
     if release.by != "level":
@@ -71,12 +74,7 @@ def read_fingerprint(
 ) -> ModelFingerprint:
     """The fingerprint in a table of outputs on public probe records, by all its columns, or else of a model's file.
 
-    Outputs are rounded to this number of decimals, by default to that of `ModelFingerprint.of`.
-
-    Raises
-    ------
-    InputError
-        If it is one of the files with the private records, or cannot be read as numbers.
+    A file of the private records raises `InputError`, because a fingerprint is published.
     """
     if any(same_place(path, place) for place in records):
         must = "must be outputs on other, PUBLIC probe records, or the model's file"

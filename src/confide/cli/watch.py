@@ -25,22 +25,29 @@ from confide.watching import watch as take_look
 
 def watch(asked: Watch) -> int:
     """Take a look at a batch, and print what it shows."""
+    # What is asked, about which release.
     stated, release, output = arguments_of("watch", WATCH, asked), asked.release, asked.output
     budget, in_force = Accounting.of(asked.budget, stated), asked.in_force
     name, source = _look_name(asked.look, budget), Source(asked.file, asked.table, stated.pop("decimal", "."))
     state = local_state(asked.state)
     monitored = read_release(release, stated).at(None)
     what = take_columns(stated, monitored)
+
+    # The choices of a monitor; a reference is an evaluation.
     choices = {name: stated.pop(name) for name in LOOK_NAMES if name in stated}
     reference = place_of("reference", choices["reference"]) if "reference" in choices else None
     if reference is not None:
         choices["reference"] = read_as(reference, Evaluation.from_json)
+
+    # The files that are written.
     output.check(FileKind.PAGE, *source.files, release, state)
     check_not_input(state, [*source.files, release, reference])
     named_by("output", "in_force")
     check_output(in_force, FileKind.CORRECTED, *source.files, release, state, force=True)
     named_by("output", "out")
-    before = load_or_start(state, monitored, what, **choices)  # checks choices before anything is opened
+
+    # The monitor: its choices are checked before the table is opened.
+    before = load_or_start(state, monitored, what, **choices)
     if in_force is not None and before.settings.correction is None:
         must, remedy = "must be left out without a correction of thresholds", "Begin with --set correct=auto"
         raise InputError("in_force", must, remedy=remedy)
@@ -51,6 +58,8 @@ def watch(asked: Watch) -> int:
             _print_start(before)
     for note in notes:
         print_warning(note)
+
+    # Charge and look.
     what = source.what(what)
     with budget.charging(ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning) as receipt:
         options = {**stated, **choices, **budget.account(asked.file)}
@@ -58,6 +67,8 @@ def watch(asked: Watch) -> int:
             after = take_look(opened, what, monitored, state=state, look=name, progress=progress, **options)
     captured = receipt.heard
     captured.warn()
+
+    # Write the thresholds in force and the page.
     corrected = None if after.settings.correction is None else CorrectedRelease(monitored, after)
     if in_force is not None and corrected is not None:
         corrected.save(in_force, overwrite=True)
@@ -71,14 +82,14 @@ def watch(asked: Watch) -> int:
         warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
         return {**_document(after, name), **moved, **warned, **receipt.fields()}
 
-    next_one = [] if corrected is None else [f"in force now: {str(corrected).splitlines()[1]}"]
-    texts = *captured.earlier, *_look_texts(after, name, budget), *next_one, receipt.text(), output.saved()
+    in_force_now = [] if corrected is None else [f"in force now: {str(corrected).splitlines()[1]}"]
+    texts = *captured.earlier, *_look_texts(after, name, budget), *in_force_now, receipt.text(), output.saved()
     print_result(document, *texts, as_json=output.as_json)
     return DONE if after.alarm is None else ALARM
 
 
 def _look_name(look: str | None, budget: Accounting) -> str:
-    """The name of the look; by default the cell of its group."""
+    # By default the cell of its group.
     if look is not None:
         return look
     if budget.group is None or "=" not in budget.group:
@@ -87,7 +98,6 @@ def _look_name(look: str | None, budget: Accounting) -> str:
 
 
 def _print_start(before: Monitor) -> None:
-    """Print the settings before the first look."""
     settings = before.settings
     print_text(f"a new monitor; its first look fixes these settings\n{before}")
     if before.monitors_sizes:
@@ -102,9 +112,9 @@ def _print_start(before: Monitor) -> None:
 
 
 def _look_texts(after: Monitor, name: str, budget: Accounting) -> list[str]:
-    """The counts of a look, the state of the monitor, and a note about the ledger."""
+    # The counts; an interval of one look needs independent records.
     settings = after.settings
-    point = next(one for one in after.points if one.look.name == name)
+    point = next(point for point in after.points if point.look.name == name)
     counts = point.look.counts
     if after.monitors_sizes:
         sizes = ", ".join(f"{n:,} of size {of}" for n, of in zip(counts, settings.bin_names, strict=True))
@@ -112,11 +122,13 @@ def _look_texts(after: Monitor, name: str, budget: Accounting) -> list[str]:
     else:
         covered, missed = sum(counts[::2]), sum(counts[1::2])
         text = f"look {name!r}, with noise: {covered:,} covered, {missed:,} missed"
-        if settings.records_per_person == 1:  # the interval needs independent records
+        if settings.records_per_person == 1:
             low, high = coverage_interval(
                 [covered], [missed], settings.noise_epsilon, guess=max(settings.least), noises=len(settings.promised)
             )
             text += f"; its coverage {low[0]:.3f} to {high[0]:.3f} (95 % interval, for this look alone)"
+
+    # In a ledger without groups all looks add up.
     if budget.ledger is None or budget.group is not None:
         return [text, after.standing]
     return [
@@ -127,9 +139,9 @@ def _look_texts(after: Monitor, name: str, budget: Accounting) -> list[str]:
     ]
 
 
-def _document(after: Monitor, name: str) -> dict[str, Any]:
+def _document(after: Monitor, look_name: str) -> dict[str, Any]:
     settings, last, alarm = after.settings, after.points[-1], after.alarm
-    taken = next(one for one in after.looks if one.name == name)
+    taken = next(look for look in after.looks if look.name == look_name)
     return {
         "look": taken.name,
         "made": taken.made,
@@ -139,7 +151,7 @@ def _document(after: Monitor, name: str) -> dict[str, Any]:
         "alarm_since": None if alarm is None else alarm.look.name,
         "parts_below": after.parts_below(last),
         "evidence": _evidence(last.log_evidence),
-        "evidence_of_parts": {part or "all": _evidence(log) for part, log in last.parts.items()},
+        "evidence_of_parts": {name or "all": _evidence(log) for name, log in last.parts.items()},
         "alarm_at": after.alarm_at,
         "coverage": None if last.low is None else {"low": last.low, "high": last.high},
         "looks": len(after.looks),
@@ -152,7 +164,7 @@ def _document(after: Monitor, name: str) -> dict[str, Any]:
             "tolerance": settings.tolerance,
             "error": settings.error,
             "least_coverage": {
-                part or "all": least for part, least in zip(settings.promised, settings.least, strict=True)
+                name or "all": least for name, least in zip(settings.promised, settings.least, strict=True)
             },
             "bins": list(settings.bins),
         },

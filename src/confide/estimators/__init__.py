@@ -1,9 +1,7 @@
 """Estimators for scikit-learn: trained, calibrated privately on held-out records, and predicting sets or intervals.
 
-The constructor stores its parameters unchanged; fitted attributes end in an underscore. No calibration record, score or
-count is stored: `calibration_` is the only result of calibrating. The training records of the model are not protected.
-The nonconformity score is the parameter `conformity_score`, because scikit-learn stores a parameter as an attribute of
-the same name, and `score` is the method with which `cross_val_score` and others rate every estimator.
+No calibration record, score or count is stored: `calibration_` is the only result of calibrating. The training records
+of the model are not protected.
 """
 
 from confide.support import needs_extra

@@ -105,6 +105,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             the same weight in calibration. With scikit-learn's metadata routing, only what the estimator requests, and
             `sample_weight` if this one requests it.
         """
+        # A fitted estimator calibrates on all records.
         target = self._check(X, y, groups, reset=True)
         if self.prefit:
             if self.estimator is None:
@@ -113,6 +114,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError("fit_params", "must be left out with prefit=True: nothing is trained")
             self._adopt()
             return self._release(X, target, groups)
+
+        # What is divided like the records: groups, and arguments of the training.
         self._warn_of_retraining()
         n = len(target)
         fit_params = _checked_weights(fit_params, n)
@@ -120,13 +123,16 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         per_record = [value for value in fit_params.values() if _per_record(value, n)]
         arrays = [value for value in (groups, *per_record) if value is not None]
         held = calibrating(self.calibration_size, self.random_state, n, X, target, *arrays)
-        train, kept = np.flatnonzero(~held), np.flatnonzero(held)
-        if not len(train):
+        training, calibration = np.flatnonzero(~held), np.flatnonzero(held)
+        if not len(training):
             raise InputError("X", "must contain records that train the model", got=f"none among n_samples={n}")
+
+        # Train on some records, and calibrate on the others.
         for given in trained.values():
-            given.update({name: _rows(value, train) for name, value in given.items() if _per_record(value, n)})
-        self._train(_rows(X, train), _rows(target, train), trained)
-        return self._release(_rows(X, kept), target[kept], None if groups is None else _rows(groups, kept))
+            given.update({name: _rows(value, training) for name, value in given.items() if _per_record(value, n)})
+        self._train(_rows(X, training), _rows(target, training), trained)
+        held_groups = None if groups is None else _rows(groups, calibration)
+        return self._release(_rows(X, calibration), target[calibration], held_groups)
 
     def calibrate(self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
         """Calibrate again, on held-out records that did not train the model. Every call is a separate release.
@@ -163,11 +169,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.estimator_.predict(X))
 
     def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
-        """Train copies of the estimators, each with the arguments for its own `fit`."""
         self._take([clone(estimator).fit(X, y, **given[name]) for name, estimator in self._inner().items()])
 
     def _adopt(self) -> None:
-        """Use the fitted estimators themselves."""
         fitted = list(self._inner().values())
         for estimator in fitted:
             check_is_fitted(estimator)
@@ -243,6 +247,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _release(self, X: Any, y: NDArray[Any], groups: ArrayLike | None, again: Request | None = None) -> Self:
         """Release thresholds from these records; first choose a model and a score, if there are several."""
+        # Losses of releases add up.
         releases = getattr(self, "n_releases_", 0)
         if releases and again is None:
             warnings.warn(
@@ -251,12 +256,16 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 SecondReleaseWarning,
                 stacklevel=caller_stacklevel(),
             )
+
+        # A choice uses some of the records; the others calibrate.
         dataset, chosen, offers = self.dataset, None, self._offers() if again is None else {}
         if len(offers) > 1:
             choice = self._choose(X, y, offers)
-            kept = np.flatnonzero(choice.rest)
-            X, y, groups = _rows(X, kept), y[kept], None if groups is None else _rows(groups, kept)
+            rest = np.flatnonzero(choice.rest)
+            X, y, groups = _rows(X, rest), y[rest], None if groups is None else _rows(groups, rest)
             dataset, chosen = choice.options.get("dataset"), choice.chosen
+
+        # The release.
         request = self._request(chosen) if again is None else again
         places = self._codes(y) if request.by == "class" else None
         payer = Payer(self.ledger, dataset, self.partition if request.disjoint else None, self.again)
@@ -272,18 +281,23 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _choose(self, X: Any, y: NDArray[Any], offers: Mapping[str, tuple[Any, str]]) -> Choice:
         """Choose a model and a score on a share of the records, privately, and use them from now on."""
+        # One threshold at one level.
         alpha, (_, by) = self._alpha, self._parts()
         if by is not None and self.ledger is not None:
             requirement = "must be left out with several models or scores and thresholds per group or class"
             raise InputError("ledger", requirement, remedy="Its cells are those of one division of the records")
         if is_several(alpha):
             raise InputError("alpha", "must be one level with several models or scores", got="several")
+
+        # The scores and the sizes of every offer.
         scores, sizes = {}, {}
         for name, (self.estimator_, self.conformity_score_) in offers.items():
             scores[name] = NamedScores.of(self._scores(X, y), self.conformity_score_)
             sizes[name] = self._sizes(X)
+
+        # An error about the release that follows is raised before anything is chosen.
         stated = Chosen(next(iter(offers)), tuple(offers), exact_level("choice_share", self.choice_share), 1.0)
-        self._request(stated)  # an error about the release that follows, before anything is chosen
+        self._request(stated)
         choice = choose_score(
             scores, alpha, self.epsilon, sizes=sizes, largest_size=self.largest_size,
             choice_share=self.choice_share, unit=getattr(self, "unit", None),
@@ -294,11 +308,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _score_name(self) -> str:
-        """The name of the only score, or of the chosen one."""
         return self.conformity_score if isinstance(self.conformity_score, str) else self.conformity_score_
 
     def _request(self, chosen: Chosen | None) -> Request:
-        """The request of the calibration."""
         alpha, (names, by) = self._alpha, self._parts()
         if is_several(alpha):
             if by is not None:
@@ -312,7 +324,6 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
 
     def _fingerprint(self) -> ModelFingerprint | None:
-        """The fingerprint of the model as it is now, by its outputs for the public probe records."""
         return None if self.probe is None else ModelFingerprint.of(self._outputs(self.probe))
 
     def _compared(self, alpha: Level | None) -> Release:
@@ -330,7 +341,6 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return tuple(self.group_names), "group"
 
     def _public_classes(self) -> tuple[str | int, ...] | int | None:
-        """The classes for the release."""
         return None
 
     def _check_new(self, X: Any) -> None:
@@ -342,13 +352,16 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)
 
     def _check(self, X: Any, y: ArrayLike, groups: ArrayLike | None, *, reset: bool) -> NDArray[Any]:
-        """The targets, checked like the records and their groups."""
         # The words that scikit-learn asks for; its own error would show the values.
         if getattr(getattr(X, "dtype", None), "kind", "") == "c":
             raise InputError("X", "must hold real numbers", got=f"dtype {X.dtype}", remedy="Complex data not supported")
+
+        # The records are not the public ones.
         validate_data(self, X, reset=reset, skip_check_array=True)
         if self.probe is not None and self.probe is X:
             raise InputError("probe", "must be other, public records", got="the records that calibrate")
+
+        # One target for each record.
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
         _refuse_unusable(y)
@@ -360,6 +373,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_consistent_length(X, target)
         refuse_other_rows(X=X, y=y)
         assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
+
+        # Groups, if and only if they have thresholds.
         refuse_other_rows(X=X, groups=groups)
         if isinstance(groups, Mapping):
             raise InputTypeError("groups", "must be a data frame or an array, which can be divided", got="a mapping")
@@ -369,7 +384,6 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._usable(target)
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
-        """The targets, if they are of a type that these estimators learn."""
         raise NotImplementedError
 
 

@@ -136,6 +136,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         return public_classes("classes", self.classes_)
 
     def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
+        # Two classes or more, of records that have a weight.
         for estimator in self._inner().values():
             _refuse_without_probabilities(estimator)
         trained, weights = np.unique(y), next(iter(given.values())).get("sample_weight")
@@ -143,6 +144,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
             weighed = "" if weights is None else " of positive sample_weight"
             must = "must contain at least two classes in the training part"
             raise InputError("y", must, got=f"one class{weighed}", remedy="Give more records")
+
+        # The stated classes may have more names than the training part.
         names = trained if self.classes is None else np.unique(np.asarray(self.classes))
         if missing := len(set(trained.tolist()) - set(names.tolist())):
             must = "must name every label of the training part"
@@ -151,6 +154,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self.classes_ = names
 
     def _adopt(self) -> None:
+        # All estimators have the same classes, and so does the statement.
         super()._adopt()
         fitted = self._inner().values()
         for estimator in fitted:
@@ -177,18 +181,16 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     _outputs = _probabilities
 
     def _codes(self, y: NDArray[Any]) -> NDArray[np.int64]:
-        """The position of each label in `classes_`, -1 for a label that is not among them."""
+        # -1 for a label that is not among the classes.
         place = {label: i for i, label in enumerate(self.classes_.tolist())}
         return np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
-        """The scores of the records' own classes; +inf for labels that are not among the classes."""
         p = self._probabilities(X)
         refuse_other_sums("probabilities", p)
         return own_class_scores(p, self._codes(y), self._score_name)
 
     def _sizes(self, X: Any) -> NDArray[np.float64]:
-        """The scores of all classes."""
         return all_scores(self._probabilities(X), self._score_name)
 
 

@@ -90,11 +90,14 @@ def pipeline_intervals(
 
 def _last(model: Any, X: Any, kind: type[_Estimator]) -> tuple[_Estimator, Any]:
     """The last estimator of a model, and the rows after the steps before it."""
+    # One of these estimators, fitted.
     *steps, last = _steps(model)
     if not isinstance(last, kind):
         must = f"must be a {kind.__name__}, or a pipeline or a search that ends with one"
         raise InputTypeError("model", must, got=f"one that ends with {type(last).__name__}")
     check_is_fitted(last)
+
+    # Steps that were fitted may have seen the records that calibrate.
     needing = [step for step in steps if not isinstance(step, FrozenEstimator) and get_tags(step).requires_fit]
     if fitted := [type(step).__name__ for step in needing]:
         warnings.warn(

@@ -127,7 +127,6 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         return np.asarray(self._columns(X).mean(axis=1))
 
     def _columns(self, X: Any) -> NDArray[np.float64]:
-        """The predictions of every trained regressor, a column each."""
         fitted = self.estimator_ if isinstance(self.estimator_, tuple) else (self.estimator_,)
         return np.column_stack([_predicted(estimator, X) for estimator in fitted])
 
@@ -143,7 +142,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         return centers if difficulty is None else np.column_stack([centers, difficulty])
 
     def _sizes(self, X: Any) -> NDArray[np.float64]:
-        """Base and slope of the widths."""
+        # Base and slope of the widths.
         return np.tile([0.0, 2.0], (_num_samples(X), 1))
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:

@@ -1,20 +1,4 @@
-"""Split of records for training and calibration; each is drawn independently, whatever other records are present.
-
-Proposition. Let D' be D without one record. Then the parts of D' are those of D without that record: one part lacks it,
-the other is the same. Therefore, if it calibrated, the model is the same, the calibration records are neighbours, and
-the privacy loss is that of the release.
-
-A record calibrates if its number in [0, 1) is below the share. Without a seed the numbers are fresh, independent of the
-records and of each other, so those of the common records have the same law in D and D'. With a seed a record's number
-is a keyed hash of its content and of the number of equal records before it: c equal records have the numbers 1 to c of
-their content. If one of them is left out, c - 1 have the numbers 1 to c - 1, because equal records are
-indistinguishable. The numbers of other contents do not change. Contents are compared in double precision.
-
-Coverage. The numbers of different records and of equal ones are independent of the data and of each other (with a seed:
-as far as a keyed hash is like a random function), so calibration records and new ones stay exchangeable. Under
-`replace_one` without a seed the same holds for a record that is replaced, which keeps its number. With a seed the new
-content may fall into the other part; the guarantee is then about records of the calibration part among themselves.
-"""
+"""Split of records for training and calibration; each is drawn independently, whatever other records are present."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -33,6 +17,22 @@ from confide.selection import uniforms
 def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool_]:
     """The records of n that calibrate, bool, shape (n,); `columns` are the contents of the records.
 
+    Proposition. Let D' be D without one record. Then the parts of D' are those of D without that record: one part lacks
+    it, the other is the same. Therefore, if it calibrated, the model is the same, the calibration records are
+    neighbours, and the privacy loss is that of the release.
+
+    A record calibrates if its number in [0, 1) is below the share. Without a seed the numbers are fresh, independent of
+    the records and of each other, so those of the common records have the same law in D and D'. With a seed a record's
+    number is a keyed hash of its content and of the number of equal records before it: c equal records have the numbers
+    1 to c of their content. If one of them is left out, c - 1 have the numbers 1 to c - 1, because equal records are
+    indistinguishable. The numbers of other contents do not change. Contents are compared in double precision.
+
+    Coverage. The numbers of different records and of equal ones are independent of the data and of each other (with a
+    seed: as far as a keyed hash is like a random function), so calibration records and new ones stay exchangeable.
+    Under `replace_one` without a seed the same holds for a record that is replaced, which keeps its number. With a seed
+    the new content may fall into the other part; the guarantee is then about records of the calibration part among
+    themselves.
+
     Examples
     --------
     >>> x = np.arange(10.0)
@@ -42,7 +42,7 @@ def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool
     if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
         raise InputError(
             "calibration_size",
-            ("must be a share between 0 and 1: records are drawn independently, so their number cannot be fixed"),
+            "must be a share between 0 and 1: records are drawn independently, so their number cannot be fixed",
             got=repr(share),
         )
     numbers = uniforms(n) if seed is None else _hash_numbers(check_random_state(seed).bytes(32), n, columns)
@@ -51,22 +51,26 @@ def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool
 
 def _hash_numbers(key: bytes, n: int, columns: tuple[Any, ...]) -> NDArray[np.float64]:
     """Numbers in [0, 1), shape (n,): the keyed hash of a record's content and of its position among equal records."""
-    seen, numbers = Counter[bytes](), np.empty(n)
+    equal, numbers = Counter[bytes](), np.empty(n)
     contents = [_contents(column) for column in columns]
     for i in range(n):
+        # The content; lengths separate the columns.
         state = blake2b(key=key, digest_size=32)
         for content in contents:
             piece = next(content)
             state.update(len(piece).to_bytes(8, "big") + piece)
+
+        # Its position among equal records.
         content_hash = state.digest()
-        seen[content_hash] += 1
-        number = blake2b(content_hash + seen[content_hash].to_bytes(8, "big"), key=key, digest_size=8).digest()
+        equal[content_hash] += 1
+        number = blake2b(content_hash + equal[content_hash].to_bytes(8, "big"), key=key, digest_size=8).digest()
         numbers[i] = (int.from_bytes(number, "big") >> 11) * 2.0**-53
     return numbers
 
 
 def _contents(column: Any) -> Iterator[bytes]:
     """The content of each record, as bytes that depend only on that record."""
+    # A sparse matrix: the same entries have the same bytes.
     if hasattr(column, "tocsr"):
         rows = column.tocsr().copy()
         rows.sum_duplicates()
@@ -74,6 +78,8 @@ def _contents(column: Any) -> Iterator[bytes]:
         for start, stop in zip(rows.indptr, rows.indptr[1:], strict=False):
             yield rows.indices[start:stop].astype(np.int64).tobytes() + rows.data[start:stop].astype(float).tobytes()
         return
+
+    # An array: numbers in double precision.
     if not isinstance(column, list | tuple):
         column = np.asarray(column)
         if column.dtype.kind in "biuf":
@@ -81,12 +87,13 @@ def _contents(column: Any) -> Iterator[bytes]:
                 yield (row + 0.0).tobytes()  # -0.0 is 0.0
             return
         column = column.tolist()
+
+    # Anything else, by its text.
     for row in column:
         yield repr(_with_floats(row)).encode()
 
 
 def _with_floats(value: Any) -> Any:
-    """The same value with all numbers as floats, in lists."""
     if isinstance(value, list | tuple | np.ndarray):
         return [_with_floats(item) for item in value]
     return float(value) if isinstance(value, Real) else value

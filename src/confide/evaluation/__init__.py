@@ -2,6 +2,8 @@
 
 query.py       the public question: partitions into parts, outcomes, and the privacy of noisy counts
 parts.py       Part: coverage of a part of the records; CoverageTable: the parts of one kind
+means.py       means of sizes and widths, from sums or from noisy shares
+consistency.py Example: a record that is shown; counts without noise agree with each other
 evaluation.py  Evaluation: counts with their question; Finding: what they state about one promise
 files.py       evaluations as JSON
 tally.py       comparison of records with a release, and their counts
@@ -10,6 +12,7 @@ metrics.py     coverage of sets and intervals in all, by class, by group, by set
 masks.py       missed area and size of masks
 """
 
+from confide.evaluation.consistency import Example
 from confide.evaluation.evaluate import (
     PARTS,
     PrivateRequest,
@@ -20,7 +23,7 @@ from confide.evaluation.evaluate import (
     evaluate_sets,
     exact_query,
 )
-from confide.evaluation.evaluation import NOT_PRIVATE, Evaluation, Example, Finding
+from confide.evaluation.evaluation import NOT_PRIVATE, Evaluation, Finding
 from confide.evaluation.masks import area_counts, evaluate_masks, evaluation_of_areas
 from confide.evaluation.metrics import class_coverage, coverage, false_negative_rate, group_coverage, size_coverage
 from confide.evaluation.parts import CoverageTable, Part

@@ -1,8 +1,7 @@
 """Evaluate a release on labelled records: `evaluate_sets`, `evaluate_intervals`, `evaluate_scores`; and privately.
 
-The order of a private evaluation is that of every release (`confide.ledger.pay`). Check the limit of the ledger,
-compare the request with stored answers, count, charge, draw, store. Exact counts are secret; only `Tally.draw` returns
-numbers, which have noise.
+The order of a private evaluation is that of every release (`confide.ledger.pay`). Exact counts are secret; only
+`Tally.draw` returns numbers, which have noise.
 """
 
 import json
@@ -26,7 +25,8 @@ from confide.arrays import (
 )
 from confide.core import Release, as_release, names_for
 from confide.errors import CoverageWarning, InputError
-from confide.evaluation.evaluation import MOST_EXAMPLES, Evaluation
+from confide.evaluation.consistency import MOST_EXAMPLES
+from confide.evaluation.evaluation import Evaluation
 from confide.evaluation.files import query_fields
 from confide.evaluation.parts import CONFIDENCE
 from confide.evaluation.query import (
@@ -185,16 +185,15 @@ class ArrayOptions(TypedDict, total=False):
 def _compared(
     release: Release, arrays: dict[str, Any], groups: Groups | None, options: ArrayOptions, *, empty: bool
 ) -> tuple[RecordComparison, tuple[Any, ...]]:
-    """The comparison for arrays, and the checked records; without records only if `empty` is true.
-
-    A label that is not among the classes has the position -1: no set covers it.
-    """
+    """The comparison for arrays, and the checked records; without records only if `empty` is true."""
     as_release(release)
     refuse_other_rows(**arrays, groups=groups, u=options.get("u"), difficulty=options.get("difficulty"))
+
+    # Probabilities: a label that is not among the classes has the position -1, and no set covers it.
     if "probabilities" in arrays:
-        p, own = class_columns(arrays["probabilities"], options.pop("classes", None))
+        p, named = class_columns(arrays["probabilities"], options.pop("classes", None))
         n, k = p.shape
-        names = names_for(release, own, k)
+        names = names_for(release, named, k)
         y = as_labels("labels", arrays["labels"], n, k, names, unknown=True)
         if not n and not empty:
             raise InputError("probabilities", "must have at least one row", got="none")
@@ -202,11 +201,15 @@ def _compared(
         if not empty:
             warn_of_unknown_labels("labels", y, columns)
         return SetOutcomes(release, columns), (p, y)
+
+    # Predictions.
     if "predictions" in arrays:
         intervals = IntervalOutcomes(release)
         targets = as_vector("targets", arrays["targets"], empty=empty)
         refuse_infinite("targets", targets)
         return intervals, (as_array("predictions", arrays["predictions"]), targets)
+
+    # Scores.
     scores = as_vector("scores", arrays["scores"], empty=empty)
     raise_for_rows("scores", np.isnan(scores), "must not be NaN", "that are")
     return ScoreOutcomes(release), (scores,)
@@ -271,7 +274,7 @@ class PrivateRequest:
 
     def query(self, comparison: RecordComparison) -> CountQuery:
         """Return the checked query about a release; a number of records that is public but not given is 1."""
-        # Parts with thresholds of their own are always counted.
+        # What may be given.
         release, classes = comparison.release, comparison.classes
         if self.n is not None and self.neighbors != "replace_one":
             raise InputError("n", "must be left out with neighbors='add_remove', because it is secret")
@@ -282,20 +285,21 @@ class PrivateRequest:
             must = "must be left out unless intervals of a release with one level are evaluated"
             raise InputError("width_bins", must)
 
-        # The others are public lists.
+        # Parts with thresholds of their own are always counted; the others are public lists.
         wanted = self._wanted(comparison)
         sizes = [size_parts(len(classes))] if "size" in wanted else []
         groups = [] if self.group_names is None else [group_parts(self.group_names)]
         widths = [] if self.width_bins is None else [width_parts(self.width_bins)]
         lists = *_by_class(comparison, wanted="class" in wanted), *sizes, *_own_groups(comparison), *groups, *widths
+
+        # Its privacy, and intervals that exist at this confidence.
         n = (self.n or 1) if self.neighbors == "replace_one" else None
-        asked = {"neighbors": self.neighbors, "epsilon": self.epsilon, "records_per_person": self.records_per_person}
-        query = CountQuery.of(release, lists, n=n, **asked)
+        adjacency = {"neighbors": self.neighbors, "records_per_person": self.records_per_person, "n": n}
+        query = CountQuery.of(release, lists, epsilon=self.epsilon, **adjacency)
         query.family_error(1 - float(exact_level("confidence", self.confidence)))
         return query
 
     def _wanted(self, comparison: RecordComparison) -> Sequence[str]:
-        """Divisions of sets for which coverage is requested."""
         levels = comparison.release.by == "level"
         if self.parts and not isinstance(comparison, SetOutcomes):
             raise InputError("parts", "must be left out unless sets of a classification score are evaluated")
@@ -323,7 +327,6 @@ def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
 
 
 def _by_class(comparison: RecordComparison, *, wanted: bool) -> list[Partition]:
-    """Partition by true class, if classes have thresholds of their own or, for sets, if it is wanted."""
     release, classes = comparison.release, comparison.classes
     if release.by == "class":
         keys = comparison.keys
@@ -336,7 +339,7 @@ def _own_groups(comparison: RecordComparison) -> list[Partition]:
     release = comparison.release
     if release.by != "group":
         return []
-    names, promised = list(map(str, release.parts)), [part.coverage for part in release.parts.values()]
+    names, promised = list(map(str, release.parts)), [threshold.coverage for threshold in release.parts.values()]
     pieces = [slice(None)] if release.overlap is None else release.overlap.slices
     return [group_parts(names[piece], promised[piece]) for piece in pieces]
 
@@ -348,18 +351,9 @@ def answer(
     *,
     charge_first: bool = False,
 ) -> Evaluation:
-    """Answer a request for a private evaluation: count, charge and draw.
+    """Answer a request for a private evaluation; `count` passes all records to its argument, which is `Tally.add`.
 
-    Parameters
-    ----------
-    request
-        The request.
-    comparison
-        Comparison of records with the release.
-    count
-        Function that passes all records to its argument, which is `Tally.add`.
-    charge_first
-        Charge before the records are read, because a database engine reads them.
+    `charge_first` charges before the records are read, because a database engine reads them.
     """
     # Prepare, and check the limit.
     query, confidence = request.query(comparison), float(exact_level("confidence", request.confidence))
@@ -453,30 +447,9 @@ def evaluate_arrays(
     examples: int = 0,
     **options: Unpack[ArrayOptions],
 ) -> Evaluation:
-    """Evaluate a release on arrays, privately if there is a request.
+    """Evaluate a release on the arrays of `evaluate_sets`, `evaluate_intervals` or `evaluate_scores`, by their names.
 
-    Parameters
-    ----------
-    release
-        Any release.
-    request
-        The request for a private evaluation; None for numbers that are not private.
-    arrays
-        `probabilities` and `labels`, `predictions` and `targets`, or `scores`, as in `evaluate_sets`,
-        `evaluate_intervals` and `evaluate_scores`.
-    groups
-        Group of each record.
-    examples
-        Number of records to store as examples; only without a request.
-    **options
-        Further arguments of these functions: `classes`, `u`, `difficulty`.
-
-    Examples
-    --------
-    >>> import confide
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
-    >>> evaluate_arrays(released, None, {"scores": [0.1, 0.99]}, None).coverage.value
-    0.5
+    With a request the evaluation is private, and stores no examples.
     """
     # Arrays that belong together.
     given = [name for name in _TRUTHS if name in arrays]

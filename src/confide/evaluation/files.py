@@ -7,8 +7,9 @@ from typing import Any, Literal
 import msgspec
 
 from confide.core import documents
-from confide.evaluation.evaluation import KIND, Evaluation, Example, without_none
-from confide.evaluation.query import CountQuery
+from confide.evaluation.consistency import Example
+from confide.evaluation.evaluation import KIND, Evaluation
+from confide.evaluation.query import CountQuery, without_none
 from confide.support import check_version_texts
 
 
@@ -31,7 +32,7 @@ def query_fields(query: CountQuery) -> dict[str, Any]:
 
 
 def _content(evaluation: Evaluation) -> dict[str, Any]:
-    sums: Any = tuple(tuple("+inf" if math.isinf(one) else one for one in row) for row in evaluation.sums)
+    sums: Any = tuple(tuple("+inf" if math.isinf(total) else total for total in row) for row in evaluation.sums)
     e, versions = evaluation, dict(evaluation.versions)
     file = _File(e.private, e.query, e.confidence, e.counts, sums, e.examples, versions)
     fields: dict[str, Any] = without_none(msgspec.to_builtins(file))

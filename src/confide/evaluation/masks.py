@@ -46,18 +46,12 @@ def evaluate_masks(
 
 
 def area_counts(mask: Any, truth: Any, ignore_index: int) -> NDArray[np.int64]:
-    """True, missed and predicted pixels of each class of an image, int64, shape (K, 3); for NumPy arrays and tensors.
-
-    Examples
-    --------
-    >>> area_counts(np.array([[True, False, True]]), np.array([1, 1, 0]), -100)
-    array([[2, 1, 2]])
-    """
-    found = []
-    for own, (true, counted) in zip(mask, class_areas(mask, truth, ignore_index), strict=True):
-        inside = own if counted is None else own & counted
-        found.append((int(true.sum()), int((true & ~own).sum()), int(inside.sum())))
-    return np.array(found, np.int64)
+    """True, missed and predicted pixels of each class of an image, shape (K, 3); for NumPy arrays and tensors."""
+    counts = []
+    for inside, (true, counted) in zip(mask, class_areas(mask, truth, ignore_index), strict=True):
+        predicted = inside if counted is None else inside & counted
+        counts.append((int(true.sum()), int((true & ~inside).sum()), int(predicted.sum())))
+    return np.array(counts, np.int64)
 
 
 def missed_share(counts: NDArray[np.int64], background: int | None, *, by_class: bool) -> float:
@@ -70,6 +64,7 @@ def missed_share(counts: NDArray[np.int64], background: int | None, *, by_class:
 
 def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Release) -> Evaluation:
     """Evaluation from the `area_counts` of each image; a class is a part of the images in which it occurs."""
+    # Counts of each class, except the background.
     area, known = area_of(calibration), calibration.classes
     images = list(counts)
     if not images:
@@ -84,9 +79,11 @@ def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Releas
         (len(missed) - math.fsum(missed), math.fsum(missed)) for missed in (losses, *shares.values())
     ]
 
-    # Predicted and true area of each class.
+    # Predicted and true area of each class, and their totals.
     areas = {k: tuple(of_class[:, [2, 0]].sum(axis=0, dtype=float).tolist()) for k, of_class in classes.items()}
     total = tuple(map(math.fsum, zip(*areas.values(), strict=True)))
+
+    # A table of all images, and one by class, if there is a class with true area.
     partitions = (Partition("class", tuple(str(names[k]) for k in shares)),) if shares else ()
     query = CountQuery.of(calibration, partitions, outcome="area", measure="area")
     tables, measured = [cells[0]], [total]

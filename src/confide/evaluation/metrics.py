@@ -19,7 +19,7 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.evaluation import mean_of
+from confide.evaluation.means import mean_of
 from confide.evaluation.parts import CoverageTable, PartCounts, TableKind
 from confide.evaluation.query import OTHER, Measure
 from confide.evaluation.tally import MOST_GROUPS, Counts, group_names, too_many_groups
@@ -119,10 +119,13 @@ def group_coverage(
     >>> table.names, table.worst
     (('a', 'b'), Part('b': 0.000 (95 % interval 0.000 to 0.975, n=1)))
     """
+    # What is measured.
     inside = sets.contains(labels)
     refuse_other_rows(sets=sets, groups=groups)
     measured: NDArray[Any] = sets.sizes if isinstance(sets, PredictionSets) else sets.widths
     measure: Measure = "size" if isinstance(sets, PredictionSets) else "width"
+
+    # One column of groups, or several that overlap: then every record counts once for each.
     columns = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)
     if columns is None:
         names, parts = group_names(groups, len(inside))  # type: ignore[arg-type]
@@ -135,12 +138,12 @@ def group_coverage(
 
 
 def _groups_of_columns(columns: Mapping[str, ArrayLike], n: int) -> tuple[list[str], NDArray[np.int64]]:
-    """The groups of all columns, and the position of each record's group in every column, column by column."""
+    """Names `column=value` of all columns, and the position of each record's group among them, column by column."""
     names, places = list[str](), []
     for column, values in columns.items():
-        own, place = group_names(values, n)
+        distinct, place = group_names(values, n)
         places.append(place + len(names))
-        names += [group_name(column, name) for name in own]
+        names += [group_name(column, name) for name in distinct]
     return names, np.concatenate(places)
 
 
@@ -165,16 +168,19 @@ def size_coverage(
     >>> table.names, table.coverage
     (('0', '1', '2+'), array([nan,  0.,  1.]))
     """
+    # The bins.
     edges = np.asarray(bins)
     increasing = edges.ndim == 1 and edges.size and edges.dtype.kind in "iu" and (np.diff(edges) > 0).all()
     if not increasing or edges[0] != 0:
         raise InputError("bins", "must be increasing integers that begin with 0")
-    inside = sets.contains(labels)
     ends = [*(edges[1:] - 1).tolist(), None]
     names = tuple(
         f"{a}+" if b is None else f"{a}" if a == b else f"{a}-{b}" for a, b in zip(edges.tolist(), ends, strict=True)
     )
-    return _table("size", names, np.searchsorted(edges, sets.sizes, side="right") - 1, sets.sizes, inside, confidence)
+
+    # The bin of each set.
+    places = np.searchsorted(edges, sets.sizes, side="right") - 1
+    return _table("size", names, places, sets.sizes, sets.contains(labels), confidence)
 
 
 def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.float64]:

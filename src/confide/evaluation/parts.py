@@ -1,10 +1,7 @@
-"""Coverage of parts of the records: a class, a group, a set size, one end of intervals, from exact or noisy counts.
-
-`PartCounts` are counts from which parts and their intervals follow. A `CoverageTable` has the parts of one kind, the
-least covered one, and those that are covered less than promised beyond chance.
-"""
+"""Coverage of parts of the records: a class, a group, a set size, one end of intervals, from exact or noisy counts."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -110,41 +107,23 @@ class Part(Described):
 
 @dataclass(frozen=True)
 class PartCounts:
-    """Counts of covered and missed records of some parts, from which their shares and intervals follow.
+    """Counts of covered and missed records of some parts, from which their shares and intervals follow."""
 
-    Parameters
-    ----------
-    names
-        Name of each part.
-    covered, missed
-        Numbers of records, shape (parts,): exact, noisy, or for masks sums of shares of the true area.
-    promised, means
-        Promised coverage, and mean set size or interval width of each part; empty if there is none.
-    measure
-        Whether the means are of sizes or of widths.
-    noise
-        Parameter of the noise of each count; None without noise.
-    noises
-        Number of noises in each count of covered and of missed records. Without noise in the latter they follow from n.
-    guess
-        Public guess of the coverage, for which intervals with noise are shortest.
-    n
-        Number of records if it is public, and the noise hides all other counts.
-
-    Examples
-    --------
-    >>> [part.value for part in PartCounts(["cat", "dog"], np.array([3, 0]), np.array([1, 0])).parts(0.05)]
-    [0.75, None]
-    """
-
+    # Numbers of records, shape (parts,): exact, noisy, or for masks sums of shares of the true area.
     names: Sequence[object]
     covered: NDArray[Any]
     missed: NDArray[Any]
+
+    # Promised coverage, and mean size or width, of each part; empty if there is none.
     promised: Sequence[float] = ()
     means: Sequence[float | None] = ()
     measure: Measure | None = None
+
+    # Parameter of the noise of each count, and the number of noises in the counts of covered and of missed records.
     noise: float | None = None
     noises: tuple[int, int] = (0, 0)
+
+    # Public guess of the coverage, for which intervals with noise are shortest; number of records if it is public.
     guess: str = ""
     n: int | None = None
 
@@ -153,10 +132,10 @@ class PartCounts:
 
         Intervals with noise hold at once, and decide which parts are below their promise.
         """
-        # Shares and intervals.
+        # Shares and intervals: Hoeffding's for means of losses, exact ones for counts.
         x, y, nothing = self.covered, self.missed, [None] * len(self.covered)
         size = None if self.n is None else np.full(len(x), self.n)
-        if x.dtype.kind == "f":  # means of losses, with Hoeffding's intervals
+        if x.dtype.kind == "f":
             records = np.round(x + y)
             shares, (low, high) = x / records, [_mean_limits(total / records, records, error) for total in (y, x)]
             low = 1 - low
@@ -170,7 +149,7 @@ class PartCounts:
                 noises, guess = self.noises, self.guess
                 low, high = coverage_interval(x, y, self.noise, error=error, guess=guess, noises=noises, size=size)
 
-        # One part from each row.
+        # One part from each row; noisy intervals hold at once, so that they mark what is below its promise.
         levels, means = self.promised or nothing, self.means or nothing
         columns: list[Sequence[Any]] = [
             list(map(str, self.names)),
@@ -203,9 +182,9 @@ def below_at_once(
 
 def marked(parts: tuple[Part, ...], confidence: float = CONFIDENCE) -> tuple[Part, ...]:
     """Mark parts without noise that are covered less than promised, all parts of a kind at once."""
-    hits, n = np.array([part.covered for part in parts]), np.array([part.n for part in parts])
-    short = below_at_once(hits, n, [part.promised or 0.0 for part in parts], confidence)
-    return tuple(replace(part, below=below) for part, below in zip(parts, short.tolist(), strict=True))
+    hits, n = np.array([row.covered for row in parts]), np.array([row.n for row in parts])
+    short = below_at_once(hits, n, [row.promised or 0.0 for row in parts], confidence)
+    return tuple(replace(row, below=below) for row, below in zip(parts, short.tolist(), strict=True))
 
 
 _HEADS = {"size": "set size"}
@@ -258,17 +237,17 @@ class CoverageTable(Described):
     @property
     def names(self) -> tuple[str, ...]:
         """Name of each part."""
-        return tuple(part.name for part in self.parts)
+        return tuple(row.name for row in self.parts)
 
     @property
     def n(self) -> NDArray[np.int64]:
         """Number of records of each part, int64."""
-        return np.array([part.n for part in self.parts], np.int64)
+        return np.array([row.n for row in self.parts], np.int64)
 
     @property
     def hits(self) -> NDArray[np.int64]:
         """Number of covered records of each part, int64."""
-        return np.array([part.covered for part in self.parts], np.int64)
+        return np.array([row.covered for row in self.parts], np.int64)
 
     @property
     def coverage(self) -> NDArray[np.float64]:
@@ -288,11 +267,11 @@ class CoverageTable(Described):
     @property
     def size(self) -> NDArray[np.float64]:
         """Mean set size or interval width of each part, NaN if it is not known, float64."""
-        widths = any(part.mean_width is not None for part in self.parts)
+        widths = any(row.mean_width is not None for row in self.parts)
         return self._column("mean_width" if widths else "mean_size")
 
     def _column(self, name: str) -> NDArray[np.float64]:
-        return np.array([getattr(part, name) for part in self.parts], np.float64)  # None becomes NaN
+        return np.array([getattr(row, name) for row in self.parts], np.float64)  # None becomes NaN
 
     @property
     def confidence(self) -> float | None:
@@ -301,13 +280,12 @@ class CoverageTable(Described):
 
     @property
     def _counted(self) -> list[Part]:
-        """The parts in which records were counted."""
-        return [part for part in self.parts if part.value is not None]
+        return [row for row in self.parts if row.value is not None]
 
     @property
     def worst(self) -> Part:
         """The part with the smallest share of covered records; with noise, with the lowest upper end."""
-        return min(self._counted, key=lambda part: part.seeming, default=self.parts[0])
+        return min(self._counted, key=lambda row: row.seeming, default=self.parts[0])
 
     @property
     def below(self) -> tuple[Part, ...]:
@@ -316,7 +294,7 @@ class CoverageTable(Described):
         Without noise these are parts whose exact interval lies below the promise. The intervals hold for all parts at
         once with probability 95 % (Bonferroni), so that the selection of the worst part is accounted for.
         """
-        return tuple(sorted((part for part in self.parts if part.below), key=lambda part: part.seeming))
+        return tuple(sorted((row for row in self.parts if row.below), key=lambda row: row.seeming))
 
     def surely_below(self, level: float) -> NDArray[np.bool_]:
         """Parts with coverage below a level, boolean, shape of `n`, by intervals that hold for all parts at once.
@@ -332,7 +310,6 @@ class CoverageTable(Described):
 
     @property
     def _head(self) -> str:
-        """Name of the parts for people."""
         return _HEADS.get(self.kind, self.kind)
 
     @property
@@ -340,49 +317,56 @@ class CoverageTable(Described):
         """Parts that are covered less than promised beyond chance, with advice; empty without such parts."""
         if not self.below:
             return ""
+
+        # The names of the parts, the least covered first.
         plural, called = f"{self._head}{'es' if self.kind == 'class' else 's'}", "size " if self.kind == "size" else ""
-        names = ", ".join(f"{called}{part.name}" for part in self.below[:MOST_NAMED])
+        names = ", ".join(f"{called}{row.name}" for row in self.below[:MOST_NAMED])
         names += ", ..." if self.below[MOST_NAMED:] else ""
-        promised = coverage_text(min(part.promised or 0.0 for part in self.below))
+
+        # By which interval, and what to do.
+        promised = coverage_text(min(row.promised or 0.0 for row in self.below))
         remedy = "" if not self.advised else _OWN if self.own else _REMEDY.get(self.kind, "")
         are = "is" if len(self.below) == 1 else "are"
         chance = "noise included"
         if self.confidence is not None:
             chance = f"{100 * self.confidence:g} %, all {plural} at once"
-        some = f"{len(self.below)} of {len(self)} {plural}"
-        return f"{some} {are} covered less than {promised} beyond chance ({chance}): {names}. {remedy}".rstrip()
+        count = f"{len(self.below)} of {len(self)} {plural}"
+        return f"{count} {are} covered less than {promised} beyond chance ({chance}): {names}. {remedy}".rstrip()
 
     def as_loss(self, bound: float) -> "CoverageTable":
         """The losses of the parts instead of their coverage."""
-        return replace(self, parts=tuple(part.as_loss(bound) for part in self.parts), of="loss")
+        return replace(self, parts=tuple(row.as_loss(bound) for row in self.parts), of="loss")
 
     def as_table(self, most: int = MOST_ROWS) -> Table:
         """Rows of the parts that have records; of very many the least covered ones."""
-        some = self._counted if self.confidence is not None else list(self.parts)
-        shown = sorted(some, key=lambda part: part.seeming)[:most] if len(some) > most else some
-        rows = [self._cells(part) for part in shown] or [{self._head: ""}]
+        listed = self._counted if self.confidence is not None else list(self.parts)
+        shown = sorted(listed, key=lambda row: row.seeming)[:most] if len(listed) > most else listed
+        cells = [self._cells(row) for row in shown] or [{self._head: ""}]
         caption = f"{self.of} by {self._head}".capitalize()
-        return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), caption, len(some))
+        return Table(tuple(cells[0]), tuple(tuple(row.values()) for row in cells), caption, len(listed))
 
-    def _cells(self, part: Part) -> dict[str, str]:
-        cells = {self._head: part.name}
+    def _cells(self, row: Part) -> dict[str, str]:
+        # Counts.
+        cells = {self._head: row.name}
         noisy = ", with noise" if self.confidence is None else ""
         if self.of == "share":
-            cells[f"records{noisy}"] = f"{part.covered:,}"
+            cells[f"records{noisy}"] = f"{row.covered:,}"
         elif noisy:
-            cells |= {f"covered{noisy}": f"{part.covered:,}", f"missed{noisy}": f"{part.missed:,}"}
+            cells |= {f"covered{noisy}": f"{row.covered:,}", f"missed{noisy}": f"{row.missed:,}"}
         else:
-            cells["n"] = f"{part.n}"
-        cells |= {self.of: part.value_text, "interval": part.interval_text}
-        if part.mean_size is not None:
-            cells["size"] = f"{part.mean_size:.2f}"
-        if part.mean_width is not None:
-            cells["width"] = f"{part.mean_width:.4g}"
-        if self.own and part.promised is not None:
-            cells["promised"] = f"{part.promised:.6g}" if self.of == "loss" else coverage_text(part.promised)
+            cells["n"] = f"{row.n}"
+
+        # What follows from them, and the promise.
+        cells |= {self.of: row.value_text, "interval": row.interval_text}
+        if row.mean_size is not None:
+            cells["size"] = f"{row.mean_size:.2f}"
+        if row.mean_width is not None:
+            cells["width"] = f"{row.mean_width:.4g}"
+        if self.own and row.promised is not None:
+            cells["promised"] = f"{row.promised:.6g}" if self.of == "loss" else coverage_text(row.promised)
         if self.below:
             head = "above, beyond chance" if self.of == "loss" else "below, beyond chance"
-            cells[head] = "yes" if part.below else "no"
+            cells[head] = "yes" if row.below else "no"
         return cells
 
     def _section(self) -> Section:
@@ -393,7 +377,45 @@ class CoverageTable(Described):
         if not self._counted:
             return f"{len(self)} parts, no records"
         worst = f"worst {self.worst.name!r} {self.worst.value:.3f}"
-        return f"{len(self._counted)} parts, n={sum(part.n for part in self._counted)}, {worst}"
+        return f"{len(self._counted)} parts, n={sum(row.n for row in self._counted)}, {worst}"
+
+
+class Measured(Described, ABC):
+    """Coverage by kind of part, which an evaluation and each of its findings have."""
+
+    @property
+    @abstractmethod
+    def finding(self) -> Any:
+        """The finding whose tables these are."""
+
+    def table(self, kind: TableKind) -> CoverageTable:
+        """Coverage of the parts of one kind; without parts if it was not counted."""
+        return next((table for table in self.finding.tables if table.kind == kind), CoverageTable(kind, ()))
+
+    @property
+    def classes(self) -> CoverageTable:
+        """Coverage by true class."""
+        return self.table("class")
+
+    @property
+    def groups(self) -> CoverageTable:
+        """Coverage by group, with or without thresholds of their own."""
+        return self.table("group")
+
+    @property
+    def sizes(self) -> CoverageTable:
+        """Coverage by set size, from 1 on."""
+        return self.table("size")
+
+    @property
+    def widths(self) -> CoverageTable:
+        """Coverage by interval width."""
+        return self.table("width")
+
+    @property
+    def ends(self) -> CoverageTable:
+        """Coverage of the two ends of intervals, if each has its own threshold."""
+        return self.table("end")
 
 
 def interval_text(low: float, high: float) -> str:

@@ -1,11 +1,7 @@
 """The public question of an evaluation: which parts and outcomes are counted, and the privacy of noisy counts.
 
-Public lists divide the records into parts: classes, groups, set sizes or interval widths. Every record is in one cell
-of every table, by its part of each partition of the table and by its outcome.
-
-Noise on a partition costs as much as on one count, for any number of parts (as much as two under `replace_one`).
-Several partitions are published one by one, each with its share of epsilon, or crossed. Crossed means one table of all
-combinations with the whole epsilon, whose cells are added up.
+Public lists divide the records into parts. Every record is in one cell of every table, by its part of each partition
+of the table and by its outcome; so noise on a partition costs as much as on one count, for any number of parts.
 """
 
 import math
@@ -123,11 +119,6 @@ def class_parts(names: Sequence[object], promised: Sequence[float] | None = None
 def group_parts(names: Sequence[str | int], promised: Sequence[float] | None = None) -> Partition:
     """Partition by a public list of groups; without thresholds of their own, a part for all other records is added.
 
-    Raises
-    ------
-    InputError
-        If two names are equal, or one is the name of the part for other records.
-
     Examples
     --------
     >>> group_parts(["north", "south"]).names
@@ -167,11 +158,6 @@ def _size_names(edges: tuple[float, ...], most: int | None) -> tuple[str, ...]:
 def width_parts(bins: Sequence[float]) -> Partition:
     """Partition by interval width: below the first number, between successive numbers, and from the last number on.
 
-    Raises
-    ------
-    InputError
-        If they are not 1 to 100 finite increasing numbers above 0.
-
     Examples
     --------
     >>> width_parts([1, 2.5]).names
@@ -193,21 +179,25 @@ def _width_names(edges: Sequence[float]) -> tuple[str, ...]:
 def arrangement(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     """Choose which partitions are crossed in which table, from their numbers of parts alone.
 
-    m partitions one by one have m times the noise in each count, so m^2 times its variance. In a crossed table a count
-    is a sum of as many noises as the other partitions have combinations. Partitions are crossed if that is at most m^2.
-    Coverage over all records is the sum of the table with the fewest cells. If that has more than 30 cells, coverage
-    gets a table with one cell.
+    Several partitions are published one by one, each with its share of epsilon, or crossed: one table of all
+    combinations with the whole epsilon, whose cells are added up. m partitions one by one have m times the noise in
+    each count, so m^2 times its variance. In a crossed table a count is a sum of as many noises as the other partitions
+    have combinations. Partitions are crossed if that is at most m^2. Coverage over all records is the sum of the table
+    with the fewest cells. If that has more than 30 cells, coverage gets a table with one cell.
 
     Examples
     --------
     >>> arrangement([]), arrangement([10]), arrangement([3, 4]), arrangement([10, 4]), arrangement([1000])
     (((),), ((0,),), ((0, 1),), ((0,), (1,)), ((0,), ()))
     """
+    # One by one, or crossed.
     m, cells = len(sizes), math.prod(sizes)
     if m < 2 or max(cells // size for size in sizes) <= m * m:
         tables: list[tuple[int, ...]] = [tuple(range(m))]
     else:
         tables = [(place,) for place in range(m)]
+
+    # Coverage over all records.
     if min(math.prod(sizes[place] for place in table) for table in tables) > MOST_ADDED:
         tables.append(())
     return tuple(tables)
@@ -217,22 +207,8 @@ def arrangement(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
 class CountPrivacy:
     """Privacy of counts with discrete Laplace noise, from which the noise and the privacy statement follow.
 
-    Parameters
-    ----------
-    neighbors, epsilon, records_per_person
-        Adjacency, privacy loss of one person, and maximum number of records of one person.
-    public_n
-        Whether the number of records is public.
-    tables
-        Number of counted tables; a record is in one cell of each.
-    one_count
-        Whether a replaced record changes one count of a table instead of two, because only covered records are counted.
-
-    Examples
-    --------
-    >>> paid = CountPrivacy("add_remove", 1.0, 3, public_n=False)
-    >>> paid.noise <= 1 / 3 < paid.statement.add_remove
-    True
+    A record is in one cell of each of the `tables`. With `one_count` only covered records are counted, so that a
+    replaced record changes one count of a table instead of two.
     """
 
     neighbors: Neighbors
@@ -319,11 +295,13 @@ class CountQuery:
     n: int | None = None
 
     def __post_init__(self) -> None:
-        # What follows from the partitions, and numbers as Python has them.
+        # The tables follow from the partitions.
         noisy, sizes = self.epsilon is not None, [len(partition) for partition in self.partitions]
         tables = arrangement(sizes) if noisy else ((), *((place,) for place in range(len(sizes))))
-        n = None if self.n is None else positive_integer("n", self.n, most=MOST_RECORDS)
         object.__setattr__(self, "tables", tables)
+
+        # Numbers as Python has them.
+        n = None if self.n is None else positive_integer("n", self.n, most=MOST_RECORDS)
         object.__setattr__(self, "n", n)
         if noisy:
             object.__setattr__(self, "epsilon", self.cost.epsilon)
@@ -342,17 +320,20 @@ class CountQuery:
         if self.loss is not None:
             positive_number("bound", self.loss[1])
 
-        # The parts, and the noise.
-        if any(part.statement not in ("", *names) for part in self.partitions):
+        # The parts.
+        if any(partition.statement not in ("", *names) for partition in self.partitions):
             raise InputError("partitions", "must be of all levels, or of one of them")
-        kinds = {(part.kind, part.statement, part.names if part.kind == "group" else ()) for part in self.partitions}
+        columns = [partition.names if partition.kind == "group" else () for partition in self.partitions]
+        kinds = {(parts.kind, parts.statement, names) for parts, names in zip(self.partitions, columns, strict=True)}
         if len(kinds) != len(sizes):
             raise InputError("partitions", "must be of different kinds, or of different columns of groups")
+
+        # What noise excludes, and what it requires.
         if (n is None) != (not noisy or self.neighbors == "add_remove"):
             raise InputError("n", "must be given if and only if neighbors is 'replace_one'; else it is secret")
         if noisy and (self.measure or self.outcome == "area"):
             raise InputError("measure", "must be left out of counts with noise")
-        if not noisy and (self.measure == "size") != any(part.kind == "size" for part in self.partitions):
+        if not noisy and (self.measure == "size") != any(partition.kind == "size" for partition in self.partitions):
             raise InputError("measure", "must be the size if and only if sets are counted by size")
         if noisy and sum(self.cells) > MOST_CELLS:
             raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Request fewer parts at once")
@@ -400,7 +381,7 @@ class CountQuery:
         return (*(len(self.partitions[place]) for place in table), columns)
 
     def level_of(self, table: tuple[int, ...]) -> str:
-        """The only level of the sets that a table counts; "" for all levels."""
+        """The level of the sets that a table counts, if it is of one level; "" for all levels."""
         return "".join(self.partitions[place].statement for place in table)
 
     @property
@@ -421,7 +402,14 @@ class CountQuery:
         return outcomes <= (0 if self.level_of(table) else list(self.statements).index(name))
 
     def family_error(self, error: float) -> float:
-        """Error probability of each family of intervals, which hold together; without noise each holds by itself.
+        """Error probability of each family of intervals; without noise each interval is exact by itself.
+
+        With noise all intervals hold together: the error probability a = 1 - confidence is divided evenly among the
+        families of statements (Bonferroni). For each promise these are the coverage over all records and the coverage
+        by each partition, and for each partition into bins the shares of its bins. Within a partition the coverage
+        intervals are independent given the part sizes, so each may miss with probability 1 - (1 - a')^(1/k) (Sidak).
+        Shares of bins are not independent and divide a' by k. The mean of a binned number follows from its shares on
+        the same event, at no further error.
 
         Raises
         ------
@@ -430,6 +418,7 @@ class CountQuery:
         """
         if self.epsilon is None:
             return error
+        # Of each promise all records and each partition, and the shares of each partition into bins.
         binned = sum(partition.binned for partition in self.partitions)
         families = len(self.statements) * (1 + len(self.partitions)) + binned
         each = error if families == 1 else error / families * (1 - 1e-12)
@@ -440,21 +429,22 @@ class CountQuery:
 
 
 def level_name(alpha: Fraction) -> str:
-    """Name of a level among the statements.
-
-    Examples
-    --------
-    >>> level_name(Fraction(1, 10))
-    'alpha 1/10'
-    """
+    """Name of a level among the statements, such as `alpha 1/10`."""
     return f"alpha {alpha}"
 
 
 def statements_of(release: Release) -> tuple[Outcome, dict[str, float]]:
     """Outcome of an evaluation of a release, and the promised coverage of each of its statements."""
     if release.by == "level":
-        return "levels", {level_name(alpha): part.coverage for alpha, part in release.parts.items()}
+        return "levels", {level_name(alpha): threshold.coverage for alpha, threshold in release.parts.items()}
     if release.by == "side":
-        stated = release.promised, *(part.coverage for part in release.parts.values())
+        stated = release.promised, *(threshold.coverage for threshold in release.parts.values())
         return "sides", dict(zip(SIDES, stated, strict=True))
     return "covered", {"": release.promised}
+
+
+def without_none(value: Any) -> Any:
+    """JSON values without the fields that do not apply."""
+    if isinstance(value, dict):
+        return {name: without_none(inner) for name, inner in value.items() if inner is not None}
+    return [without_none(inner) for inner in value] if isinstance(value, list | tuple) else value

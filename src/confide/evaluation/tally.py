@@ -1,8 +1,7 @@
 """Count labelled records: which sets, intervals or scores of a release cover, batch by batch, by part and by outcome.
 
-`SetOutcomes`, `IntervalOutcomes` and `ScoreOutcomes` compare records with a release at each of its levels. A `Tally`
-counts what they return in the tables of a query, whether noise is added later or not. No other data of a record are
-kept.
+A `RecordComparison` compares records with a release at each of its levels; a `Tally` counts what it returns in the
+tables of a query, whether noise is added later or not. No other data of a record are kept.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Groups, Uniforms, as_array, as_uniforms
 from confide.core import UNNAMED, Release, as_release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.evaluation import Evaluation, Example
+from confide.evaluation.consistency import Example
+from confide.evaluation.evaluation import Evaluation
 from confide.evaluation.query import OTHER, CountQuery, Measure, Partition, size_parts
 from confide.noisy_counts import draw_counts
 from confide.scores import score_kind
@@ -28,16 +28,8 @@ from confide.support import canonical_name, library_versions, order_of, position
 class RecordOutcomes:
     """Coverage and sizes of n records at one level of a release, before counting.
 
-    Parameters
-    ----------
-    covered
-        bool, shape (n,).
-    size
-        Sizes of the sets, or widths of the intervals, shape (n,); None for scores.
-    ends
-        Whether the lower and the upper end of the intervals hold, if each end has its own threshold; else None.
-    shown
-        Sets of the first records, for examples, bool, shape (examples, K).
+    `size` has set sizes or interval widths, None for scores; `ends` whether the lower and the upper end hold, if each
+    has its own threshold; `shown` the sets of the first records, for examples, bool, shape (examples, K).
     """
 
     covered: NDArray[np.bool_]
@@ -65,7 +57,6 @@ def outcomes_of(record_outcomes: Sequence[RecordOutcomes]) -> NDArray[Any]:
 
 
 def _missed(covered: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """1 for each record that is not covered, else 0."""
     return (~covered).view(np.uint8)
 
 
@@ -112,15 +103,7 @@ class RecordComparison(ABC):
 
 
 class SetOutcomes(RecordComparison):
-    """Coverage and sizes of sets.
-
-    Parameters
-    ----------
-    release
-        A release of a classification score.
-    names
-        The K class names, in the order of the columns.
-    """
+    """Coverage and sizes of sets; `names` are the K classes in the order of the columns."""
 
     measure = "size"
     refused = ("side", "loss")
@@ -128,10 +111,10 @@ class SetOutcomes(RecordComparison):
 
     def __init__(self, release: Release, names: Sequence[object]) -> None:
         super().__init__(release, names)
-        if any(part.score is None for part in release.parts.values()):
+        if any(threshold.score is None for threshold in release.parts.values()):
             raise InputError(*UNNAMED)
         self.classes = tuple(map(str, names_for(release, tuple(names), len(names)) or names))
-        self.randomised = any(score_kind(part.score).randomised for part in release.parts.values())
+        self.randomised = any(score_kind(threshold.score).randomised for threshold in release.parts.values())
         if release.by == "class":
             release.limits(classes=self.classes)  # raises if they are others
 
@@ -150,7 +133,7 @@ class SetOutcomes(RecordComparison):
 
     @property
     def keys(self) -> list[Any]:
-        """Classes, or groups, that have thresholds of their own; column names may be strings of integer classes."""
+        """Classes in the order of the columns, whose names may be strings of integer classes; or groups."""
         known = list(self.release.parts)
         if self.release.by != "class":
             return known
@@ -193,11 +176,11 @@ class ScoreOutcomes(RecordComparison):
 
     def outcomes(self, scores: NDArray[Any], *, groups: Groups | None) -> list[RecordOutcomes]:
         """Compare scores, shape (n,)."""
-        exact, place, compared = scores.astype(np.float64), self.places(groups, len(scores)), []
+        exact, places, compared = scores.astype(np.float64), self.places(groups, len(scores)), []
         for level in self.levels:
-            limits = np.array([part.threshold for part in level.parts.values()])
-            if place is not None:
-                limits = limits[np.atleast_2d(place.T)].max(axis=0)
+            limits = np.array([threshold.threshold for threshold in level.parts.values()])
+            if places is not None:
+                limits = limits[np.atleast_2d(places.T)].max(axis=0)
             compared.append(RecordOutcomes(exact <= limits))
         return compared
 
@@ -247,13 +230,8 @@ def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]
 class Counts:
     """Numbers of records by part and outcome, and the sums of their set sizes or interval widths by part and level.
 
-    Parameters
-    ----------
-    cells
-        Shape: the number of parts of each division that is crossed, and the number of outcomes; the first means
-        covered. Without a division all records are one part.
-    sums
-        Shape: the numbers of parts, and the number of levels at which sizes or widths are added up.
+    Shapes: the numbers of parts of the divisions that are crossed, then the number of outcomes (of `cells`), or of
+    levels at which sizes or widths are added up (of `sums`). Without a division all records are one part.
 
     Examples
     --------
@@ -269,23 +247,19 @@ class Counts:
     def add(
         self, places: Sequence[NDArray[np.int64]], outcome: NDArray[Any], sizes: Sequence[NDArray[Any] | None] = ()
     ) -> None:
-        """Count records.
+        """Count n records by their part in each division, their outcome (first: covered), and their size at each level.
 
-        Parameters
-        ----------
-        places
-            Part of each record in each division, shape (n,).
-        outcome
-            Outcome of each record, shape (n,): an integer, or whether the record is missed.
-        sizes
-            Set size or interval width of each record at each level, shape (n,); None if they are not added up.
+        Sums of widths may overflow to infinity.
         """
         *parts, outcomes = self.cells.shape
         with np.errstate(over="ignore"):
+            # All records are one part.
             if not parts:
-                self.cells += [np.count_nonzero(outcome == one) for one in range(outcomes)]
+                self.cells += [np.count_nonzero(outcome == number) for number in range(outcomes)]
                 self.sums += [0 if size is None else size.sum() for size in sizes[: len(self.sums)]]
                 return
+
+            # Count by the combination of parts.
             row = np.ravel_multi_index(tuple(places), tuple(parts)) if len(parts) > 1 else places[0]
             self.cells += np.bincount(row * outcomes + outcome, minlength=self.cells.size).reshape(self.cells.shape)
             for level, size in zip(range(self.sums.shape[-1]), sizes, strict=False):
@@ -293,17 +267,7 @@ class Counts:
 
 
 class Tally:
-    """Exact counts of the cells of a query.
-
-    Parameters
-    ----------
-    comparison
-        Comparison that gives coverage and set sizes or interval widths of records.
-    query
-        The cells to count; its `n` is not used.
-    examples
-        Number of records to store as examples.
-    """
+    """Exact counts of the cells of a query, whose `n` is not used; and the first records, as examples."""
 
     def __init__(self, comparison: RecordComparison, query: CountQuery, examples: int = 0) -> None:
         if examples and not isinstance(comparison, SetOutcomes):
@@ -315,22 +279,19 @@ class Tally:
         self._names: dict[str, int] = {}
 
     def add(self, *arrays: Any, groups: Groups | None = None, places: Any = None, **more: Any) -> None:
-        """Count records.
+        """Count records, given by the arguments of the comparison's `outcomes`.
 
         Parameters
         ----------
-        *arrays, **more
-            Arguments of the comparison's `outcomes`.
         groups
             Group of each record, shape (n,); its true class if these have their own thresholds.
         places
-            Instead of groups without thresholds of their own: their positions in the public list, shape (n,); -1 for a
-            group that is not in the list.
+            Instead of groups without thresholds of their own: their positions in the public list, -1 for all others.
         """
         # Compare with the release at each level.
-        own = groups if self.comparison.needs_groups else None
+        thresholded = groups if self.comparison.needs_groups else None
         more |= {"shown": self._most_examples - len(self.examples[0])} if self._most_examples else {}
-        compared = self.comparison.outcomes(*arrays, groups=own, **more)
+        compared = self.comparison.outcomes(*arrays, groups=thresholded, **more)
         levels, outcome = dict(zip(self.query.statements, compared, strict=False)), outcomes_of(compared)
 
         # The part of each record in each partition.
@@ -338,8 +299,10 @@ class Tally:
             places = self.comparison.places(groups, len(compared[0].covered))
         elif groups is not None:
             places = self._places(groups, len(compared[0].covered))
-        starts = np.cumsum([0, *(len(one) for one in self.query.partitions if one.kind == "group")])
+        starts = np.cumsum([0, *(len(groups) for groups in self.query.partitions if groups.kind == "group")])
         columns = iter([] if places is None else [*map(np.subtract, np.atleast_2d(places.T), starts)])
+
+        # Of sets, classes are those of the labels; else they are the groups.
         axes = []
         by_class = arrays[1] if isinstance(self.comparison, SetOutcomes) else places
         for partition in self.query.partitions:
@@ -349,15 +312,14 @@ class Tally:
         # Count in each table, of one level or of all.
         for table, counts in zip(self.query.tables, self._tables, strict=True):
             level = self.query.level_of(table)
-            some = [levels[level]] if level else compared
-            counts.add(
-                [axes[place] for place in table], outcomes_of(some) if level else outcome, [one.size for one in some]
-            )
+            counted = [levels[level]] if level else compared
+            sizes = [records.size for records in counted]
+            counts.add([axes[place] for place in table], outcomes_of(counted) if level else outcome, sizes)
         if self._most_examples:
-            self._keep(compared, arrays[1], places if own is not None else None)
+            self._keep(compared, arrays[1], places if thresholded is not None else None)
 
     def _places(self, groups: Groups, n: int) -> NDArray[np.int64]:
-        """Position of each record's group in the public list, -1 for others; without noise in any order."""
+        """Position of each record's group in the public list, -1 for others; without noise in order of appearance."""
         names, place = group_names(groups, n)  # type: ignore[arg-type]  # a mapping raises
         if self.query.epsilon is not None:
             listed = next(partition.names for partition in self.query.partitions if partition.kind == "group")
@@ -368,12 +330,11 @@ class Tally:
         return np.array(numbers, np.int64)[place]
 
     def _keep(self, compared: Sequence[RecordOutcomes], truth: NDArray[np.int64], places: Any) -> None:
-        """Store the first records as examples."""
         classes, names = self.comparison.classes, list(map(str, self.comparison.release.parts))
         for examples, level in zip(self.examples, compared, strict=True):
             for i, inside in enumerate(() if level.shown is None else level.shown):
                 members = tuple(classes[k] for k in np.flatnonzero(inside))
-                group = None if places is None else ", ".join(names[own] for own in np.atleast_1d(places[i]))
+                group = None if places is None else ", ".join(names[place] for place in np.atleast_1d(places[i]))
                 examples.append(Example(members, OTHER if truth[i] < 0 else classes[truth[i]], group))
 
     @property
@@ -394,11 +355,14 @@ class Tally:
 
     def result(self) -> Evaluation:
         """Evaluation of all records so far, without noise; parts that do not occur are left out."""
+        # Only the parts that occur.
         partitions = []
         for partition, counts in zip(self.query.partitions, self._tables[1:], strict=True):
             occurring, chosen = self._occurring(partition, counts.cells.sum(axis=1))
             counts.cells, counts.sums = counts.cells[chosen], counts.sums[chosen]
             partitions.append(occurring)
+
+        # The counts in their order.
         return Evaluation(
             replace(self.query, partitions=tuple(partitions)),
             tuple(tuple(counts.cells.ravel().tolist()) for counts in self._tables),

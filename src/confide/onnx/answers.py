@@ -1,10 +1,5 @@
 """Thresholds, sets and intervals in ONNX operators: the arithmetic of `predict_set` and `predict_interval`.
 
-LAC compares each probability with the smallest included one, in float32 if the model does; other scores are computed in
-float64. At a temperature, logarithms and exponentials are the runtime's own. They may differ
-from numpy's in the last digit, and so may a set, if a score is nearly equal to the threshold. Intervals are rounded
-outwards: the reach of an interval is a constant, the float above the threshold.
-
 A graph cannot raise an error. A record with NaN or a number outside [0, 1] gets every class, and one with an unusable
 prediction the whole line. The coverage guarantee then still holds.
 """
@@ -38,19 +33,26 @@ def append_sets(
     double = tensor.kind == TensorProto.DOUBLE
     dtype: Any = np.float64 if double else np.float32
     p = tensor.name if double else tail.node("Cast", tensor.name, to=TensorProto.FLOAT)
+
     # Records with an entry that is not a probability, bool, shape (n, 1): every class is in their sets.
     zero, above_one = tail.constant(0, dtype), tail.constant(1 + _ROUNDED, dtype)
     inside = tail.node("And", tail.node("GreaterOrEqual", p, zero), tail.node("LessOrEqual", p, above_one))
     outside = tail.node("Cast", tail.node("Not", inside), to=TensorProto.INT64)
     count = tail.node("ReduceSum", outside, tail.constant([1], np.int64), keepdims=1)
     unusable = tail.node("Greater", count, tail.constant(0, np.int64))
-    if kind.of_one_entry:  # without float64, which some runtimes lack
+
+    # LAC compares each probability with the smallest included one, without float64, which some runtimes lack.
+    if kind.of_one_entry:
         lowest = _thresholds(tail, release, lambda t: float(smallest_probability(t, np.dtype(dtype))), classes, dtype)
         included = tail.node("GreaterOrEqual", p, lowest)
     else:
-        zero, one = tail.constant(0.0), tail.constant(1.0)
-        p = tail.node("Min", tail.node("Where", unusable, zero, tail.double(p)), one)  # NaN cannot be sorted
-        if kind.temperature is not None:  # p^(1/T), rescaled to rows that sum to one; rows of zeros stay zero
+        # Other scores are computed in float64; NaN cannot be sorted.
+        zero, largest = tail.constant(0.0), tail.constant(1.0)
+        p = tail.node("Min", tail.node("Where", unusable, zero, tail.double(p)), largest)
+
+        # p^(1/T), rescaled to rows that sum to one; rows of zeros stay zero. The logarithms and exponentials of the
+        # runtime may differ from numpy's in the last digit, and so may a set whose score is nearly the threshold.
+        if kind.temperature is not None:
             scaled = tail.node("Div", tail.node("Log", p), tail.constant(kind.temperature))
             powers = tail.node("Softmax", scaled, axis=1)
             p = tail.node("Where", tail.node("IsNaN", powers), zero, powers)
@@ -67,10 +69,13 @@ def append_intervals(
     `predictions` are one number per record, or both quantiles, float64, shape (n,). `ends` are the score and the
     thresholds of both ends, or of the lower and of the upper one.
     """
+    # Records whose predictions are finite.
     usable = tail.constant(True, np.bool_)
     for prediction in predictions:
         finite = tail.node("LessOrEqual", tail.node("Abs", prediction), tail.constant(_LARGEST))
         usable = tail.node("And", usable, finite)
+
+    # The reach of an interval is a constant, the float above the threshold, so that ends are rounded outwards.
     pairs = [kind.onnx(tail, *predictions, _thresholds(tail, release, _reach)) for kind, release in ends]
     for name, end, no_end in (("lower", pairs[0][0], -np.inf), ("upper", pairs[-1][1], np.inf)):
         infinite = tail.constant(no_end)
@@ -91,20 +96,21 @@ def _thresholds(
 ) -> str:
     """A tensor of `convert` of each threshold: one number, (K,) per class, or (n,) per group.
 
-    Parameters
-    ----------
-    classes
-        For sets: the names of the classes in the order of the columns, or their number. A tensor per group then has
-        shape (n, 1), which broadcasts with (n, K).
+    For sets, `classes` are their names in the order of the columns, or their number; a tensor per group then has shape
+    (n, 1), which broadcasts with (n, K).
     """
+    # One, or one for each class: a constant.
     if release.by != "group":
         return tail.constant(np.vectorize(convert)(release.limits(classes=classes)), dtype)
+
+    # The names of the groups, as integers or as strings.
     refuse_overlapping(release)
     names = tuple(release.parts)
     keys: dict[str, Any] = {"keys_strings": [canonical_name(name) for name in names]}
     kind = TensorProto.STRING
     if all(isinstance(name, int) for name in names):
         kind, keys = TensorProto.INT64, {"keys_int64s": [int(name) for name in names]}
+
     # The last threshold is for groups that were not calibrated: nothing is excluded.
     thresholds = np.append(release.limits(len(names), groups=names), np.inf)
     values = tail.constant(np.vectorize(convert)(thresholds), dtype)

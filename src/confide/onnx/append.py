@@ -99,6 +99,7 @@ def append(
     >>> [one.name for one in served.graph.output], read(served) == released
     (['p', 'sets'], True)
     """
+    # The options are stored, so that a reader can append the same again.
     options: _Options = {
         "output": list(output) if isinstance(output, tuple) else output,
         "logits": logits,
@@ -106,6 +107,8 @@ def append(
         "alpha": None if alpha is None else str(exact_level("alpha", alpha)),
         "score": score,
     }
+
+    # The model must be the calibrated one, with its columns in the order of the classes.
     copy = _copy(model)
     if isinstance(calibration, Release):
         _refuse_other_labels(copy, calibration.classes if classes is None else tuple(classes))
@@ -127,13 +130,16 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
         an altered threshold, node or option. The output of optimisers and quantisers cannot be compared; keep the
         model that `append` returned.
     """
+    # What is stored.
     whole = _copy(model)
-    kept = {entry.key: entry.value for entry in whole.metadata_props if isinstance(entry.key, str)}
-    if _RELEASE not in kept or _APPENDED not in kept:
+    stored = {entry.key: entry.value for entry in whole.metadata_props if isinstance(entry.key, str)}
+    if _RELEASE not in stored or _APPENDED not in stored:
         raise FormatError("model", "contains no release", remedy="Append one with confide.onnx.append")
-    release = Release.from_json(kept[_RELEASE])
+
+    # Append it again to the bare model: the result must be the same.
+    release = Release.from_json(stored[_RELEASE])
     try:
-        options = parse_object(kept[_APPENDED])
+        options = parse_object(stored[_APPENDED])
         again = _appended(_without_tail(whole, grouped=release.at(options["alpha"]).by == "group"), release, options)
     except (KeyError, TypeError, ValueError):
         raise FormatError("model", "was altered: its appended part cannot be made from its release") from None
@@ -144,6 +150,7 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
 
 
 def _appended(model: onnx.ModelProto, release: Release, options: _Options) -> onnx.ModelProto:
+    # A release, and a model without one.
     if not isinstance(release, Release):
         raise InputTypeError("calibration", "must be a release", got=type(release).__name__)
     chosen = release.at(options["alpha"])
@@ -152,7 +159,8 @@ def _appended(model: onnx.ModelProto, release: Release, options: _Options) -> on
     if any(entry.key.startswith(KEY) for entry in model.metadata_props) or any(n.startswith(OWN) for n in taken):
         must = "must be one without appended sets"
         raise InputError("model", must, got="some", remedy="Append to the model that was exported")
-    # The tensors of the answer, and the nodes that make it
+
+    # The tensors of the answer, and the nodes that make it.
     names = options["output"] if isinstance(options["output"], list) else [options["output"]]
     tensors = [Tensor.of(model, name) for name in names]
     tail = AppendedGraph(tensors[0].shape[0] if tensors[0].shape else None)
@@ -170,7 +178,8 @@ def _appended(model: onnx.ModelProto, release: Release, options: _Options) -> on
     if clash := sorted(taken & {value_info.name for value_info in (*tail.inputs, *tail.outputs)}):
         must = f"must not use the name {clash[0]!r}, which the appended part needs"
         raise InputError("model", must, remedy="Rename that tensor")
-    # The model with this part, and with what it follows from
+
+    # The model with this part, and with what it follows from.
     if tail.inputs:
         use_label_encoder(model)
     graph.node.extend(tail.nodes)
@@ -178,8 +187,8 @@ def _appended(model: onnx.ModelProto, release: Release, options: _Options) -> on
     graph.input.extend(tail.inputs)
     graph.output.extend(tail.outputs)
     options = {**options, "logits": bool(options["logits"])}
-    own = {_RELEASE: release.to_json(), _APPENDED: _json(options), **{KEY + name: text for name, text in words.items()}}
-    for key, value in own.items():
+    stored = {_RELEASE: release.to_json(), _APPENDED: _json(options)} | {KEY + name: words[name] for name in words}
+    for key, value in stored.items():
         model.metadata_props.append(onnx.StringStringEntryProto(key=key, value=value))
     return model
 
@@ -188,11 +197,14 @@ def _append_sets(
     graph: onnx.GraphProto, tail: AppendedGraph, tensor: Tensor, release: Release, kind: ScoreKind, asked: _Options
 ) -> dict[str, str]:
     """Append sets, after probabilities if the tensor contains logits; returns the names of classes for the metadata."""
+    # A matrix with a known number of classes.
     if len(tensor.shape) != 2 or not isinstance(tensor.shape[1], int):
         must = f"{tensor.name!r} must have shape (n, K) with a known number of classes K"
         raise InputError("output", must, got=tensor.text, remedy="Export the model with that dimension fixed")
     k = tensor.shape[1]
     names = names_for(release, None if asked["classes"] is None else tuple(asked["classes"]), k)
+
+    # Probabilities: a softmax, or a sigmoid for several true labels.
     _refuse_wrong_logits(tensor.name, maker_of(graph, tensor.name), asked["logits"])
     if asked["logits"]:
         p = tail.node("Softmax", tensor.name, axis=1) if release.loss is None else tail.node("Sigmoid", tensor.name)
@@ -203,7 +215,7 @@ def _append_sets(
 
 
 def _refuse_other_labels(model: onnx.ModelProto, classes: Classes | None) -> None:
-    """Raise an error for class names in another order than that of the labels in a classifier's node."""
+    # A classifier's node states its labels.
     if not isinstance(classes, tuple):
         return
     for attribute in (attribute for node in model.graph.node for attribute in node.attribute):
@@ -219,14 +231,13 @@ _MAKERS = ("Softmax", "Sigmoid", "LinearClassifier", "SVMClassifier", "TreeEnsem
 
 
 def _refuse_wrong_logits(name: str, maker: str | None, logits: bool | None) -> None:
-    """Raise an error for a statement about logits that contradicts the node of a tensor.
-
-    Without a statement also for one that may contain logits, judged by its node, or by its name if it is an input.
-    """
+    # A statement that contradicts the node of the tensor.
     if logits and maker in ("Softmax", "Sigmoid"):
         raise InputError("logits", f"must be left out: {name!r} is made by {maker}, so it contains probabilities")
     if not logits and maker == "LogSoftmax":
         raise InputError("logits", f"must be True: {name!r} is made by LogSoftmax, so it contains logarithms")
+
+    # No statement about a tensor that may contain logits, judged by its node, or by its name if it is an input.
     if logits is not None or maker in _MAKERS or (maker is None and "logit" not in name.lower()):
         return
     origin = "has this name" if maker is None else f"is made by {maker}"
@@ -251,13 +262,15 @@ def _predictions(tail: AppendedGraph, tensors: list[Tensor], kind: ScoreKind) ->
 
 
 def _kind(release: Release, said: str | None) -> ScoreKind:
-    """The score of the sets or intervals."""
+    # Sides and a bound on missed labels have one score each.
     if release.loss not in (None, FALSE_NEGATIVES):
         got = f"one that bounds {release.loss!r}"
         raise InputError("calibration", "must be one for sets or intervals", got=got)
     if release.by == "side" or release.loss is not None:
         _refuse_given("score", said, "this release")
         return score_kind("lac" if release.loss else "cqr")
+
+    # Any other needs a form in ONNX.
     kind = score_of(release, said)
     if kind.score is None or kind.score.onnx is None:
         must = f"must be one of {', '.join(name for name, score in SCORES.items() if score.onnx)} for a graph"
@@ -272,7 +285,6 @@ def _refuse_given(name: str, value: Any, what: str) -> None:
 
 
 def _copy(model: Any) -> onnx.ModelProto:
-    """A separate copy of a model, from a file or from another model."""
     if not isinstance(model, str | Path):
         refuse_unless_model(model)
         copy = onnx.ModelProto()
@@ -298,17 +310,16 @@ def _without_tail(model: onnx.ModelProto, *, grouped: bool) -> onnx.ModelProto:
         (graph.output, lambda entry: entry.name in appended),
         (bare.metadata_props, lambda entry: entry.key.startswith(KEY)),
     ):
-        kept = [entry for entry in entries if not unwanted(entry)]
+        wanted = [entry for entry in entries if not unwanted(entry)]
         del entries[:]
-        entries.extend(kept)
+        entries.extend(wanted)
     return bare
 
 
 def _comparable(model: onnx.ModelProto) -> tuple[bytes, ...]:
-    """The appended part, as bytes."""
     graph = model.graph
     parts = (graph.node, graph.initializer, graph.input, graph.output, model.metadata_props)
-    return tuple(message.SerializeToString(deterministic=True) for part in parts for message in part)
+    return tuple(message.SerializeToString(deterministic=True) for entries in parts for message in entries)
 
 
 def _json(value: Any) -> str:

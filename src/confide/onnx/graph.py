@@ -30,13 +30,8 @@ class Tensor:
 
     @classmethod
     def of(cls, model: onnx.ModelProto, name: str | None) -> Tensor:
-        """The output with this name, or another tensor of the graph; by default the only output.
-
-        Raises
-        ------
-        InputError
-            If there is no such tensor, it does not contain floating-point numbers, or its shape is unknown.
-        """
+        """The output with this name, or another tensor of the graph; by default the only output."""
+        # Find it by name; the types of inner tensors are inferred.
         graph = model.graph
         if name is None:
             if len(graph.output) != 1:
@@ -49,6 +44,8 @@ class Tensor:
             tensors |= {tensor.name: tensor for tensor in inferred.value_info}
         if name not in tensors:
             raise InputError("output", "must name an output of the model", got=f"no tensor {name!r}")
+
+        # It must hold floating-point numbers of a known shape.
         kind = tensors[name].type
         if not kind.HasField("tensor_type"):
             remedy = "Export the model without it, as with skl2onnx's options={'zipmap': False}"
@@ -124,13 +121,7 @@ class AppendedGraph:
 
 
 def with_operators(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model, converted to the opset of the appended operators if it uses an older one, as skl2onnx writes for some.
-
-    Raises
-    ------
-    InputError
-        If it cannot be converted.
-    """
+    """The model, converted to the opset of the appended operators if it uses an older one."""
     versions = _versions(model)
     opset = versions.get("", 1)
     _declare(model, versions)  # skl2onnx 1.20 repeats an entry for target_opset=12, and only one would be converted
@@ -144,13 +135,7 @@ def with_operators(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def use_label_encoder(model: onnx.ModelProto) -> None:
-    """Declare the version of `ai.onnx.ml` in which LabelEncoder maps any names; it changed no other operator.
-
-    Raises
-    ------
-    InputError
-        If the model has a LabelEncoder of an older version.
-    """
+    """Declare the version of `ai.onnx.ml` in which LabelEncoder maps any names; it changed no other operator."""
     versions = _versions(model)
     version = versions.get("ai.onnx.ml", 0)
     if version >= OLDEST_ML:

@@ -10,62 +10,38 @@ from confide.errors import InputError
 
 
 def as_counts(name: str, counts: ArrayLike) -> NDArray[np.int64]:
-    """Check nonnegative integers, shape (m,) with m at least 1.
-
-    Examples
-    --------
-    >>> as_counts("counts", [3, 0.0])
-    array([3, 0])
-    """
-    found = _filled(name, counts)
-    if found.ndim != 1 or not np.all((found >= 0) & (found < 2**62) & (found % 1 == 0)):
+    """Check nonnegative integers, shape (m,) with m at least 1."""
+    numbers = _filled(name, counts)
+    if numbers.ndim != 1 or not np.all((numbers >= 0) & (numbers < 2**62) & (numbers % 1 == 0)):
         raise InputError(name, "must be nonnegative integers in a one-dimensional array")
-    return found.astype(np.int64)
+    return numbers.astype(np.int64)
 
 
 def as_shares(name: str, shares: ArrayLike) -> NDArray[np.float64]:
-    """Check numbers in [0, 1], of any shape that is not empty.
-
-    Examples
-    --------
-    >>> as_shares("p", [0.5, 1])
-    array([0.5, 1. ])
-    """
-    found = _filled(name, shares)
-    if not np.all((found >= 0) & (found <= 1)):
+    """Check numbers in [0, 1], of any shape that is not empty."""
+    numbers = _filled(name, shares)
+    if not np.all((numbers >= 0) & (numbers <= 1)):
         raise InputError(name, "must lie in [0, 1]")
-    return found
+    return numbers
 
 
 def at_least_zero(name: str, value: float) -> float:
-    """Check a number of at least 0; +inf is allowed.
-
-    Examples
-    --------
-    >>> at_least_zero("t", 2)
-    2.0
-    """
+    """Check a number of at least 0; +inf is allowed."""
     if not value >= 0:
         raise InputError(name, "must be at least 0", got=f"{value:g}")
     return float(value)
 
 
 def without_nan(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Check numbers, none of which is NaN.
-
-    Examples
-    --------
-    >>> without_nan("x", [1, 2.5])
-    array([1. , 2.5])
-    """
-    found = np.asarray(as_numeric(name, values), dtype=np.float64)
-    if missing := int(np.count_nonzero(np.isnan(found))):
+    """Check numbers, none of which is NaN."""
+    numbers = np.asarray(as_numeric(name, values), dtype=np.float64)
+    if missing := int(np.count_nonzero(np.isnan(numbers))):
         raise InputError(name, "must be numbers", got=f"{missing} NaN")
-    return found
+    return numbers
 
 
 def _filled(name: str, values: Any) -> NDArray[np.float64]:
-    found = without_nan(name, values)
-    if not found.size:
+    numbers = without_nan(name, values)
+    if not numbers.size:
         raise InputError(name, "must have at least one entry", got="none")
-    return found
+    return numbers

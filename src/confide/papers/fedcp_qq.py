@@ -1,11 +1,8 @@
 """FedCP-QQ and FedCP-Avg as functions of numbers and arrays. They are not private.
 
-FedCP-QQ: every silo sends its l-th smallest score, and the threshold is the k-th smallest of the m replies. This is the
-method of Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. The publication
-computes the coverage M(l, k) as a sum of hypergeometric terms. Here it is an integral over one variable
-(docs/theory-federated.md, Theorem F1), which also holds for silos of unequal sizes.
-
-FedCP-Avg, the mean of the silos' quantiles, and the quantile of the pooled scores are the baselines of the publication.
+FedCP-QQ (Humbert, Le Bars, Bellet and Arlot, ICML 2023): every silo sends its l-th smallest score, and the threshold is
+the k-th smallest of the m replies. The coverage M(l, k), there a sum of hypergeometric terms, is here an integral over
+one variable (docs/theory-federated.md, Theorem F1), which also holds for silos of unequal sizes.
 """
 
 import math
@@ -55,10 +52,13 @@ def best_qq(
     >>> best_qq(5, 200, 0.9)
     RankChoice(ranks=(183, 183, 183, 183, 183), k=2, coverage=0.9011...)
     """
+    # On average over calibrations.
     m, n = positive_integer("m", m), positive_integer("n", n)
     wanted = float(exact_level("level", level))
     if delta is None:
         return least_above(m, n, wanted, most_k)
+
+    # Given the calibration data, with probability 1 - delta.
     l = np.arange(1, n + 1, dtype=np.float64)
     k = _conditional_k(l, m, n, wanted, delta)
     coverage = qq_coverage(l, np.minimum(k, m), m, n)
@@ -71,8 +71,8 @@ def _conditional_k(l: NDArray[np.float64], m: int, n: int, wanted: float, delta:
     from scipy.special import betainc
     from scipy.stats import binom
 
-    found: NDArray[np.float64] = binom.isf(delta, m, betainc(l, n - l + 1, wanted)) + 1
-    return found
+    k: NDArray[np.float64] = binom.isf(delta, m, betainc(l, n - l + 1, wanted)) + 1
+    return k
 
 
 def published_ranks(sizes: Sequence[int], level: Level) -> tuple[int, ...]:
@@ -127,24 +127,27 @@ def best_qq_unequal(
     """
     wanted = exact_level("level", level)
     options = [tuple(ranks)] if ranks is not None else _rank_options(sizes, float(wanted), delta)
-    found: list[RankChoice] = []
+    choices: list[RankChoice] = []
     for option in options:
+        # The expected number of replies below the level is near the best k.
         replies = [RandomRankReply.fixed(n, l) for n, l in zip(sizes, option, strict=True)]
-        at = np.array([float(wanted)])
-        guess = math.floor(sum(float(one.below(at)[0]) * count for one, count in Counter(replies).items()))
+        below = {reply: float(reply.below(np.array([float(wanted)]))[0]) for reply in replies}
+        guess = math.floor(sum(below[reply] * count for reply, count in Counter(replies).items()))
         best = certified_k(replies, wanted, delta, honest, guess)
         if best is None or best[0] > (most_k or len(sizes)):
             continue
         exact = best[1] if delta is None and honest is None else order_statistic_coverage(replies, best[0])
-        found.append(RankChoice(option, best[0], exact))
+        choices.append(RankChoice(option, best[0], exact))
     if ranks is None:
-        found = [choice for choice in found if choice.coverage < 1]  # 1 means +inf
-    return min(found, key=lambda choice: choice.coverage, default=None)
+        choices = [choice for choice in choices if choice.coverage < 1]  # 1 means +inf
+    return min(choices, key=lambda choice: choice.coverage, default=None)
 
 
 def _rank_options(sizes: Sequence[int], level: float, delta: float | None) -> list[tuple[int, ...]]:
+    # The paper's ranks, and rates around the level by multiples of the standard deviation of a typical silo.
     typical = math.sqrt(level * (1 - level) / max(1.0, float(np.median(np.asarray(sizes)))))
     options = [published_ranks(sizes, exact_level("level", level))]
+
     # With many silos the choice of k alone is fine enough, and each rate needs an integral over all of them.
     shifts = np.linspace(-0.6, 0.6, _RATES - 1 if len(sizes) <= _MANY else 2)
     for shift in shifts if delta is None else np.linspace(0.25, 3.0, 2 * _RATES):
@@ -205,6 +208,7 @@ def fedcp_qq(silos: Sequence[ArrayLike], alpha: Level) -> tuple[float, float]:
     >>> fedcp_qq([[0.3, 0.1, 0.5], [0.2, 0.4, 0.9], [0.7, 0.6, 0.8]], 0.5)
     (0.4, 0.5)
     """
+    # The ranks.
     ordered = [np.sort(as_vector("scores", scores)) for scores in silos]
     sizes, level = [len(scores) for scores in ordered], 1 - exact_level("alpha", alpha)
     if len(set(sizes)) == 1:
@@ -213,6 +217,8 @@ def fedcp_qq(silos: Sequence[ArrayLike], alpha: Level) -> tuple[float, float]:
         choice = best_qq_unequal(sizes, level, published_ranks(sizes, level))
     if choice is None:
         return math.inf, 1.0
+
+    # The replies; a rank above the number of scores stands for +inf.
     pairs = zip(ordered, choice.ranks, strict=True)
     replies = [float(scores[l - 1]) if l <= len(scores) else math.inf for scores, l in pairs]
     return sorted(replies)[choice.k - 1], choice.coverage

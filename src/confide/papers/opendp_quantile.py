@@ -1,10 +1,7 @@
 """OpenDP's note on quantile scores of candidates, by number, in exact fractions.
 
 Shoemate, Covington and Globus-Harris, "def quantile_score_candidates", 28 September 2022. The note is about the scores
-and does not specify a selection mechanism. `mechanism="opendp-quantile"` is the private quantile of the later library,
-which uses these scores. The note has one error: the pseudocode of section 3.1 multiplies d_in by 2. But 2 is the
-sensitivity per changed record, or two units of symmetric distance, and 3.4 concludes 1 per unit. As printed, the
-pseudocode requires twice the necessary amount.
+and does not specify a selection mechanism. `mechanism="opendp-quantile"` is the private quantile of the later library.
 """
 
 from collections.abc import Iterator, Sequence
@@ -71,7 +68,8 @@ def unsized_sensitivity(a: Level) -> Fraction:
 def sized_sensitivity(distance: int = 2) -> Fraction:
     """Section 3.4: range of score differences at a symmetric distance when the size is public, 1 per unit.
 
-    One changed record is a distance of 2. The pseudocode of 3.1 gives twice as much.
+    One changed record is a distance of 2. The pseudocode of 3.1 multiplies by 2 once more, an error of the note: as
+    printed it requires twice the necessary amount.
 
     Examples
     --------
@@ -92,9 +90,12 @@ def largest_range(n: int, candidates: Sequence[float], a: Level, *, sized: bool)
     >>> largest_range(4, [1, 2], 0.75, sized=False), largest_range(4, [1, 2], 0.75, sized=True)
     (Fraction(3, 2), Fraction(2, 1))
     """
+    # Data sets are multisets of these places.
     ordered = sorted(candidates)
     between = [(p + q) / 2 for p, q in pairwise(ordered)]
     places = [ordered[0] - 1, *ordered, *between, ordered[-1] + 1]
+
+    # The largest difference of changes over all neighbours.
     worst = Fraction(0)
     for x in combinations_with_replacement(places, n):
         here = scores(x, candidates, a)
@@ -113,5 +114,5 @@ def _neighbours(x: tuple[float, ...], places: list[float], sized: bool) -> Itera
 
 
 def _numbers(name: str, values: Sequence[float]) -> list[float]:
-    found: list[float] = without_nan(name, list(values)).tolist()
-    return found
+    numbers: list[float] = without_nan(name, list(values)).tolist()
+    return numbers

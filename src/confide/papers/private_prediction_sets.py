@@ -1,11 +1,8 @@
-"""Private Prediction Sets, versions 2 and 3, by number: Theorems 1 to 3, Corollary 1, Lemmas 1 and 2, (3) to (10).
+"""Private Prediction Sets, versions 2 and 3 (arXiv 2102.06202), by number; docs/methods.md lists the differences.
 
-Angelopoulos, Bates, Zrnic and Jordan, "Private Prediction Sets", arXiv 2102.06202 (v2 of 2021, v3 of 2024), which agree
-in all numbers. n records, miscoverage alpha, loss epsilon, m bins I_j = (e_(j-1), e_j] of [0, 1] with e_m = 1, and the
-share gamma of alpha that is reserved for the noise: gamma* of (10) by default. Neighbours differ by a REMOVED record
-(Definition 1); `confide.calibrate(..., mechanism="pps")` runs Algorithms 2 to 4.
-
-Docstrings state where the printed text differs from its proof; docs/methods.md lists all differences.
+n records, miscoverage alpha, loss epsilon, m bins I_j = (e_(j-1), e_j] of [0, 1] with e_m = 1, and the share gamma of
+alpha that is reserved for the noise: gamma* of (10) by default. Neighbours differ by a REMOVED record (Definition 1);
+`confide.calibrate(..., mechanism="pps")` runs Algorithms 2 to 4.
 """
 
 import math
@@ -114,9 +111,9 @@ def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.floa
     >>> quantile_law([2, 1, 1], 0.5, 1.0).round(4)
     array([0.3837, 0.3837, 0.2327])
     """
+    # min(q, 1-q) w_j, without a division by 1 - q = 0.
     below, above = _sides(counts)
     smaller, q = min(_level(q), 1 - q), float(q)
-    # min(q, 1-q) w_j, without a division by 1 - q = 0
     cost = np.maximum(smaller / q * below, (1.0 if smaller == 1 - q else smaller / (1 - q)) * above)
     weight = np.exp(-positive_number("epsilon", epsilon) * (cost - cost.min()) / 2)
     law: NDArray[np.float64] = weight / weight.sum()
@@ -331,6 +328,7 @@ def bins_and_gamma(
     >>> 100 <= m <= 1_000_000, gamma == optimal_gamma(1000, 0.1, 1.0)
     (True, True)
     """
+    # One output for each number of bins, on the same simulated scores.
     a = exact_level("alpha", alpha)
     gamma = mechanisms.optimal_gamma(n, a, epsilon, 1)
     scores = rng.random(positive_integer("n", n))
@@ -344,14 +342,13 @@ def bins_and_gamma(
 
 
 def _adjusted(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None) -> tuple[Fraction, float, float]:
-    """Alpha, gamma and q~ of (3)."""
     a = exact_level("alpha", alpha)
     g = _gamma(n, a, epsilon, gamma)
     return a, g, mechanisms.adjusted_level(n, a, epsilon, m, g)
 
 
 def _noise_terms(alpha: Fraction, gamma: float, q: float, m: int) -> tuple[float, float, float]:
-    """Gamma alpha, max(q~/(1-q~), 1) and log(m/(gamma alpha)), as they enter Theorem 3 from Lemma 1."""
+    # As they enter Theorem 3 from Lemma 1.
     failure = gamma * float(alpha)
     return failure, max(q / (1 - q), 1.0), math.log(m / failure)
 

@@ -1,14 +1,7 @@
-"""Private Prediction Sets, version 1, by number: a histogram with Laplace noise.
+"""Private Prediction Sets, version 1 (arXiv 2102.06202v1), by number: a histogram with Laplace noise.
 
-Angelopoulos, Bates, Zrnic and Jordan, "Private prediction sets", arXiv 2102.06202v1. n scores, m bins with the edges
-0 = e_0 < ... < e_m = 1, loss epsilon when one record is replaced, coverage 1 - alpha, and gamma in (0, 1), the share of
-alpha that is reserved for the noise. The mechanism itself is `mechanism="pps-laplace"`. Errors of the text:
-
-- (4) takes the infimum over all z, where F~ is constant below e_1. If F~(e_0) reaches the level, which noise can cause,
-  the infimum is not an edge; over [0, 1] it is 0. Our mechanism answers at least e_1.
-- Lemma 1 prints Z_n, an undefined variable, for Z_m.
-- The sentence after Corollary 2 takes m proportional to (n epsilon)^(-2/3), where its statement has 2/3.
-- The proof of Lemma 4 prints Beta(ceil(n alpha), ...) for Beta(ceil(n q), ...).
+n scores, m bins with the edges 0 = e_0 < ... < e_m = 1, loss epsilon when one record is replaced, coverage 1 - alpha,
+and gamma in (0, 1), the share of alpha that is reserved for the noise. `mechanism="pps-laplace"` is the mechanism.
 """
 
 import math
@@ -30,7 +23,7 @@ __all__ = [
     "are_neighbours",
     "balanced_bins",
     "bernstein_tail",
-    "beta_of_quantile",  # Lemma 4 is Lemma 2 of versions 2 and 3
+    "beta_of_quantile",  # Lemma 4 is Lemma 2 of versions 2 and 3; its proof prints ceil(n alpha) for ceil(n q)
     "calibrate",
     "coverage_lower_bound",
     "coverage_upper_bound",
@@ -97,6 +90,9 @@ def private_distribution(noisy_counts: ArrayLike, n: int) -> NDArray[np.float64]
 def cutoff(distribution: ArrayLike, level: float, edges: Sequence[float]) -> float:
     """(4): the first edge at which F~ reaches the level; +inf if the level is above 1.
 
+    The paper takes the infimum over all z, where F~ is constant below e_1. If F~(e_0) reaches the level, which noise
+    can cause, that is not an edge; over [0, 1] it is 0. `mechanism="pps-laplace"` answers at least e_1.
+
     Examples
     --------
     >>> cutoff(private_distribution([3.5, -0.5, 1.5], 4), 0.7, [0, 0.5, 0.75, 1])
@@ -159,11 +155,14 @@ def simulated_zeta(
     """
     from scipy.stats import binom
 
+    # The order statistic whose error the probability `unsure` bounds.
     if nu <= unsure:
         return math.inf
     rank = int(binom.isf(unsure, walks, 1 - nu + unsure)) + 1
     if rank > walks:
         return math.inf
+
+    # Walks in blocks of bounded memory.
     maxima, block = np.empty(walks), max(1, 4_000_000 // m)
     for start in range(0, walks, block):
         steps = rng.laplace(size=(min(block, walks - start), m))
@@ -255,7 +254,7 @@ def coverage_upper_bound_by_rank(n: int, alpha: Level, gamma: float, noise: floa
 
 
 def balanced_bins(n: int, epsilon: float, factor: float = 1.0) -> int:
-    """Corollary 2 (version 1): m proportional to (n epsilon)^(2/3).
+    """Corollary 2 (version 1): m proportional to (n epsilon)^(2/3); the sentence after it prints an exponent of -2/3.
 
     Examples
     --------
@@ -311,6 +310,8 @@ def sum_tail(m: int, t: float) -> float:
 
 def levy_bound(m: int, t: float) -> float:
     """Lemma 1 (version 1), Levy's inequality: P(max_(k<=m) abs(S_k) >= t) <= 2 P(abs(S_m) >= t), for Laplace steps.
+
+    The paper prints Z_n, an undefined variable, for Z_m.
 
     Examples
     --------
@@ -388,9 +389,12 @@ def optimal_bins(
     >>> m in (36, 65), gamma in GAMMAS
     (True, True)
     """
+    # The numbers of bins to try, on the same simulated scores.
     order = (n * epsilon) ** (2 / 3)
     tried = np.unique(np.geomspace(order / 10, 4 * order, 20).astype(int)).tolist() if bins is None else bins
     a, scores, best = float(exact_level("alpha", alpha)), np.sort(rng.random(n)), (math.inf, 0, 0.0)
+
+    # One noisy output for each.
     for m in (m for m in tried if m >= 1):
         level, gamma = min((adjusted_level(n, alpha, g, zeta(n, m, epsilon, g * a)), g) for g in GAMMAS)
         counts = np.diff(np.searchsorted(scores, np.arange(m + 1) / m, side="right"))

@@ -1,12 +1,7 @@
 """Privacy amplification by shuffling or summing: how much hiding among other participants' answers reduces the loss.
 
-Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021, Theorem 3.2, for any epsilon_0-DP randomizer. (The
-tighter theorem of 2023 holds only for a restricted class of randomizers, by its own erratum, and is not used.) n
-participants use the same randomizer, and it is not known who gave which answer: by a trusted shuffler, or by a sum of
-one-hot vectors, which reveals the same. The theorem needs the loss of replacing the WHOLE input of another participant.
-If a participant has one record this is the loss of one record. If it is a silo of many records it is a far larger
-number, `whole`, and mostly nothing is gained (docs/theory-federated.md, Theorems F10 and F11). So plans of
-`confide.federated` do not use it.
+Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021, Theorem 3.2, for any epsilon_0-DP randomizer. Plans
+of `confide.federated` do not use it (docs/theory-federated.md, Theorems F10 and F11).
 """
 
 import math
@@ -22,6 +17,11 @@ _LARGEST = 700.0
 
 def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | None = None) -> float:
     """The delta at which n shuffled answers of an epsilon_0-DP randomizer are (epsilon, delta)-DP.
+
+    n participants use the same randomizer, and it is not known who gave which answer: by a trusted shuffler, or by a
+    sum of one-hot vectors, which reveals the same. The theorem needs the loss of replacing the WHOLE input of another
+    participant. For a silo of many records that is far larger than the loss of one record, and mostly nothing is
+    gained. (The tighter theorem of 2023 holds only for a restricted class of randomizers, by its erratum.)
 
     The hockey-stick divergence between (A + D, C - A + 1 - D) and its mirror image, with C ~ Bin(n-1, e^-whole),
     A ~ Bin(C, 1/2) and D ~ Bernoulli(e^epsilon_0 / (1 + e^epsilon_0)). Binomial tails beyond 1e-14 are added to it.
@@ -47,6 +47,7 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
     """
     from scipy.stats import binom
 
+    # Losses and numbers.
     n = positive_integer("n", n)
     epsilon_0 = privacy_loss("epsilon_0", epsilon_0)
     if not (math.isfinite(epsilon) and epsilon >= 0):
@@ -54,11 +55,15 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
     whole = epsilon_0 if whole is None else privacy_loss("whole", whole)
     if epsilon >= epsilon_0:
         return 0.0
+
+    # The law of C without its tails: beyond either end is less than 1e-17.
     stays, likely, odds = math.exp(-whole), 1 / (1 + math.exp(-epsilon_0)), math.exp(min(epsilon, _LARGEST))
     mean = (n - 1) * stays
-    low, high = mean - 9 * math.sqrt(mean), mean + 12 * math.sqrt(mean) + 40  # beyond either: less than 1e-17
+    low, high = mean - 9 * math.sqrt(mean), mean + 12 * math.sqrt(mean) + 40
     c = np.arange(max(0, math.floor(low)), min(n - 1, math.ceil(high)) + 1)
     weight = binom.pmf(c, n - 1, stays)
+
+    # For each C the likelihood ratio grows with A, so that the divergence is a difference of two tails.
     gain = likely - odds * (1 - likely)
     if gain <= 0:
         return 0.0
@@ -88,7 +93,6 @@ def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | 
 
 
 def _check_dp_delta(dp_delta: Level) -> float:
-    """Check a delta of differential privacy, strictly between 0 and 1."""
     delta = float(exact_level("dp_delta", dp_delta)) if not isinstance(dp_delta, float) else dp_delta
     if not 0 < delta < 1:
         raise InputError("dp_delta", "must lie strictly between 0 and 1", got=repr(dp_delta))

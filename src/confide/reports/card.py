@@ -81,23 +81,26 @@ def _results(release: Release, evaluation: Evaluation | None, task: str) -> Iter
     slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", data or "").strip("-.")[:96] or "not-stated"  # the Hub accepts no others
     guaranteed, measured = _guaranteed(release), () if evaluation is None else _measured(release, evaluation)
     splits = ("calibration", data or "calibration records", guaranteed), ("evaluation", "evaluation records", measured)
-    for split, name, found in splits:
-        if metrics := list(found):
+    for split, name, results in splits:
+        if metrics := list(results):
             dataset = {"name": name, "type": slug, "split": split}
             yield {"task": {"type": task}, "dataset": dataset, "metrics": metrics}
 
 
 def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:
-    """Guaranteed coverage, or the bound on a loss, and the privacy loss."""
-    for name, part in release.by_name.items():
-        guarantee = part.guarantee
-        stated = {"alpha": float(part.alpha), "guarantee": guarantee.kind, "delta": guarantee.delta, "records": part.n}
+    # Guaranteed coverage, or the bound on a loss.
+    for name, threshold in release.by_name.items():
+        guarantee = threshold.guarantee
+        stated = {"alpha": float(threshold.alpha), "guarantee": guarantee.kind, "delta": guarantee.delta}
+        stated |= {"records": threshold.n}
         if release.loss is not None:
             yield _metric("expected loss", release.loss, release.risk, "guaranteed, at most", **stated)
-        elif part.coverage > 0:
-            yield _metric("coverage", name, part.coverage, "guaranteed, at least", **stated)
+        elif threshold.coverage > 0:
+            yield _metric("coverage", name, threshold.coverage, "guaranteed, at least", **stated)
     if release.by == "side" and release.promised > 0:
         yield _metric("coverage", "", release.promised, "guaranteed, at least")
+
+    # The privacy loss.
     privacy = release.privacy
     unit = {"neighbors": privacy.neighbors, "records_per_person": privacy.records_per_person}
     for kind, loss in (("epsilon", privacy.epsilon), ("rho", privacy.rho)):
@@ -106,20 +109,20 @@ def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:
 
 
 def _measured(release: Release, evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Coverage, or the bounded loss, with its interval."""
     private = {"private": evaluation.private, "confidence": evaluation.confidence}
     private |= {"epsilon": evaluation.epsilon} if evaluation.private else {}
     for finding in evaluation.findings.values():
-        part = finding.coverage if release.loss is None else finding.coverage.as_loss(release.bound)
+        total = finding.coverage if release.loss is None else finding.coverage.as_loss(release.bound)
         kind, name = ("coverage", finding.label) if release.loss is None else ("expected loss", release.loss)
-        records = evaluation.query.n if evaluation.private else part.n
-        if part.value is not None:
-            yield _metric(kind, name, part.value, "measured", low=part.low, high=part.high, records=records, **private)
+        records = evaluation.query.n if evaluation.private else total.n
+        if total.value is not None:
+            interval = {"low": total.low, "high": total.high}
+            yield _metric(kind, name, total.value, "measured", **interval, records=records, **private)
 
 
-def _metric(kind: str, part: str, value: float, words: str, **stated: Any) -> dict[str, Any]:
-    of = f", {part}" if part else ""
-    arguments = {key: one for key, one in stated.items() if one is not None}
+def _metric(kind: str, name: str, value: float, words: str, **stated: Any) -> dict[str, Any]:
+    of = f", {name}" if name else ""
+    arguments = {key: argument for key, argument in stated.items() if argument is not None}
     return {"type": kind.replace(" ", "_"), "name": f"{kind}{of}, {words}", "value": value, "args": arguments}
 
 

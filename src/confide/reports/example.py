@@ -27,26 +27,32 @@ def worked_example(release: Release) -> Section | None:
 
     None for scores that only another program can compute.
     """
+    # One threshold: the last level, or the first group; in overlapping groups the first group of every column.
     named = list(release.by_name.items())
     name, chosen = named[-1 if release.by == "level" else 0]
-    if release.overlap is not None:  # a record in the first group of every column
+    if release.overlap is not None:
         firsts = dict(named[piece.start] for piece in release.overlap.slices)
-        name, chosen = ", ".join(firsts), max(firsts.values(), key=lambda part: part.threshold)
+        name, chosen = ", ".join(firsts), max(firsts.values(), key=lambda first: first.threshold)
     where = f" ({name})" if name and release.by != "side" else ""
     kind = score_kind("lac" if release.loss == FALSE_NEGATIVES else chosen.score)
     one_end = release.by != "side" and kind.family in ("cqr_low", "cqr_high")
     if kind.score is None or one_end or release.loss not in (None, FALSE_NEGATIVES):
         return None
+
+    # Sets of invented records.
     if kind.task == "classification":
         mask = set_mask(_invented(), str(kind.name), chosen.threshold, u=_SHARES if kind.randomised else None)
         drawn = " and each record’s public random number is 0.5" if kind.randomised else ""
         several = ", several of which may be true," if release.loss is not None else ""
         return _sets(mask, f"Suppose the model gives five labels{several} these probabilities{drawn}{where}.")
+
+    # One interval, whose two ends may have thresholds of their own.
     quantiles, difficult = kind.score.quantiles, kind.score.difficulty
     output = QUANTILES if quantiles else PREDICTION
+    difficulty = [DIFFICULTY] if difficult else None
     ends = [
-        interval_ends([output], str(part.score), part.threshold, difficulty=[DIFFICULTY] if difficult else None)
-        for part in (release.parts.values() if release.by == "side" else [chosen])
+        interval_ends([output], str(end.score), end.threshold, difficulty=difficulty)
+        for end in (release.parts.values() if release.by == "side" else [chosen])
     ]
     low, high = float(ends[0][0][0]), float(ends[-1][1][0])
     given = f"the model predicts {PREDICTION:g} for a record{f' of difficulty {DIFFICULTY:g}' if difficult else ''}"
@@ -57,7 +63,6 @@ def worked_example(release: Release) -> Section | None:
 
 
 def _invented() -> NDArray[np.float64]:
-    """Probabilities of records of which the model is increasingly sure, shape (len(SURENESS), 5)."""
     odds = np.exp(-np.outer(SURENESS, FLATNESS))
     shares: NDArray[np.float64] = odds / odds.sum(axis=1, keepdims=True)
     return shares
@@ -65,18 +70,23 @@ def _invented() -> NDArray[np.float64]:
 
 def _sets(mask: NDArray[np.bool_], given: str) -> Section:
     """At most three records with different sets, the surest first; none is more extreme than necessary."""
+    # A record in the middle of each run of equal sets; of the first and the last run one near the others.
     starts = [0, *(np.flatnonzero((mask[1:] != mask[:-1]).any(axis=1)) + 1).tolist(), len(mask)]
     places = [(start + end) // 2 for start, end in pairwise(starts)]
     places[0], places[-1] = max(places[0], starts[1] - _AWAY), min(places[-1], starts[-2] + _AWAY)
-    some = sorted({0, len(places) // 2, len(places) - 1}, reverse=True)
-    names = {1: ("rather sure",), 2: ("surer", "less sure"), 3: ("sure", "less sure", "unsure")}[len(some)]
+    chosen = sorted({0, len(places) // 2, len(places) - 1}, reverse=True)
+    names = {1: ("rather sure",), 2: ("surer", "less sure"), 3: ("sure", "less sure", "unsure")}[len(chosen)]
+
+    # What the sets show.
     note = "Sets are large if the model is unsure, and small if it is sure."
     if not mask[places].any(axis=1).all():
         note = "The empty set: no label fits its record as well as true labels fitted in the calibration."
-    elif len(some) == 1:
+    elif len(chosen) == 1:
         note = "With this threshold all invented records have the same set."
+
+    # The table.
     shares = _invented()
-    rows = tuple(_row(name, shares[places[k]], mask[places[k]]) for name, k in zip(names, some, strict=True))
+    rows = tuple(_row(name, shares[places[k]], mask[places[k]]) for name, k in zip(names, chosen, strict=True))
     table = Table(("The model is", "Set", *LABELS), rows, "Invented probabilities; labels in the set have a tick")
     return Section(_TITLE, given, tables=(table,), notes=(note,))
 

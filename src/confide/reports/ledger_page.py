@@ -52,9 +52,12 @@ def ledger_page(
     ...     ledger_page(ledger)
     Page('Privacy budget')
     """
+    # One data set or all.
     accounts = ledger.accounts().values() if dataset is None else [ledger.account(dataset)]
     if isinstance(dp_delta, bool) or not 0 <= dp_delta < 1:
         raise InputError("dp_delta", "must be a number of at least 0 and below 1", repr(dp_delta))
+
+    # Reading the checkpoint checks every seal.
     number, seal = ledger.checkpoint((0, ""), "")
     source = (("Ledger", str(ledger.path)), ("Charges", f"{number:,}"), ("Seal of the last charge", seal or "none"))
     parts = (
@@ -68,7 +71,7 @@ def ledger_page(
 
 
 def _account(account: Account, dp_delta: float, *, who: bool) -> Section:
-    """The account as `confide ledger show` prints it, with the newest charges, in the words of the page."""
+    # The account as `confide ledger show` prints it, in the words of the page.
     section, spent, limit = account.section(dp_delta, who=who, most=MOST_CHARGES), account.totals.epsilon, account.limit
     facts = [*section.facts]
     if limit is not None and limit.epsilon and math.isfinite(spent):
@@ -95,24 +98,12 @@ def _warnings(account: Account) -> Iterator[str]:
 
 
 def counted_releases(count: int) -> str:
-    """Number of releases, as the beginning of a sentence.
-
-    Examples
-    --------
-    >>> counted_releases(1), counted_releases(1200)
-    ('One release was', '1,200 releases were')
-    """
+    """Number of releases, as the beginning of a sentence."""
     return "One release was" if count == 1 else f"{count:,} releases were"
 
 
 def spending(release: Release, ledger: Ledger) -> Section:
-    """What each data set that was charged for the release had spent before it, with it, and by now, and its limit.
-
-    Raises
-    ------
-    InputError
-        If no charge of the ledger is one for this release.
-    """
+    """What each data set that was charged for the release had spent before it, with it, and by now, and its limit."""
     parts, checksums = [], {release.checksum, *entry_checksums(release)}
     for account in ledger.accounts().values():
         places = [place for place, entry in enumerate(account.entries) if _checksum(entry.release) in checksums]
@@ -129,7 +120,7 @@ def _checksum(text: str | None) -> str | None:
 
 
 def _spent_for(account: Account, first: int, end: int) -> Section:
-    """The budget before the charges for a release, with them, and by now."""
+    # The account as it was before the charges for the release, after them, and as it is.
     states = [
         Account(account.dataset, account.neighbors, None, account.limit, account.entries[:count])
         for count in (first, end, len(account.entries))

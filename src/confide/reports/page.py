@@ -1,8 +1,4 @@
-"""Pages: a `Section` as one self-contained HTML text with template, styles, script and pictures. It loads nothing else.
-
-The Content-Security-Policy names the script and the style by their hashes, so a script in a class name or file name
-cannot run. jinja2 also escapes all names. Pictures are images within the page, in which no script runs.
-"""
+"""Pages: a `Section` as one self-contained HTML text with template, styles, script and pictures; it loads nothing."""
 
 import base64
 import hashlib
@@ -73,6 +69,7 @@ class Page:
         MissingExtraError
             If `confide[standard]` is not installed.
         """
+        # The policy names script and style by their hashes, so that a script in a class name or file name cannot run.
         style, script = _text("assets/page.css"), _text("assets/page.js")
         policy = (
             f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; "
@@ -116,13 +113,7 @@ MOST_TITLE = 200
 
 
 def page_of(section: Section, title: str | None = None, **parts: Any) -> Page:
-    """The page of a section, with another heading if one is given; `parts` are the file or the metadata of a `Page`.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If the heading is not a text of 1 to 200 printable characters.
-    """
+    """The page of a section, with another heading if one is given; `parts` are the file or the metadata of a `Page`."""
     if title is not None and not isinstance(title, str):
         raise InputTypeError("title", "must be a str", type(title).__name__)
     if title is not None and not (0 < len(title) <= MOST_TITLE and title.isprintable()):
@@ -137,6 +128,7 @@ def drawn(section: Section) -> tuple[str, str] | None:
     import matplotlib as mpl
     from matplotlib import pyplot
 
+    # An image within the page, in which no script runs; without the date, equal pictures have equal bytes.
     with mpl.rc_context({"svg.hashsalt": "confide", "svg.fonttype": "none"}), closing(io.BytesIO()) as held:
         axes = section.picture()
         axes.figure.savefig(held, format="svg", transparent=True, metadata={"Date": None, "Creator": None})

@@ -29,6 +29,7 @@ def price_section(plan: Plan, noun: str) -> Section:
 
 def plan_section(plan: Plan) -> Section:
     """The whole description of a plan for a page."""
+    # What is promised, and how coverage varies, by number of records.
     terms, guarantee, mechanism, described = plan.terms, plan.guarantee, plan.mechanism, describe(plan)
     law = law_of(plan.candidates)
     noun = "interval" if law and law.shape.has_unit else "set"
@@ -36,6 +37,8 @@ def plan_section(plan: Plan) -> Section:
     for n in sizes(plan.n if terms.sized else guarantee.n, terms.n_min):
         ranks = None if mechanism is None else mechanism.rank_law(n, plan.candidates.size)
         failures |= {} if ranks is None else {f"{n:,}": partial(law_failure, ranks, n)}
+
+    # What privacy costs around the plan.
     around = [max(1, round(plan.n * step)) for step in (0.1, 0.3, 1, 3, 10)]
     picture = partial(plot_price, plan, epsilons=[terms.epsilon], records=around)
     parts = (

@@ -42,37 +42,32 @@ from confide.support import Section, Table, describe
 
 
 def evaluation_of(release: Release, evaluation: Evaluation | str | Path | None) -> Evaluation | None:
-    """An evaluation of this release, or its file.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If it is one of another release, or of another type.
-    """
-    found = Evaluation.load(evaluation) if isinstance(evaluation, str | Path) else evaluation
-    if found is not None and not isinstance(found, Evaluation):
-        raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(found).__name__)
-    return None if found is None else found.of(release)
+    """An evaluation, or its file, which must be one of this release."""
+    measured = Evaluation.load(evaluation) if isinstance(evaluation, str | Path) else evaluation
+    if measured is not None and not isinstance(measured, Evaluation):
+        raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(measured).__name__)
+    return None if measured is None else measured.of(release)
 
 
 def release_section(
     release: Release, evaluation: Evaluation | None, answers: Sequence[str], ledger: Ledger | None, file_name: str
 ) -> Section:
     """The whole description of a release for a page."""
-    described, short = describe(release), {} if evaluation is None else evaluation.shortfalls
-    broken, name, federation = any(one.is_broken for one in short.values()), noun(release), silos(release, answers)
+    described, shortfalls = describe(release), {} if evaluation is None else evaluation.shortfalls
+    broken = any(shortfall.is_broken for shortfall in shortfalls.values())
+    name, federation = noun(release), silos(release, answers)
 
     # What everybody must read first: a broken promise, a useless threshold, missing privacy, parts covered less.
-    warnings = [sentence_of(label, one) for label, one in short.items()]
-    if all(part.excludes_nothing for part in release.parts.values()):
+    warnings = [sentence_of(label, shortfall) for label, shortfall in shortfalls.items()]
+    if all(threshold.excludes_nothing for threshold in release.parts.values()):
         everything = meaning_of_infinity(release.first.score).capitalize()
         warnings.append(say("meaning", "infinite", everything=everything, noun=name))
     warnings += [f"{note[0].upper()}{note[1:]}." for note in remarks(release)]
     warnings += protection_warnings(release.privacy)
-    if evaluation is not None and not short:
+    if evaluation is not None and not shortfalls:
         how = "privately" if evaluation.private else "which is not private"
-        found = (sentence for finding in evaluation.findings.values() for sentence in finding.sentences)
-        warnings += [say("evaluation", "short", how=how, sentence=one) for one in [*found][:1]]
+        sentences = [sentence for finding in evaluation.findings.values() for sentence in finding.sentences]
+        warnings += [say("evaluation", "short", how=how, sentence=sentence) for sentence in sentences[:1]]
 
     # One part for each question, those of most readers first.
     failures, plan = _failures(release), _plan(release)
@@ -89,6 +84,8 @@ def release_section(
         check(release, file_name),
     )
     title = "Calibration report" if federation is None else "Federated calibration report"
+
+    # A heading for people, and the facts of the release.
     lead = say("meaning", "broken") if broken else headline(release)
     first = (("threshold", described.lead.removeprefix("threshold ")),) if described.lead else ()
     return Section(title, lead, (*first, *described.facts), warnings=tuple(warnings), parts=parts)
@@ -122,23 +119,23 @@ def check(release: Release, file_name: str) -> Section:
 
 def _plan(release: Release) -> Plan | None:
     """The plan of a release with one threshold at its public or noisy number of records; None for other methods."""
-    part, terms = release.first, terms_of(release)
-    if release.by is not None or not terms or not isinstance(part.mechanism, Slopes):
+    first, terms = release.first, terms_of(release)
+    if release.by is not None or not terms or not isinstance(first.mechanism, Slopes):
         return None
-    n = records_of_design(part) if part.size is None else max(part.guarantee.n_min or 1, part.size.counted)
+    n = records_of_design(first) if first.size is None else max(first.guarantee.n_min or 1, first.size.counted)
     return make_plan(terms[None], n)
 
 
 def _failures(release: Release) -> dict[str, Failure]:
     """The law of coverage of a release with one threshold, by number of records; empty if there is none."""
-    part = release.first
-    if release.by is not None or part.excludes_nothing:
+    first = release.first
+    if release.by is not None or first.excludes_nothing:
         return {}
-    known = part.size.counted if part.size is not None and part.guarantee.sized else part.n
+    known = first.size.counted if first.size is not None and first.guarantee.sized else first.n
     try:
-        if part.mechanism is None:
-            return {"all silos": part.coverage_failure()}
-        return {f"{n:,}": part.coverage_failure(n) for n in sizes(known, part.guarantee.n_min)}
+        if first.mechanism is None:
+            return {"all silos": first.coverage_failure()}
+        return {f"{n:,}": first.coverage_failure(n) for n in sizes(known, first.guarantee.n_min)}
     except InputError:  # a sum of noisy counts, or a method without a law
         return {}
 
@@ -148,7 +145,7 @@ def evaluation_section(evaluation: Evaluation) -> Section:
     described, findings = describe(evaluation), evaluation.findings.values()
     shown = [(*_pictures(evaluation, finding), *_examples(finding.examples)) for finding in findings]
     named = zip(described.parts, shown, strict=True)
-    parts = tuple(replace(part, warnings=part.notes, notes=(), parts=added) for part, added in named)
+    parts = tuple(replace(section, warnings=section.notes, notes=(), parts=added) for section, added in named)
     bare, title = (say("evaluation", "bare"),), "Measured on labelled records"
     if not evaluation.private:
         return Section(title, warnings=bare, parts=parts)
@@ -160,7 +157,7 @@ def evaluation_section(evaluation: Evaluation) -> Section:
 def _pictures(evaluation: Evaluation, finding: Finding) -> Iterator[Section]:
     """A picture of the coverage by each kind of parts; none of losses."""
     for table in finding.tables if evaluation.query.loss is None else ():
-        if any(part.value is not None for part in table):
+        if any(row.value is not None for row in table):
             yield Section("", picture=partial(plot_coverage, table))
 
 
@@ -168,9 +165,9 @@ def _examples(examples: Sequence[Example]) -> tuple[Section, ...]:
     if not examples:
         return ()
     rows = []
-    for place, one in enumerate(examples, 1):
-        record = f"{place}" if one.group is None else f"{place}, group {one.group}"
-        held = "contained" if one.truth in one.members else "missed"
-        rows.append((record, ", ".join(one.members) or "the empty set", one.truth, held))
+    for place, example in enumerate(examples, 1):
+        record = f"{place}" if example.group is None else f"{place}, group {example.group}"
+        held = "contained" if example.truth in example.members else "missed"
+        rows.append((record, ", ".join(example.members) or "the empty set", example.truth, held))
     caption = say("evaluation", "examples")
     return (Section("", tables=(Table(("Record", "Set", "True label", "It is"), tuple(rows), caption),)),)

@@ -11,19 +11,16 @@ from confide.support import Section, Table
 
 
 def silos(release: Release, answers: Sequence[str]) -> Section | None:
-    """Section about the silos; None for one calibration without silos.
-
-    Raises
-    ------
-    InputError
-        If answers belong to another federation, do not give the released threshold, or are to several thresholds.
-    """
+    """Section about the silos; None for a calibration without silos. Answers must give the released threshold."""
+    # Answers can be shown for one threshold.
     if not isinstance(release, FederatedRelease):
         if answers:
             raise InputError("answers", "must be left out: the calibration is not federated")
         return None
     if answers and release.by is not None:
         raise InputError("answers", "must be left out: the calibration has several thresholds")
+
+    # One row for each silo, and for each message of a sender that is not in the plan.
     plan, refused = release.plan, dict(release.refused)
     asks, replies = plan.different, _replies(release, answers)
     rows = []
@@ -41,6 +38,8 @@ def silos(release: Release, answers: Sequence[str]) -> Section | None:
         for name, why in release.refused
         if name not in known
     ]
+
+    # What was sent; replies that are far from each other indicate silos that are not IID.
     sent = say("silos", "single" if plan.channel.single_replies else "sum")
     lead = f"{len(release.answered)} of {len(plan.silos)} silos answered. {sent}"
     table = Table(("Silo", "Records", "Target rank", "ε", "State", "Answer"), tuple(rows), "The silos of the plan")
@@ -49,13 +48,13 @@ def silos(release: Release, answers: Sequence[str]) -> Section | None:
 
 
 def _replies(release: FederatedRelease, answers: Sequence[str]) -> dict[str, float]:
-    """The replies by name, which must give the released threshold, or be some of those that count."""
+    # They give the released threshold, or are some of those that count.
     accepted, _ = read_answers(release.plan, answers, drop_refused=False)
-    replies, part = replies_of(release.plan, accepted), release.first
-    assert isinstance(part, FederatedThreshold)
+    replies, threshold = replies_of(release.plan, accepted), release.first
+    assert isinstance(threshold, FederatedThreshold)
     if replies and set(replies) == set(release.answered):
         ordered = [*replies.values(), math.inf]
-        if ordered[min(part.k, len(replies) + 1) - 1] != release.threshold:
+        if ordered[min(threshold.k, len(replies) + 1) - 1] != release.threshold:
             raise InputError("answers", "must be those of this threshold; these give another threshold")
     elif not set(replies) <= set(release.answered):
         raise InputError("answers", "must come from silos with counted answers; some silos were left out")

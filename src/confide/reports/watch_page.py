@@ -13,6 +13,7 @@ MOST_LOOKS = 400
 
 def watch_section(watch: Watch) -> Section:
     """A watch; of the records it contains only the noisy counts, which are public."""
+    # What must be read first.
     described, settings = describe(watch), watch.settings
     *standing, verdict = described.notes
     warnings = [
@@ -21,6 +22,8 @@ def watch_section(watch: Watch) -> Section:
         *([say("watch", "corrected")] if settings.correction is not None else []),
         *protection_warnings(watch.privacy),
     ]
+
+    # What is tested, and how it stands.
     least = ", ".join(sorted({percent(level) for level in settings.least}))
     kind, error = "sizes_alarm" if watch.monitors_sizes else "coverage_alarm", percent(settings.error)
     alarm = say("watch", kind, least=least, error=error, compared=settings.compared)

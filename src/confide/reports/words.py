@@ -1,6 +1,6 @@
-"""Sentences for readers without a background in statistics or privacy: promise, protection, limits, variation.
+"""Sentences for readers without a background in statistics or privacy, from `assets/words.toml`.
 
-The sentences are in `assets/words.toml`. They are chosen and filled in here, from public numbers only.
+They are chosen here, and filled in from public numbers only.
 """
 
 import math
@@ -70,9 +70,13 @@ def promise(guarantee: Guarantee, where: str = "in the set") -> str:
     """
     if guarantee.kind == "none" or guarantee.coverage == 0:
         return say("promise", "none")
+
+    # For whom: the same distribution in all silos, or another population.
     alike = ", if all silos have the same distribution" if guarantee.silos == "alike" else ""
     if guarantee.population is not None:
         alike = f", {guarantee.population.replace('for new records', 'that is, of those', 1)}"
+
+    # On average, or with a probability.
     true = "true label" if where.endswith("set") else "true value"
     filled = {"true": true, "where": where, "share": _share(guarantee.coverage), "alike": alike}
     if guarantee.delta is None:
@@ -86,7 +90,8 @@ def headline(release: Release) -> str:
         limit, loss = limit_text(release.loss, release.bound, release.risk), f"the loss “{release.loss}”"
         return f"On average, {limit if limit.startswith('at most') else f'{loss} is at most {release.risk:.6g}'}."
     if release.by == "level":
-        return say("promise", "levels", share=", ".join(_share(part.coverage) for part in release.parts.values()))
+        shares = ", ".join(_share(level.coverage) for level in release.parts.values())
+        return say("promise", "levels", share=shares)
     if release.by == "side":
         return say("promise", "sides", share=_share(release.promised))
     text = promise(release.first.guarantee, f"in the {noun(release)}")
@@ -95,11 +100,14 @@ def headline(release: Release) -> str:
 
 def explanation(guarantee: Guarantee) -> str:
     """What the promise averages over and what it assumes; for a whole release, that of its first part."""
+    # The records over which it averages.
     if guarantee.kind == "none" or guarantee.coverage == 0:
         return say("explanation", "none")
     average = say("explanation", "average")
     if guarantee.population is not None:
         return f"{average} {say('explanation', 'shifted')}"
+
+    # Silos, and the certainty.
     silos = ""
     if guarantee.silos is not None:
         kind = "alike" if guarantee.silos == "alike" else "unlike"
@@ -119,7 +127,6 @@ def about_groups(release: Release) -> str:
 
 
 def _share(coverage: float) -> str:
-    """Guaranteed coverage in per cent, rounded as in all outputs."""
     return percent(float(coverage_text(coverage)))
 
 
@@ -128,31 +135,35 @@ def _share(coverage: float) -> str:
 
 def meaning(release: Release, example: Section | None, *, broken: bool = False) -> Section:
     """What sets or intervals mean, with the promise, a rule, an example with invented numbers, and all thresholds."""
+    # What a set is, and what is promised.
     name, first, parts = noun(release), release.first, [example] if example else []
-    one_width = name == "interval" and all(part.score == "absolute_residual" for part in release.parts.values())
+    scores = {threshold.score for threshold in release.parts.values()}
+    one_width = name == "interval" and scores == {"absolute_residual"}
     before = f"{say('meaning', 'before')} " if broken else ""
     lines = [
         say("meaning", "one_width" if one_width else name),
         f"{before}{headline(release)} {explanation(first.guarantee)}{about_groups(release)}",
     ]
+
+    # The promise for a hundred records, if it is that simple, and the rule of one threshold.
     plain = release.by is None and release.loss is None and first.guarantee.delta is None
     if plain and first.coverage and not broken:
         true = "value" if name == "interval" else "label"
         lines.append(say("meaning", "hundred", covered=f"{100 * first.coverage:.6g}", true=true, noun=name))
     if release.by is None:
         lines += [sentence] if (sentence := rule(first, release.loss)) else []
-    parts += [replace(part, title="The thresholds") for part in describe(release).parts]
+    parts += [replace(section, title="The thresholds") for section in describe(release).parts]
     return Section(f"What the {name}s mean", "\n".join(lines), parts=tuple(parts))
 
 
-def rule(part: Threshold, loss: str | None = None) -> str:
+def rule(stated: Threshold, loss: str | None = None) -> str:
     """Sentence about the contents of a set; empty for a loss of another program."""
     if loss not in (None, "false_negative_rate"):
         return ""
-    kind = score_kind(part.score if loss is None else "lac")
-    if part.excludes_nothing:
-        return f"The threshold is {number(part.threshold)}: {meaning_of_infinity(part.score)}."
-    sentence = kind.sentence(part.threshold, number)
+    kind = score_kind(stated.score if loss is None else "lac")
+    if stated.excludes_nothing:
+        return f"The threshold is {number(stated.threshold)}: {meaning_of_infinity(stated.score)}."
+    sentence = kind.sentence(stated.threshold, number)
     tempered = "" if kind.temperature is None else f" {say('meaning', 'temperature', value=number(kind.temperature))}"
     return f"{sentence}{tempered}"
 
@@ -171,11 +182,14 @@ def protection(privacy: PrivacyStatement, *parts: Section) -> Section:
     >>> protection(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None)).tables[0].rows[2]
     ('50\xa0%', '26.9\xa0%', '73.1\xa0%')
     """
+    # What stays secret, from whom, and the loss by unit.
     hidden = "hidden" if privacy.neighbors == "add_remove" else "counted"
     secret = say("protection", f"{hidden}_one" if privacy.records_per_person == 1 else hidden)
     facts = [("What stays secret", secret), ("From whom", say("protection", "whom"))]
     units = loss_facts(privacy, privacy.records_per_person, 10 * privacy.records_per_person)
     tables = [Table(("Unit", "ε"), units, "Privacy loss")]
+
+    # How far beliefs can move.
     if math.isfinite(privacy.epsilon):
         facts.append(("How well", say("protection", "well", factor=factor(privacy.epsilon))))
         heads = ("Probability before", "after, at least", "after, at most")

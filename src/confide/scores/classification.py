@@ -107,12 +107,8 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
     """`class_score` for arrays that are validated except for their range: p of shape (n, K), y of shape (n,).
 
     The score of a record whose y is -1, a label that is not among the classes, is +inf.
-
-    Examples
-    --------
-    >>> own_class_scores(np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([1, -1]), "lac")
-    array([0.75,  inf])
     """
+    # No set covers a label that is not among the classes.
     kind = _classification(score)
     shares = as_uniforms("u", u, len(p), kind.randomised)
     known = y >= 0
@@ -122,6 +118,8 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
         return scores
     if kind.of_one_entry:
         return _entry_scores(p, y)
+
+    # Compute block by block, and check the range of each block on the way.
     out, rule = np.empty(len(p)), kind.rule
     select = rule is not None and selected.worth_selecting(p.size)
     ranked_scores = selected.true_class_scores if select else true_class_scores
@@ -191,8 +189,8 @@ def set_mask(
 ) -> NDArray[np.bool_]:
     """The sets {y : score(x, y) <= threshold} as a bool array of shape (n, K), in `out` if it is given.
 
-    Arguments as in `class_score`. Every probability is checked, but not the sums of rows. The threshold is one number,
-    or of shape (n,) for one per record, or of shape (K,) for one per class with `per_class`.
+    Every probability is checked, but not the sums of rows. The threshold is one number, or of shape (n,) for one per
+    record, or of shape (K,) for one per class with `per_class`.
 
     Examples
     --------
@@ -200,6 +198,7 @@ def set_mask(
     array([[ True, False],
            [False, False]])
     """
+    # Probabilities, thresholds, and room for the result.
     kind = _classification(score)
     p = as_probabilities("probabilities", probabilities, check=False)
     n, k = p.shape
@@ -209,6 +208,8 @@ def set_mask(
     shares = as_uniforms("u", u, n, kind.randomised)
     limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
     single = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
+
+    # Compare entries, search ranks, or compute all scores.
     if kind.of_one_entry:
         cut = _lowest(limits[:1] if single else limits, p.dtype)
         sound = _at_least(p, cut[0] if single else cut if per_class else cut[:, None], mask)
@@ -223,6 +224,7 @@ def set_mask(
 
 def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> AllValid:
     """`mask` becomes p >= cut, and every entry is checked while its block is in the cache."""
+    # One comparison for a whole array, if it is contiguous.
     sound = AllValid()
     if np.ndim(cut) == 0 and p.flags.c_contiguous and mask.flags.c_contiguous:
         p, mask = p.reshape(-1), mask.reshape(-1)
@@ -272,7 +274,6 @@ def _mask_of_all(
     per_class: bool,
     mask: NDArray[np.bool_],
 ) -> AllValid:
-    """The mask, computed from the scores of all classes."""
     unit, sound = unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
@@ -319,6 +320,7 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
     >>> float(smallest_probability(0.75, np.dtype(np.float32)))
     0.25
     """
+    # The probability of a bit pattern.
     dtype = dtype.newbyteorder("=")
     bits = np.dtype(f"u{dtype.itemsize}")
 
@@ -326,12 +328,13 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
         p: np.floating = np.array([pattern], dtype=bits).view(dtype)[0]
         return p
 
+    # None, all, or the first pattern that is included; that of 1 is, because 1 - 1 = 0.
     if threshold < 0:
         return dtype.type(2)
     if threshold >= 1:
         return dtype.type(0)
-    one = int(np.ones(1, dtype=dtype).view(bits)[0])  # 1 - 1 = 0 is at most the threshold
-    return probability(bisect(lambda pattern: 1.0 - float(probability(pattern)) <= threshold, -1, one))
+    bits_of_one = int(np.ones(1, dtype=dtype).view(bits)[0])
+    return probability(bisect(lambda pattern: 1.0 - float(probability(pattern)) <= threshold, -1, bits_of_one))
 
 
 RAPS_PENALTY, RAPS_K_REG, SAPS_PENALTY = 0.01, 5, 0.1

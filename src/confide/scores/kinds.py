@@ -1,8 +1,7 @@
 """What the name of a score stands for: a registered score, its parameters and suitable candidates.
 
-A name is a word such as `lac`, or a word with parameters such as `raps(penalty=0.01,k_reg=5)`. Every score of
-probabilities may have the parameter `temperature`, see `tempered`. A calibration records only the
-name of its score, and prediction computes the same score from the name.
+A name is a word such as `lac`, or a word with parameters such as `raps(penalty=0.01,k_reg=5)`. A release states only
+the name of its score, and prediction computes the same score from the name.
 """
 
 import math
@@ -62,8 +61,8 @@ _OF_ANY = Spread("any")
 class ScoreKind:
     """What the name of a score stands for: a registered score and its parameters.
 
-    Without a registered score it is that of your own program, of which only the name is known, if at all. A randomised
-    score uses a random number per record; its deterministic variant sets it to 1.
+    Without a registered score it is that of the user's program, of which only the name is known, if at all. A
+    randomised score uses a random number per record; its deterministic variant sets it to 1.
     """
 
     name: str | None
@@ -232,28 +231,17 @@ class ScoreKind:
     def choose_candidates(self, candidates: AnyCandidates, unit: float | None = None) -> Candidates | Spread:
         """The meaning of `candidates=` and `unit=` for this score: a list unchanged, or a spread.
 
-        Parameters
-        ----------
-        candidates
-            A list; a spread; their number, +inf included; or None for the default of the score. A number of candidates
-            is equally spaced for scores from 0 to 1, and spread in the default way for other scores, approximately.
-        unit
-            A public typical size of residuals; not with a list or a Spread.
-
-        Raises
-        ------
-        InputError, InputTypeError
-            If it is none of these, or a unit is not applicable.
+        A number of candidates, +inf included, is equally spaced for scores from 0 to 1, and spread in the default way
+        for other scores, approximately.
 
         Examples
         --------
         >>> score_kind("lac").choose_candidates(100)
         Candidates.unit(size=100, spacing='uniform')
-        >>> score_kind("lac").choose_candidates(None)
-        Spread(kind='probability', unit=None, around=None, most=None)
         >>> score_kind("absolute_residual").choose_candidates(100, unit=25.0).recipe["unit"]
         25.0
         """
+        # A list, or that of the score.
         if isinstance(candidates, Candidates):
             if unit is not None:
                 raise InputError(
@@ -262,6 +250,8 @@ class ScoreKind:
             return candidates
         if candidates is None and unit is None and self.score is not None and isinstance(self.score.spread, Candidates):
             return self.score.spread
+
+        # A spread, or that of the score.
         if candidates is None or isinstance(candidates, Spread):
             return self.spread(unit, candidates)
         if isinstance(candidates, bool) or not isinstance(candidates, Integral):
@@ -271,6 +261,8 @@ class ScoreKind:
                 got=type(candidates).__name__,
                 remedy="Wrap values in Candidates.of",
             )
+
+        # A number of candidates.
         number = positive_integer("candidates", candidates, most=MOST_CANDIDATES)
         spread = self.spread(unit)
         if (self.low, self.high) == (0.0, 1.0) or number == 1:
@@ -322,15 +314,18 @@ def _kind_of(name: str, score: Score, deterministic: bool, parameters: str | Non
 
 
 def _parameters(name: str, text: str | None, score: Score) -> dict[str, float]:
+    # Every score of probabilities may have a temperature.
     parameters: dict[str, float] = {}
     expected = score.parameters
     tempered = score.task == "classification" and not (isinstance(score, LibraryScore) and not score.tempered)
     optional = ("temperature",) if tempered else ()
-    for part in (text or "").split(","):
-        key, _, value = (piece.strip() for piece in part.partition("="))
+
+    # Each parameter once, as a number; anything else leaves none.
+    for entry in (text or "").split(","):
+        key, _, value = map(str.strip, entry.partition("="))
         if key in (*expected, *optional) and key not in parameters and _NUMBER.fullmatch(value):
             parameters[key] = float(value)
-        elif part.strip() or text is not None:
+        elif entry.strip() or text is not None:
             parameters.clear()
             break
     if {*parameters} - {*optional} != {*expected} or (text is not None and not parameters):
@@ -338,6 +333,8 @@ def _parameters(name: str, text: str | None, score: Score) -> dict[str, float]:
         bare, full = (_signature_text(word, keys) for keys in (expected, (*expected, *optional)))
         ways = bare if bare == full else f"{bare} or {full}"
         raise InputError("score", f"must name its parameters as {ways}", got=repr(name))
+
+    # Their ranges.
     if not COLDEST <= parameters.get("temperature", 1.0) <= HOTTEST:
         raise InputError("score", f"must have a temperature between {COLDEST:g} and {HOTTEST:g}", got=repr(name))
     k_reg = parameters.get("k_reg", 0)
@@ -352,11 +349,6 @@ def _signature_text(word: str, keys: tuple[str, ...]) -> str:
 
 def score_kind(name: str | None) -> ScoreKind:
     """The kind with this name; any other name, and None, stand for a user's own score with values in (-inf, +inf].
-
-    Raises
-    ------
-    InputError
-        If a known score lacks a parameter, has an unknown one, or is written in capitals.
 
     Examples
     --------
@@ -379,7 +371,7 @@ def score_kind(name: str | None) -> ScoreKind:
 
 
 def kind_of_task(score: str, task: Task, words: str) -> ScoreKind:
-    """The kind with this name; raises an error unless it is a score of the task, in words."""
+    """The kind with this name, which must be a score of the task; `words` name the task in the error."""
     kind = score_kind(score)
     if kind.task != task:
         remedy = "" if kind.score is not None else unregistered(score).remedy
@@ -476,22 +468,20 @@ def _plain(array: Any) -> Any:
 def name_of_scores(
     scores: Any, score: str | None, classes: Iterable[Any] | int | None
 ) -> tuple[str | None, Classes | None]:
-    """The name of scores and their classes: those that they carry, or those that are given.
-
-    Raises
-    ------
-    InputError
-        If the scores carry another name, or other classes, than those that are given.
+    """The name of scores and their classes: those that they carry, or those that are given, which must agree.
 
     Examples
     --------
     >>> name_of_scores(NamedScores.of(np.array([0.5]), "aps", 3), None, ["a", "b", "c"])
     ('aps', ('a', 'b', 'c'))
     """
+    # Scores that carry no name.
     given = None if classes is None else public_classes("classes", classes)
     score_kind(score)
     if not isinstance(scores, NamedScores):
         return score, given
+
+    # What they carry and what is given must agree; names of classes state more than their number.
     if None not in (score, scores.score) and _meaning(score) != _meaning(scores.score):
         raise InputError(
             "score", f"must be left out, or be {scores.score!r}, the name of these scores", got=repr(score)

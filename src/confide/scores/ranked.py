@@ -1,17 +1,7 @@
 """Scores that follow the order of the probabilities in a row: APS, RAPS, SAPS and top-k, from blocks of rows.
 
-All of them have the form f(rank, mass): rank counts the classes that are at least as likely as the one in question,
-mass is the sum of their probabilities. Ties are never broken: classes of equal probability have one rank, the last of
-them, and one score. f increases with the rank, so a set {y : score <= threshold} is {y : p_y > e} for one probability e
-per row, the largest one that is excluded. Calibration evaluates f at the true class, and prediction searches the first
-rank beyond the threshold. Both evaluate the same expression on the same numbers, so the sets are exact, bit for bit.
-With machine code, `confide.scores.selected` computes the same without sorting.
-
-Sums do not depend on their order: probabilities are rounded to multiples of 2^(b-52), K < 2^b, before they are added
-(an error below 1e-12 for a thousand classes), so that every partial sum is an exact float64.
-
-The margin score is the likeliest other class minus the class itself: max(p) - p_y for all but a unique likeliest
-one, for which it is the second largest probability minus its own. Differences are computed in float64.
+Calibration evaluates `RankRule.score` at the true class, and prediction searches the first rank beyond the threshold.
+Both evaluate the same expression on the same numbers, so the sets are exact, bit for bit.
 """
 
 from dataclasses import dataclass
@@ -31,7 +21,13 @@ _WIDER = 6
 
 @dataclass(frozen=True)
 class RankRule:
-    """The function f: its family and parameters; RAPS is APS with a penalty."""
+    """The function f(rank, mass) of a score: its family and parameters; RAPS is APS with a penalty.
+
+    Rank counts the classes that are at least as likely as the one in question, and mass is the sum of their
+    probabilities. Ties are never broken: classes of equal probability have one rank, the last of them, and one score. f
+    increases with the rank, so a set {y : score <= threshold} is {y : p_y > e} for one probability e per row, the
+    largest one that is excluded.
+    """
 
     family: Literal["aps", "saps", "top_k"]
     penalty: float = 0.0
@@ -62,7 +58,10 @@ def magic(classes: int) -> float:
 
 
 def rounded(p: NDArray[Any], classes: int) -> NDArray[np.float64]:
-    """Probabilities as float64 multiples of 2^(b-52)."""
+    """Probabilities as float64 multiples of 2^(b-52), K < 2^b, so that no sum depends on its order.
+
+    Every partial sum is an exact float64; the error is below 1e-12 for a thousand classes.
+    """
     q = p.astype(np.float64)
     q += magic(classes)
     q -= magic(classes)
@@ -73,13 +72,15 @@ def true_class_scores(
     p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
 ) -> NDArray[np.float64]:
     """The score of class y[i] in row i: p of shape (n, K) in [0, 1], y of shape (n,), u of shape (n,), or ones."""
-    class_probability = p[np.arange(len(p)), y]
     # Few classes are at least as likely: one pass finds their positions, and the remaining work is on them.
+    class_probability = p[np.arange(len(p)), y]
     place = np.flatnonzero(p >= class_probability[:, None])
     starts = np.searchsorted(place, np.arange(len(p) + 1) * p.shape[1])
     rank = np.diff(starts)
     if rule.family != "aps":
         return rule.score(np.zeros(len(p)), rank, p.max(axis=1).astype(np.float64), u)
+
+    # APS adds their probabilities up, and a random share of those that are equal.
     likely = p.ravel()[place]
     total = np.add.reduceat(rounded(likely, p.shape[1]), starts[:-1])
     if not np.all(u == 1):
@@ -91,19 +92,26 @@ def true_class_scores(
 
 def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) -> NDArray[np.float64]:
     """The scores of every class in every row, shape (n, K): equal, bit for bit, to `true_class_scores` of each."""
+    # Sort; a new group of equal probabilities begins where they differ.
     n, k = p.shape
     order = np.argsort(p, axis=1)[:, ::-1]
     top = np.take_along_axis(p, order, axis=1)
     new = np.ones((n, k + 1), dtype=np.bool_)
     new[:, 1:-1] = top[:, 1:] != top[:, :-1]
+
+    # The first and the last place of each class's group.
     place = np.arange(k)
     start = np.maximum.accumulate(np.where(new[:, :-1], place, 0), axis=1)
     last = np.minimum.accumulate(np.where(new[:, 1:], place, k)[:, ::-1], axis=1)[:, ::-1]
+
+    # The mass down to the end of the group, with a random share of the group.
     q = rounded(top, k)
     mass = np.take_along_axis(np.cumsum(q, axis=1), last, axis=1)
     if rule.family == "aps" and not np.all(u == 1):
         group = (last - start + 1) * q
         mass = (mass - group) + u[:, None] * group
+
+    # Back to the order of the columns.
     ranked = rule.score(mass, last + 1, top[:, :1].astype(np.float64), u[:, None])
     out = np.empty((n, k))
     np.put_along_axis(out, order, ranked, axis=1)
@@ -113,18 +121,17 @@ def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) ->
 def largest_excluded(
     p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.float64], rule: RankRule
 ) -> NDArray[Any]:
-    """The largest excluded probability per row; -1 if there is none. The set of row i is {p > left_out[i]}.
-
-    Parameters as in `true_class_scores`; `threshold` has shape (n,).
-    """
+    """The largest excluded probability per row, or -1 if there is none: the set of row i is {p > result[i]}."""
     out = np.full(len(p), -1, dtype=p.dtype)
     if np.all(threshold == np.inf):
         return out
+
+    # Few ranks are enough for most rows; those that need more are evaluated again.
     rows, reach = np.arange(len(p)), 0
     while rows.size and reach < p.shape[1]:
         reach = min(max(_FIRST, _WIDER * reach), p.shape[1])
-        some = p if len(rows) == len(p) else p[rows]
-        crossed, value = _first_beyond(some, u[rows], threshold[rows], rule, reach)
+        block = p if len(rows) == len(p) else p[rows]
+        crossed, value = _first_beyond(block, u[rows], threshold[rows], rule, reach)
         out[rows[crossed]] = value[crossed]
         rows = rows[~crossed]
     return out
@@ -134,14 +141,19 @@ def _first_beyond(
     p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.float64], rule: RankRule, reach: int
 ) -> tuple[NDArray[np.bool_], NDArray[Any]]:
     """Whether the `reach` likeliest classes go beyond the threshold, and the first probability that does."""
+    # The likeliest classes, in order.
     n, k = p.shape
     top = np.partition(p, k - reach, axis=1)[:, k - reach :] if reach < k else p.copy()
     top.sort(axis=1)
     top = top[:, ::-1]
+
+    # Their scores, as if no probabilities were equal.
     mass = np.cumsum(rounded(top, k), axis=1) if rule.family == "aps" else np.zeros(top.shape)
     beyond = rule.score(mass, np.arange(1, reach + 1), top[:, :1].astype(np.float64), u[:, None]) > threshold[:, None]
     crossed, first = beyond[:, -1], beyond.argmax(axis=1)
     value = top[np.arange(n), first]
+
+    # The whole group of the first one beyond may fit by its random share: then the next smaller number is excluded.
     if rule.family == "aps" and not np.all(u == 1):
         value = np.where(
             _group_fits(p, top, mass, value, u, threshold, rule), np.nextafter(value, p.dtype.type(-1)), value
@@ -158,7 +170,6 @@ def _group_fits(
     threshold: NDArray[np.float64],
     rule: RankRule,
 ) -> NDArray[np.bool_]:
-    """Whether the random share of the first group beyond the threshold brings it back."""
     above = np.count_nonzero(top > value[:, None], axis=1)
     equal = np.count_nonzero(p == value[:, None], axis=1)
     before = np.where(above > 0, mass[np.arange(len(p)), above - 1], 0.0)
@@ -168,7 +179,7 @@ def _group_fits(
 
 
 def margins(p: NDArray[Any]) -> NDArray[np.float64]:
-    """The margin scores of all classes, shape (n, K)."""
+    """The margin scores of all classes, shape (n, K), in float64: the likeliest other class minus the class itself."""
     if p.shape[1] < 2:
         raise InputError("probabilities", "must have at least two classes for the margin score", got="1")
     second, first = np.partition(p, p.shape[1] - 2, axis=1)[:, -2:].astype(np.float64).T[:, :, None]

@@ -57,12 +57,15 @@ def interval_score(
     >>> interval_score([[1.0, 2.0], [1.0, 2.0]], [1.5, 4.0], "cqr")
     array([-0.5,  2. ])
     """
+    # One target for each prediction.
     refuse_other_rows(predictions=predictions, targets=targets, difficulty=difficulty)
     kind = regression_kind(score)
     rule = _Rule(kind, predictions, difficulty)
     y = as_vector("targets", targets, empty=True)
     if len(rule) != len(y):
         raise InputError("targets", "must have as many entries as predictions", got=f"{len(y)} for {len(rule)}")
+
+    # Compute block by block, and check each block on the way.
     out = np.empty(len(y))
     named = NamedScores.of(out, score)
     sound = AllValid()
@@ -94,6 +97,7 @@ def interval_ends(
     >>> lower.round(6), upper.round(6)
     (array([5.]), array([15.]))
     """
+    # The float above each threshold, so that rounding moves no end inwards.
     kind = regression_kind(score)
     if as_array("predictions", predictions).shape in ((0,), (0, 1), (0, 2)):
         return np.empty(0), np.empty(0)
@@ -101,6 +105,8 @@ def interval_ends(
     lower, upper = np.empty(len(rule)), np.empty(len(rule))
     with np.errstate(over="ignore"):
         reach = np.broadcast_to(np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf), (len(rule),))
+
+    # Compute block by block, and check each block on the way.
     sound = AllValid()
 
     def work(rows: slice) -> None:
@@ -118,10 +124,13 @@ class _Rule:
     """Predictions, block by block, and the difficulties of records for scores that have one."""
 
     def __init__(self, kind: ScoreKind, predictions: ArrayLike, difficulty: ArrayLike | None) -> None:
+        # Predictions, or pairs of quantiles.
         assert kind.score is not None
         self.score = kind.score
         quantiles = self.score.quantiles
         self.center = _quantile_pairs(predictions) if quantiles else as_vector("predictions", predictions, empty=True)
+
+        # Difficulties, for the scores that have one, and for no others.
         self.difficulty: NDArray[Any] | None = None
         if self.score.difficulty:
             if difficulty is None:

@@ -131,6 +131,7 @@ class Score:
     positive: bool = False
 
     def __post_init__(self) -> None:
+        # Its name, and the functions that its task needs.
         one_of("task", self.task, tuple(_PARTS))
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name) or self.name.endswith(DETERMINISTIC):
             must = f"must be lower-case letters, digits and underscores, and not end in {DETERMINISTIC}"
@@ -138,6 +139,8 @@ class Score:
         for field in _PARTS[self.task]:
             if not callable(getattr(self, field)):
                 raise InputError(field, f"must be a function for a score of {self.task}")
+
+        # Its range, and the candidates that suit it.
         if not (-math.inf < self.low < self.high):
             raise InputError("low", "must be finite and below high", got=f"{self.low!r}, {self.high!r}")
         spread = self.spread
@@ -155,16 +158,9 @@ class Score:
 class LibraryScore(Score):
     """A score of this library, with what makes its computation faster.
 
-    Parameters
-    ----------
-    rule
-        The parameters -> the rule of a score that follows the order of the probabilities.
-    of_one_entry
-        Whether it is one minus the probability of the class, so that the other classes are not needed.
-    bound
-        The number of classes, or None, and the parameters -> the largest value, up to rounding; by default `high`.
-    tempered
-        Whether a temperature changes its sets.
+    `rule` gives the rule of a score that follows the order of the probabilities from its parameters, and `bound` the
+    largest value, up to rounding, from the number of classes and the parameters. A score `of_one_entry` is one minus
+    the probability of the class; one that is `tempered` has other sets at another temperature.
     """
 
     _: KW_ONLY
@@ -180,7 +176,7 @@ SCORES: Mapping[str, Score] = MappingProxyType(_REGISTERED)
 
 
 def register_score(score: Score) -> Score:
-    """Register a score, so that its name stands for it in every call of this process; returns it.
+    """Register a score, so that its name stands for it in every call of this process; return it.
 
     Raises
     ------
@@ -200,10 +196,8 @@ def register_score(score: Score) -> Score:
 
 
 def registered_score(name: str) -> Score | None:
-    """The registered score of this name; installed packages are asked when the name is unknown.
-
-    All entry points of the group `confide.scores` are loaded then, so that no name in a file chooses what is imported.
-    """
+    """The registered score of this name, also one of an installed package."""
+    # All entry points are loaded at once, so that no name in a file chooses what is imported.
     if name not in _REGISTERED:
         _load_entry_points()
     return _REGISTERED.get(name)

@@ -1,7 +1,6 @@
 """Sets and scores of `confide.scores.ranked` without sorting rows, by machine code if Numba is installed.
 
-Numbers and sets are the same, bit for bit: probabilities are rounded in the same way, so that sums do not depend on
-their order, and the same `RankRule` computes scores. `confide.arrays.loops` contains the loops.
+Numbers and sets are the same, bit for bit, because probabilities are rounded in the same way.
 """
 
 from typing import Any
@@ -23,13 +22,7 @@ _CELLS = 64
 
 
 def worth_selecting(entries: int) -> bool:
-    """Whether there is machine code for a call on this many entries.
-
-    Examples
-    --------
-    >>> worth_selecting(10)
-    False
-    """
+    """Whether there is machine code for a call on this many entries."""
     return entries >= _WORTH_SELECTING and worth_compiling(entries)
 
 
@@ -37,11 +30,14 @@ def true_class_scores(
     p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
 ) -> NDArray[np.float64]:
     """`ranked.true_class_scores` in one pass over contiguous float32 or float64 rows."""
+    # Masses are counted in units of rounded probabilities.
     k = p.shape[1]
     mass, rank, equal = np.empty((3, len(p)), np.int64)
     machine_code(loops.at_or_above)(p, y, magic(k), mass, rank, equal)
     if rule.family != "aps":
         return rule.score(np.zeros(len(p)), rank, _largest(p, rule), u)
+
+    # A random share of the classes that are equally likely.
     class_probability = p[np.arange(len(p)), y]
     total: NDArray[Any] = mass * _unit(k)
     if not np.all(u == 1):
@@ -53,10 +49,8 @@ def true_class_scores(
 def sets(
     p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.float64], rule: RankRule, mask: NDArray[np.bool_]
 ) -> bool:
-    """`mask` becomes score <= threshold for contiguous float32 or float64 rows; returns whether they lie in [0, 1].
-
-    Parameters as in `ranked.left_out`.
-    """
+    """`mask` becomes score <= threshold for contiguous float32 or float64 rows; returns whether they lie in [0, 1]."""
+    # APS compares masses, with a penalty for each rank; the others compare ranks alone.
     k = p.shape[1]
     ranks = np.arange(k + 1.0)
     if rule.family == "aps":
@@ -64,6 +58,8 @@ def sets(
         toll = np.maximum(ranks - rule.k_reg, 0.0) * rule.penalty if rule.penalty else np.zeros(k + 1)
     else:
         worth, limits, shares, toll = 0.0, _last_rank(p, u, threshold, rule), np.zeros(len(p)), ranks
+
+    # Room for the loops, which allocate nothing.
     room, ends, codes = np.empty(k, p.dtype), np.empty(2, p.dtype), np.dtype(f"i{p.dtype.itemsize}")
     limits, shares = np.ascontiguousarray(limits), np.ascontiguousarray(shares)
     cells, counts = np.empty((2, _CELLS), np.int64)

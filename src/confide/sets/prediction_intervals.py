@@ -49,7 +49,7 @@ times as wide as its predictions are spread."""
 def warn_of_widths(records: int, width: float, least: float, most: float) -> None:
     """Warn if intervals are uninformative; `width` is that of the narrowest, the rest describes the predictions.
 
-    There is no warning for equal predictions, or for infinite intervals, which have a warning of their own.
+    There is no warning for equal predictions, or for infinite intervals, which have another warning.
 
     Examples
     --------
@@ -97,7 +97,6 @@ _FEW = 300
 
 
 def _left_out(low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
-    """Intervals that are not drawn, in words: infinite and empty ones."""
     endless = int((np.isinf(low) | np.isinf(high)).sum())
     empty = int((low > high).sum())
     counts = [f"{count:,} {what}" for count, what in ((endless, "infinite"), (empty, "empty")) if count]
@@ -221,6 +220,7 @@ class PredictionIntervals(_Ends, Records):
         InputError
             If there are no intervals, or not one number for each.
         """
+        # What is drawn where.
         if not len(self.lower):
             raise InputError("intervals", "must be at least one for a plot", got="none")
         low, high = self
@@ -232,6 +232,8 @@ class PredictionIntervals(_Ends, Records):
         y = None if targets is None else self._one_each("targets", targets)
         name = name or ("middle of the interval" if along is None else "prediction")
         level = self.promised if level is None else level
+
+        # Finite intervals; many are drawn thinner and paler.
         axes, finite = axes_of(ax), np.isfinite(low) & np.isfinite(high) & (low <= high)
         many = math.sqrt(min(1.0, _FEW / len(x)))
         whole = {"rasterized": len(x) > 2000}
@@ -240,6 +242,8 @@ class PredictionIntervals(_Ends, Records):
             label="interval", **whole,
         )  # fmt: skip
         title = f"Prediction intervals, {len(x):,} records{_left_out(low, high)}\n"
+
+        # Targets, by whether they lie in their intervals.
         if y is not None:
             inside = self.contains(y)
             for which, mark, size, style in (
@@ -250,6 +254,8 @@ class PredictionIntervals(_Ends, Records):
                 label = f"{which.sum():,} targets {side}"
                 axes.plot(x[which], y[which], mark, markersize=size, label=label, **style, **whole)
             title += f"{inside.mean():.1%} inside"
+
+        # The promise, and a legend that pale lines do not hide.
         if level is not None:
             title += f"{', ' if y is not None else ''}promised on average: {coverage_text(level)}"
         for handle in legend(axes, ax, columns=3).legend_handles:
@@ -371,6 +377,7 @@ def intervals_of(
     score: str | None = None,
 ) -> PredictionIntervals:
     """Intervals without a warning about their widths, which would reveal something about private records."""
+    # Two thresholds, one for each end; or one, or that of each group.
     refuse_other_rows(predictions=predictions, difficulty=difficulty, groups=groups)
     if isinstance(calibration, Release) and calibration.by == "side":
         if difficulty is not None or groups is not None:

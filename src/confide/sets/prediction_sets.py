@@ -1,7 +1,4 @@
-"""Prediction sets of classes: the value, a mask with class names, and how it is made from a release.
-
-A release whose threshold is +inf, or nearly so, causes a `CoverageWarning` whenever it is applied.
-"""
+"""Prediction sets of classes: the value, a mask with class names, and how it is made from a release."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ _CHOSEN = "must be chosen by one position, a slice, or a vector of positions or 
 
 
 class Records(Described):
-    """Sets or intervals of records, with their origin."""
+    """Sets or intervals of records, with the release and the index that they were made from."""
 
     index: Any
     calibration: Release | None
@@ -167,6 +164,7 @@ class PredictionSets(Records):
         with needs_extra("to_arrow", "standard"):
             import pyarrow as pa
 
+        # Offsets of 64 bits only for more members than 32 bits can count.
         offsets = np.concatenate([[0], np.cumsum(self.sizes)])
         members = np.nonzero(self.mask)[1]
         if len(members) < 2**31:
@@ -300,10 +298,13 @@ def sets_of(
     out: NDArray[np.bool_] | None = None,
 ) -> PredictionSets:
     """Sets without a warning about empty ones, which would reveal something about private records."""
+    # One threshold, or that of each group or class.
     kind = score_of_task(calibration, "classification", score)
     refuse_other_rows(probabilities=probabilities, groups=groups, u=u)
     p, names = _match_columns(probabilities, calibration, classes)
     limits = calibration.limits(len(p), groups=groups, classes=p.shape[1] if names is None else names)
+
+    # The sets; a model without classes has none.
     if p.shape[1]:
         mask = set_mask(p, str(kind.name), limits, u=u, per_class=calibration.by == "class", out=out)
     else:
@@ -375,17 +376,20 @@ def _match_columns(
     probabilities: ArrayLike, calibration: Release, classes: Sequence[object] | None
 ) -> tuple[NDArray[Any], tuple[object, ...] | None]:
     """The probabilities and the names of their columns; those of a data frame in the order of the calibration."""
+    # [] has no columns, and stands for no records.
     known = calibration.classes
     listed = isinstance(probabilities, list | tuple) and not probabilities
-    if listed or getattr(probabilities, "shape", None) == (0,):  # [] has no columns, and stands for no records
+    if listed or getattr(probabilities, "shape", None) == (0,):
         width = known if classes is None else tuple(classes)
         probabilities = np.zeros((0, width if isinstance(width, int) else len(width or ())))
         if width is None:
             return probabilities, None
-    p, own = class_columns(probabilities, classes)
-    names = names_for(calibration, own, p.shape[1])
-    if classes is None and own is not None and isinstance(known, tuple):
-        return in_order(p, column_order("classes", known, own)), known
+
+    # Columns are matched by name; names that are given state their order.
+    p, given = class_columns(probabilities, classes)
+    names = names_for(calibration, given, p.shape[1])
+    if classes is None and given is not None and isinstance(known, tuple):
+        return in_order(p, column_order("classes", known, given)), known
     return p, names
 
 
@@ -403,7 +407,8 @@ def score_of(calibration: Release, said: str | None = None) -> ScoreKind:
 
 
 def score_of_task(calibration: Any, task: str, said: str | None = None) -> ScoreKind:
-    """The same for sets or for intervals; raises an error for a calibration that makes neither, or the other."""
+    """The score of a calibration that must make sets, or intervals."""
+    # One threshold, or one per group or class.
     if not isinstance(calibration, Release) or calibration.by in ("level", "side") or calibration.loss is not None:
         got = type(calibration).__name__
         if isinstance(calibration, Release):
@@ -411,6 +416,8 @@ def score_of_task(calibration: Any, task: str, said: str | None = None) -> Score
         must = "must be a confide.Release with one threshold, or one per group or class"
         of_level = isinstance(calibration, Threshold) or got == "one by level"
         raise InputTypeError("calibration", must, got, "Choose a level by release.at(alpha)" if of_level else "")
+
+    # For the task of the caller.
     kind, callers = score_of(calibration, said), {"classification": "predict_set", "regression": "predict_interval"}
     if kind.task != task:
         must = f"was made for the score {kind.name!r}, which {callers[task]} does not compute"
@@ -446,7 +453,7 @@ def warn_of_empty_sets(empty: int, records: int) -> None:
 
 
 def positions_of(argument: str, requirement: str, which: Any) -> slice | NDArray[Any]:
-    """Convert a selection of records: slice, one position, or a vector of positions or booleans; names are invalid."""
+    """A selection of records: a slice, one position, or a vector of positions or booleans."""
     if isinstance(which, slice):
         return which
     positions = np.asarray(which)
@@ -459,7 +466,6 @@ def positions_of(argument: str, requirement: str, which: Any) -> slice | NDArray
 
 
 def _set_text(members: list[Any]) -> str:
-    """The classes of one set in a table cell; of very many only the first."""
     names = ", ".join(map(str, members[:_MOST_NAMED])) or "empty"
     return names + (f" and {len(members) - _MOST_NAMED:,} more" if len(members) > _MOST_NAMED else "")
 

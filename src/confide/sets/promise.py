@@ -1,13 +1,4 @@
-"""A test whether coverage on labelled records violates the guarantee of a release, beyond unlucky calibration.
-
-A marginal guarantee allows that one calibration of a correct release covers less. The law of coverage over calibrations
-(`Threshold.coverage_failure`, which reports plot) bounds how often. With probability 1 - CHANCE/2 the coverage of the
-release is at most `high`, the upper limit for the counted records. Therefore a correct release is called broken with
-probability CHANCE at most: either `high` is below its coverage, or its coverage is below a level that calibrations
-reach with probability 1 - CHANCE/2. This holds for records like the calibration records, independent of them and of
-each other. If their number is secret, the law is that of the most that a noisy number of records allows (with a fifth
-of that probability for its noise); without a noisy number it holds for the numbers that a finding states.
-"""
+"""A test whether coverage on labelled records violates the guarantee of a release, beyond unlucky calibration."""
 
 import warnings
 from collections import Counter
@@ -51,18 +42,7 @@ class CoverageEstimate(Described):
 
 
 def share_covered(inside: NDArray[np.bool_], confidence: Level = 0.95) -> CoverageEstimate:
-    """Coverage of records of which each is covered or not; bool, shape (n,).
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If there are none, or they are no booleans.
-
-    Examples
-    --------
-    >>> share_covered(np.array([True, False])).value
-    0.5
-    """
+    """Coverage of records of which each is covered or not; bool, shape (n,)."""
     if inside.dtype != np.bool_:
         raise InputTypeError("covered", "must be boolean", got=f"dtype {inside.dtype}")
     if inside.ndim != 1 or inside.size == 0:
@@ -71,13 +51,7 @@ def share_covered(inside: NDArray[np.bool_], confidence: Level = 0.95) -> Covera
 
 
 def coverage_from_counts(hits: int, n: int, confidence: Level = 0.95) -> CoverageEstimate:
-    """Coverage from the number of covered records and the number of records.
-
-    Examples
-    --------
-    >>> coverage_from_counts(9, 10).value
-    0.9
-    """
+    """Coverage from the number of covered records and the number of records."""
     n = positive_integer("n", n)
     if not 0 <= hits <= n:
         raise InputError("hits", f"must lie between 0 and n={n}", got=str(hits))
@@ -133,38 +107,20 @@ _CAUSES = "Possible causes: other records than the calibration records, another 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Coverage below the guarantee by more than chance explains.
+    """Coverage below the guarantee by more than chance explains."""
 
-    Parameters
-    ----------
-    coverage
-        The share of records that were covered.
-    high
-        Its upper limit, which holds with probability 1 - CHANCE/2.
-    n
-        The number of records; None if it is secret.
-    promised
-        The guaranteed coverage.
-    luck
-        Whether luck in calibrating explains it.
-    from_records
-        If the number of calibration records is secret: the number from which on luck does not explain it.
-    delta
-        For a guarantee with probability 1 - delta; else None.
-    loss
-        For a bound on a loss, its name and its largest value: coverage is then that of critical thresholds.
-    parts
-        For several thresholds: what distinguishes them, such as "group".
-    population
-        The new records of the guarantee, in words, if they differ by a known shift.
-    """
-
+    # The share of n records, whose number may be secret, and its upper limit with probability 1 - CHANCE/2.
     coverage: float
     high: float
     n: int | None
+
+    # What is guaranteed, and whether luck explains it; with a secret number of calibration records from which number on
+    # it does not.
     promised: float
     luck: Luck
     from_records: int | None = None
+
+    # Of the guarantee: its delta; name and largest value of a loss; what distinguishes thresholds; a known shift.
     delta: float | None = None
     loss: tuple[str, float] | None = None
     parts: str | None = None
@@ -184,6 +140,7 @@ class Shortfall:
         >>> Shortfall(0.505, 0.52, 8780, 0.9, "excluded").sentence
         'Covered surely less than promised: 50.5 % of 8,780 records where 90 % is promised. Luck in ...'
         """
+        # The coverage or the loss, with its promise.
         records = "the records" if self.n is None else f"{self.n:,} records"
         sure = "" if self.delta is None else f" with probability {float(1 - Fraction(str(self.delta))):.6g}"
         if self.loss is None:
@@ -220,22 +177,13 @@ class Shortfall:
         return {**stated, "broken": self.is_broken, "chance": CHANCE + (self.delta or 0), "sentence": self.sentence}
 
 
-def sentence_of(name: str, found: Shortfall) -> str:
+def sentence_of(name: str, shortfall: Shortfall) -> str:
     """A finding about one guarantee, with its name; "" for a release as a whole."""
-    return f"{name}: {found.sentence}" if name else found.sentence
+    return f"{name}: {shortfall.sentence}" if name else shortfall.sentence
 
 
 def count_shortfall(release: Release, hits: int, n: int) -> Shortfall | None:
-    """The shortfall of a release on n records of which `hits` are covered; None if there is none.
-
-    Examples
-    --------
-    >>> import confide
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
-    >>> count_shortfall(released, 880, 1000)
-    >>> count_shortfall(released, 505, 1000).is_broken
-    True
-    """
+    """The shortfall of a release on n records of which `hits` are covered; None if there is none."""
     return shortfall_at(release, hits / n, count_limit(hits, n), n)
 
 
@@ -256,11 +204,6 @@ def mean_limit(mean: float, n: int, chance: float = CHANCE) -> float:
     """The upper limit for a mean of n independent numbers in [0, 1], wrong with probability `chance` / 2 at most.
 
     See Hoeffding 1963, Theorem 1.
-
-    Examples
-    --------
-    >>> count_limit(50, 100) < mean_limit(0.5, 100) < 0.7
-    True
     """
     from scipy.special import rel_entr
 
@@ -273,39 +216,50 @@ def mean_limit(mean: float, n: int, chance: float = CHANCE) -> float:
 
 
 def shortfall_at(release: Release, coverage: float, high: float, n: int | None) -> Shortfall | None:
-    """The shortfall from an upper limit of coverage, however it was computed."""
+    """The shortfall from an upper limit of coverage, which holds with probability 1 - CHANCE/2.
+
+    A marginal guarantee allows that one calibration of a correct release covers less. The law of coverage over
+    calibrations (`Threshold.coverage_failure`) bounds how often. A correct release is called broken with probability
+    CHANCE at most: either `high` is below its coverage, or its coverage is below a level that calibrations reach with
+    probability 1 - CHANCE/2. This holds for records like the calibration records, independent of them and of each
+    other. If their number is secret, the law is that of the most that a noisy number of records allows (with a fifth of
+    that probability for its noise); without a noisy number it holds for the numbers that the shortfall states.
+    """
     promised = release.promised
     if high >= promised or release.by == "level":  # each of several levels is tested separately
         return None
     first = release.first.guarantee
     parts = release.by if release.disjoint else None
 
-    def found(luck: Luck, from_records: int | None = None) -> Shortfall:
+    def because_of(luck: Luck, from_records: int | None = None) -> Shortfall:
         statement = (promised, luck, from_records, first.delta, release.bounded, parts, first.population)
         return Shortfall(coverage, high, n, *statement)
 
+    # Without a law: as without privacy, the least effect of luck.
     if not has_law(release):
         records = first.n or TYPICAL
         rank = np.array([min(ceil((records + 1) * promised), records)])
-        lucky = binomial_at_least(rank, records, high)[0] > CHANCE / 2  # as without privacy: the least effect of luck
-        return None if lucky or promised == 0 else found("unknown")
-    secret = [part for part in release.parts.values() if _secret(part)]
+        lucky = binomial_at_least(rank, records, high)[0] > CHANCE / 2
+        return None if lucky or promised == 0 else because_of("unknown")
+
+    # By the law, of a public or noisy number of records, or of all numbers that a secret one may be.
+    secret = [threshold for threshold in release.parts.values() if _secret(threshold)]
     if not secret:
         excluded, least = _failure(release, None)(high) <= _OF_LAW, None
     else:
-        n_min = max(part.guarantee.n_min or 1 for part in secret)
+        n_min = max(threshold.guarantee.n_min or 1 for threshold in secret)
         typical = TYPICAL if parts is None else -(-TYPICAL // len(secret))
         least = _from_records(release, high, n_min, max(n_min, typical))
         excluded, least = least is not None, None if least == n_min else least  # fewer than `few` have no guarantee
     if excluded:
-        return found("excluded", least)
-    return None if first.delta is None else found("rare")
+        return because_of("excluded", least)
+    return None if first.delta is None else because_of("rare")
 
 
 def has_law(release: Release) -> bool:
     """Whether the law of coverage over calibrations is known, so that a guarantee can be tested."""
     parts = list(release.parts.values())
-    if any(part.coverage == 0 or part.guarantee.silos == "by size" for part in parts):
+    if any(threshold.coverage == 0 or threshold.guarantee.silos == "by size" for threshold in parts):
         return False  # there is no guarantee, or the law holds for identically distributed silos
     try:
         _failure(release, TYPICAL)
@@ -314,20 +268,20 @@ def has_law(release: Release) -> bool:
     return True
 
 
-def _secret(part: Threshold) -> bool:
-    """Whether the law of coverage needs a number of records that is secret."""
-    return part.mechanism is not None and part.n is None and not part.guarantee.sized
+def _secret(threshold: Threshold) -> bool:
+    return threshold.mechanism is not None and threshold.n is None and not threshold.guarantee.sized
 
 
-def _records(part: Threshold, secret: int | None, parts: int) -> int | None:
+def _records(threshold: Threshold, secret: int | None, parts: int) -> int | None:
     """The number of records for the law of coverage: public, the most by the noisy number, or `secret`."""
-    if part.size is not None and part.guarantee.sized:
-        return part.size.most(_OF_NUMBER / parts)
-    return secret if _secret(part) else None
+    if threshold.size is not None and threshold.guarantee.sized:
+        return threshold.size.most(_OF_NUMBER / parts)
+    return secret if _secret(threshold) else None
 
 
 def _from_records(release: Release, high: float, few: int, many: int) -> int | None:
     """The number from which on luck does not explain such a coverage; None if luck of `many` records explains it."""
+    # The smallest of a grid from which on all exclude luck, and then the number itself by bisection.
 
     def excluded(n: int) -> bool:
         return _failure(release, n)(high) <= _OF_LAW
@@ -346,18 +300,21 @@ def _failure(release: Release, n: int | None) -> Callable[[float], float]:
     The coverage over all groups is below c only if that of one group is. The two ends of an interval divide the
     miscoverage as they divide alpha.
     """
+    # Parts with equal inputs have the same law, which is computed once.
     parts = list(release.parts.values())
     sides = release.by == "side"
-    shares = [float(part.alpha / release.levels[0]) if sides else 1.0 for part in parts]
-    multiplicity = Counter((_law_of(part), share) for part, share in zip(parts, shares, strict=True))
-    one_of = {_law_of(part): part for part in parts}
+    shares = [float(threshold.alpha / release.levels[0]) if sides else 1.0 for threshold in parts]
+    multiplicity = Counter((_law_of(threshold), share) for threshold, share in zip(parts, shares, strict=True))
+    first_of = {_law_of(threshold): threshold for threshold in parts}
     laws = [
-        (count, share, one_of[key].coverage_failure(_records(one_of[key], n, len(parts))))
+        (count, share, first_of[key].coverage_failure(_records(first_of[key], n, len(parts))))
         for (key, share), count in multiplicity.items()
     ]
     return lambda level: sum(count * law(1 - share * (1 - level)) for count, share, law in laws)
 
 
-def _law_of(part: Threshold) -> Any:
-    """The inputs of the law of coverage; parts with equal inputs have the same law."""
-    return part if part.mechanism is None else (part.mechanism, part.candidates, part.guarantee, part.size)
+def _law_of(threshold: Threshold) -> Any:
+    """The inputs of the law of coverage."""
+    if threshold.mechanism is None:
+        return threshold
+    return threshold.mechanism, threshold.candidates, threshold.guarantee, threshold.size

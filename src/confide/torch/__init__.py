@@ -1,8 +1,5 @@
 """Calibration from a torch DataLoader in one pass, and prediction on tensors, on their device. Extra `torch`.
 
-Calibration moves a score of each record, or its prediction and target, to main memory, and counts it at once. In
-prediction, large tensors stay on their device and only the sets are returned, as tensors.
-
 calibrate.py  classifiers and regressors, from a loader; sets and intervals as tensors; segmentation: masks
 outputs.py    values of loaders and outputs of models, as tensors
 """

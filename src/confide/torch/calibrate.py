@@ -1,7 +1,4 @@
-"""Calibrate classifiers and regressors from a loader, in one streaming pass; sets and intervals as tensors.
-
-Segmentation: masks that miss a bounded share of the true area, from a loader and on the device of the model.
-"""
+"""Calibrate classifiers, regressors and masks from a loader, in one streaming pass; sets and intervals as tensors."""
 
 from __future__ import annotations
 
@@ -114,6 +111,7 @@ def calibrate(
     >>> released.classes
     4
     """
+    # The request, before the model is called.
     kind = score_kind(score)
     if kind.score is None:
         raise unregistered(score)
@@ -122,6 +120,8 @@ def calibrate(
     payer, fields = split_options("confide.torch.calibrate", options)
     class_names = None if classes is None else public_classes("classes", classes)
     request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=class_names, **fields)
+
+    # The scores of each batch; the first batch shows the number of classes, if it is not given.
     most = options.get("records_per_person")
     scores: Iterable[Any]
     with model_outputs(model, loader, device, progress=progress) as answers:
@@ -138,8 +138,7 @@ def calibrate(
                 class_names = first[0].shape[1]
                 request = replace(request, classes=class_names)
             scores = _true_scores(batches, class_names, score, u)
-        records = Batches(scores, _NONE)
-        return release(records, request, payer)
+        return release(Batches(scores, _NONE), request, payer)
 
 
 def _classified(
@@ -149,9 +148,9 @@ def _classified(
     ignored = 0
     for outputs, labels in answers:
         outputs, labels = _records(outputs, labels, ignore_index, most)
-        kept = labels != ignore_index
-        ignored += int((~kept).sum())
-        yield probabilities(outputs[kept], logits=logits), labels[kept]
+        labelled = labels != ignore_index
+        ignored += int((~labelled).sum())
+        yield probabilities(outputs[labelled], logits=logits), labels[labelled]
     if ignored and request.public_n:
         warnings.warn(f"{ignored} records with the label {ignore_index} were ignored", stacklevel=caller_stacklevel())
 
@@ -169,6 +168,7 @@ def _true_scores(
 
 def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> tuple[Tensor, Tensor]:
     """Outputs (n, K) and integer labels (n,), on one device; for texts, whose tokens are the records, by token."""
+    # One label for each record.
     labels = labels.to(outputs.device)
     if labels.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32):
         labels = labels.long()
@@ -179,7 +179,8 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
         raise InputError("labels", must, got=f"shape {tuple(labels.shape)}")
     if outputs.ndim != 3 or labels.ndim != 2 or outputs.shape[:2] != labels.shape:
         return outputs, labels
-    # Tokens: each one with a label is a record of its row
+
+    # Tokens: each one with a label is a record of its row.
     if not isinstance(most, int):
         must = "must be given for token labels, shape (n, length): the largest number of labelled tokens of a row"
         raise InputError("records_per_person", f"{must}, because each is a record")
@@ -193,7 +194,6 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
 
 
 def _residuals(outputs: Tensor, targets: Tensor, score: str) -> Any:
-    """A regression score of each record; a last dimension of 1 is dropped."""
     f, y = (tensor.detach().cpu().to(torch.float64) for tensor in (outputs, targets))
     return interval_score(f.numpy(), y.numpy(), score)
 
@@ -237,6 +237,7 @@ def predict_interval(predictions: Tensor, calibration: Release) -> tuple[Tensor,
     >>> bool(8.9 < lower < 9.2), bool(10.8 < upper < 11.1)
     (True, True)
     """
+    # The ends in float64, rounded outwards to the type of the predictions.
     wide = intervals_of_arrays(predictions.detach().cpu().double(), calibration)
     ends = []
     for end, outward in zip(wide, (-math.inf, math.inf), strict=True):
@@ -301,7 +302,7 @@ def calibrate_masks(
     """
 
     def pixels(p: Tensor, truth: Tensor, area: MissedAreaLoss, ignored: int) -> tuple[int, list[Any]]:
-        return len(p), [own.cpu().numpy() for own in true_pixels(p, truth, area, ignored)]
+        return len(p), [inside.cpu().numpy() for inside in true_pixels(p, truth, area, ignored)]
 
     with model_outputs(model, loader, device, progress=progress) as answers:
         images = _images(answers, logits=logits, sigmoid=sigmoid)
@@ -372,6 +373,8 @@ def pixel_probabilities(outputs: Any, *, logits: bool, sigmoid: bool) -> Tensor:
     p = single_precision(outputs.detach())
     if not logits:
         return p
+
+    # One mask for each channel, or classes that exclude each other; logits must not look like probabilities.
     each = sigmoid or p.shape[1] == 1
     in_unit = p.numel() and bool(p.min() >= 0) and bool(p.max() <= 1)
     if in_unit if each else p.numel() and look_like_probabilities(p[0].flatten(1).T):
@@ -383,7 +386,6 @@ def pixel_probabilities(outputs: Any, *, logits: bool, sigmoid: bool) -> Tensor:
 def _images(
     answers: Iterator[tuple[Tensor, Tensor]], *, logits: bool, sigmoid: bool
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """The probabilities, shape `(K, *pixels)`, and the truth of each image."""
     for outputs, truth in answers:
         p = pixel_probabilities(outputs, logits=logits, sigmoid=sigmoid)
         if len(p) != len(truth):

@@ -57,7 +57,7 @@ def look_like_probabilities(rows: Tensor) -> bool:
 
 
 def _refuse_rows_unlike_one(rows: Tensor) -> None:
-    """Raise an error if rows are far from probabilities; `predict_mask` checks small deviations."""
+    # `predict_mask` checks small deviations.
     marked = rows_unlike_one(rows)
     marked |= (rows[: len(marked)] < 0).any(dim=1)
     if bool(marked.any()):
@@ -96,10 +96,13 @@ def evaluating(model: Callable[..., Any]) -> Iterator[None]:
 
 def output_tensor(outputs: Any) -> Tensor:
     """A tensor, or the one in a model's output as `logits`, for Hugging Face, or `out`, for torchvision."""
+    # An attribute, or an entry.
     tensor = getattr(outputs, "logits", outputs)
     if isinstance(tensor, Mapping):
         tensor = next((tensor[name] for name in ("logits", "out") if name in tensor), tensor)
         tensor = getattr(tensor, "logits", tensor)
+
+    # A tensor with numbers.
     if not isinstance(tensor, torch.Tensor):
         several = isinstance(tensor, tuple | list | Mapping)
         remedy = "; pass a function that returns the one to use, such as model=lambda batch: net(batch)[0]"
@@ -112,36 +115,37 @@ def output_tensor(outputs: Any) -> Tensor:
 
 
 def _answer(model: Callable[..., Any], batch: Any, device: torch.device | str | None) -> tuple[Tensor, Tensor]:
-    """The output of the model for the inputs of a batch, or for its keyword arguments, and the labels."""
+    # Keyword arguments of the model, with the labels among them.
     if isinstance(batch, Mapping):
-        parts = {name: _move(part, device) for name, part in batch.items()}
+        parts = {name: _move(value, device) for name, value in batch.items()}
         key = next((name for name in ("labels", "label") if name in parts), None)
         if key is None:
             raise InputTypeError("loader", "must yield mappings with 'labels'", got="one without")
         labels = output_tensor(parts.pop(key))
         return output_tensor(model(**parts)), labels
+
+    # A pair.
     if not isinstance(batch, tuple | list) or len(batch) != 2:
         raise InputTypeError("loader", "must yield pairs (inputs, labels), or mappings with 'labels'")
     inputs, labels = _move(batch[0], device), output_tensor(_move(batch[1], device))
     return output_tensor(model(**inputs) if isinstance(inputs, Mapping) else model(inputs)), labels
 
 
-def _move(part: Any, device: torch.device | str | None) -> Any:
+def _move(value: Any, device: torch.device | str | None) -> Any:
     """The same on a device, including tensors in lists and mappings."""
     if device is None:
-        return part
-    if hasattr(part, "to"):
-        return part.to(device)
-    if isinstance(part, Mapping):
-        return {name: _move(item, device) for name, item in part.items()}
-    if type(part) in (list, tuple):
-        return type(part)(_move(item, device) for item in part)
-    return part
+        return value
+    if hasattr(value, "to"):
+        return value.to(device)
+    if isinstance(value, Mapping):
+        return {name: _move(item, device) for name, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(_move(item, device) for item in value)
+    return value
 
 
 @contextmanager
 def _bar(loader: Iterable[Any], shown: bool) -> Iterator[Iterable[Any]]:
-    """The batches, with a progress bar on standard error, if rich is installed."""
     if not shown or find_spec("rich") is None:
         yield loader
         return

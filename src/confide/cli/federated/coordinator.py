@@ -1,7 +1,4 @@
-"""Commands of the coordinator: `confide federated plan` and `aggregate`.
-
-Also functions that read the files of a federation.
-"""
+"""Commands of the coordinator, `confide federated plan` and `aggregate`; and the files of a federation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,16 +35,10 @@ from confide.tables import SIDES, ClassColumns, ColumnSpec, TargetColumns, class
 
 
 def read_messages(paths: Sequence[Path], kind: FileKind, *, drop_refused: bool = False) -> list[str]:
-    """Read the messages in files.
-
-    Raises
-    ------
-    Refusal
-        If a file is of another known kind, unless the caller drops such files.
-    """
+    """Read messages; a file of another known kind raises `Refusal`, unless the caller drops such files."""
     for path in paths:
-        if not drop_refused and (found := kind_of(path)) not in (kind, FileKind.OTHER):
-            raise Refusal("malformed", f"file {str(path)!r} is {found}, not {kind}; leave it out")
+        if not drop_refused and (actual := kind_of(path)) not in (kind, FileKind.OTHER):
+            raise Refusal("malformed", f"file {str(path)!r} is {actual}, not {kind}; leave it out")
     return [read_text(path) for path in paths]
 
 
@@ -60,16 +51,10 @@ def read_silo(path: Path) -> Silo:
 
 
 def public_files(paths: Sequence[Path]) -> list[Path]:
-    """The given files, and the public files of silos in the given folders; other files there are ignored.
-
-    Raises
-    ------
-    InputError
-        If a folder has no public file.
-    """
+    """The given files, and the public files of silos in the given folders, each of which has one or more."""
     files = []
     for path in paths:
-        inside = sorted(one for one in path.iterdir() if kind_of(one) is FileKind.SILO) if path.is_dir() else [path]
+        inside = sorted(file for file in path.iterdir() if kind_of(file) is FileKind.SILO) if path.is_dir() else [path]
         if not inside:
             raise InputError(
                 "path", f"{str(path)!r} has no public file of a silo", remedy="`confide federated keygen` writes one"
@@ -147,7 +132,7 @@ _OF_SILOS = ("by", "partition", "fingerprint", "skip_incomplete", "decimal")
 
 @dataclass(frozen=True)
 class Planned:
-    """The arguments of a plan: levels, privacy loss, what distinguishes the thresholds, and what all methods take."""
+    """The arguments of a plan; `options` are those that all methods take."""
 
     alpha: Any
     epsilon: Any
@@ -158,6 +143,7 @@ class Planned:
     @classmethod
     def of(cls, stated: dict[str, Any], what: ColumnSpec | None) -> "Planned":
         """From the arguments of a request, without the columns of its score."""
+        # What distinguishes the thresholds: levels, classes, groups or sides.
         score = stated.pop("score", None) if what is None else what.kind.name
         sides = score == SIDES or (isinstance(what, TargetColumns) and len(what.kinds) > 1)
         by_class, groups = stated.pop("by_class", False), stated.pop("groups", None)
@@ -168,6 +154,8 @@ class Planned:
             raise InputError("by", must, got="more")
         if by_class and "classes" not in stated:
             raise InputError("classes", "must be given with by_class: the names of all classes")
+
+        # The rest, as the Python API takes it.
         for name in _OF_SILOS:
             stated.pop(name, None)
         by: By | None = "class" if by_class else "group" if groups is not None else "side" if sides else None
@@ -189,6 +177,7 @@ class Planned:
 
 def plan(asked: Plan) -> None:
     """Make and sign a plan, or compare the methods."""
+    # What is asked: a plan, a comparison, or both.
     stated = read_request(asked, FEDERATED_PLAN, missing="arbitrary" if asked.missing else None)
     source = None if asked.pilot is None else Source(asked.pilot, asked.table, stated.get("decimal", "."))
     output, compare = asked.output, asked.compare
@@ -198,17 +187,22 @@ def plan(asked: Plan) -> None:
         raise click.UsageError("--out is missing; it is optional only with --compare")
     if not compare and source is not None:
         raise click.UsageError("--pilot needs --compare")
+
+    # The request and the silos.
     what, skip, neighbors = take_columns(stated), stated.get("skip_incomplete", False), stated.pop("neighbors", None)
     planned = Planned.of(stated, what)
     check_unknown_arguments("federated plan", planned.options, PLAN_NAMES)
     coordinator = SiloKeys.load(asked.keys)
     invited, excluded = silos_of_plan(asked.silos, coordinator.public_keys())
+
+    # Plan, or compare and take the recommended plan.
     chosen: FederatedPlan | None
     with capture_warnings() as caught:
         if compare:
             sample = None if source is None else read_sample(source, what, skip=skip)[0]
             alternatives = planned.compared(invited, sample)
-            chosen = next((one.plan for one in alternatives if one.recommended and one.plan is not None), None)
+            recommended = (alternative.plan for alternative in alternatives if alternative.recommended)
+            chosen = next((plan for plan in recommended if plan is not None), None)
         else:
             alternatives, chosen = (), planned.plan(invited)
     caught.warn()
@@ -218,10 +212,13 @@ def plan(asked: Plan) -> None:
         if output.out is None:
             return
     if chosen is None:
-        raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.reason) for one in alternatives))
+        reasons = "; ".join(str(alternative.reason) for alternative in alternatives)
+        raise InputError("method", f"has no plan for these silos: {reasons}")
     if neighbors not in (None, chosen.privacy().neighbors):
         must = f"must be {chosen.privacy().neighbors} or left out: it follows from the sizes of silos and the method"
         raise InputError("neighbors", must, got=neighbors)
+
+    # Sign it, and print what it promises.
     output.write(chosen.sign(coordinator))
     for note in chosen.remarks:
         print_warning(note)
@@ -242,8 +239,8 @@ def plan(asked: Plan) -> None:
 def comparison_lines(alternatives: Sequence[Alternative], silos: Sequence[Silo]) -> list[str]:
     """A line for every alternative, with the recommended one marked, and a legend."""
     lines = ["expected coverage for uniform and for bell-shaped scores over the candidates; not a promise:"]
-    for one in alternatives:
-        lines.append(f"{'->' if one.recommended else '  '} {one.method}: {_expected(one)}")
+    for alternative in alternatives:
+        lines.append(f"{'->' if alternative.recommended else '  '} {alternative.method}: {_expected(alternative)}")
     if any(silo.size is None for silo in silos):
         lines.append(
             "sizes are secret, which only private-qq allows; with public sizes (confide federated public --size) "
@@ -266,10 +263,13 @@ def _expected(alternative: Alternative) -> str:
 
 def aggregate(asked: Aggregate) -> None:
     """Compute the calibration, and print the range of the replies."""
+    # The plan, the answers and the keys.
     output, drop_refused = asked.output, asked.drop_refused
     output.check(FileKind.RELEASE, *asked.answers, asked.plan, asked.keys)
     text, messages = read_text(asked.plan), read_messages(asked.answers, FileKind.ANSWER, drop_refused=drop_refused)
     signing = None if asked.keys is None else SiloKeys.load(asked.keys)
+
+    # The release, and the range of the replies: the only indication of silos that are not IID.
     with capture_warnings(CoverageWarning) as caught:
         released = aggregate_answers(text, messages, keys=signing, drop_refused=drop_refused)
     output.save(released.to_json(), f"{released}\nsaved")
@@ -279,7 +279,6 @@ def aggregate(asked: Aggregate) -> None:
 
 
 def _spread(replies: Mapping[str, float]) -> str | None:
-    """The range of the silos' replies, the only indication of non-IID silos."""
     if len(replies) < 2:
         return None
     (lowest, low), *_, (highest, high) = replies.items()

@@ -56,6 +56,7 @@ from confide.tables import (
 
 def keygen(asked: Keygen) -> None:
     """Write keys and a public file."""
+    # Check both files before anything is generated.
     keys, public = asked.keys, asked.public
     if keys.exists():
         raise OutputExistsError(
@@ -66,6 +67,8 @@ def keygen(asked: Keygen) -> None:
     check_output(public, FileKind.SILO, keys, force=False)
     if not keys.parent.is_dir():
         raise InputError("keys", f"{str(keys)!r} cannot be written: its folder does not exist")
+
+    # Generate, and save the keys first.
     generated = replace(SiloKeys.generate(asked.name), ledger=_identity_of(asked.ledger))
     generated.save(keys)
     silo = generated.public(asked.size)
@@ -86,7 +89,6 @@ def public(asked: Public) -> None:
 
 
 def _identity_of(ledger: str | None) -> str | None:
-    """The identity of a ledger in a public file."""
     return None if ledger is None else SiloLedger(ledger).identity
 
 
@@ -94,7 +96,6 @@ def _identity_of(ledger: str | None) -> str | None:
 
 
 def _policy_of(agreed: Agreed, coordinator: Path, budget: float, per_plan: float | None = None) -> Policy:
-    """The policy of these options; `methods` adds to the default ones."""
     return Policy(
         coordinator=read_silo(coordinator).identity,
         budget=budget,
@@ -106,7 +107,6 @@ def _policy_of(agreed: Agreed, coordinator: Path, budget: float, per_plan: float
 
 
 def _policy_for(asked: Answer) -> Policy:
-    """The policy of a silo that answers: a file, or its contents as options."""
     if asked.policy is not None:
         stated = {"coordinator": asked.coordinator, "budget": asked.budget, **vars(asked.agreed)}
         if other := [name for name, value in stated.items() if value not in (None, ())]:
@@ -129,7 +129,6 @@ def policy(asked: WritePolicy) -> None:
 
 
 def _spent(records: SiloLedger, budget: float) -> str:
-    """The budget spent on these records so far, and the budget allowed, in words."""
     spent = records.spent
     if math.isinf(spent):
         return f"spent so far: +inf, because a release was not private; the budget was {budget:g}"
@@ -159,6 +158,7 @@ class SiloTable:
 
     def check_plan(self, plan: FederatedPlan) -> None:
         """Check that the columns give the score of the plan, and the groups or classes that it has thresholds for."""
+        # The score.
         what, wanted = self.what, SIDES if plan.by == "side" else plan.score
         score = None if what is None else SIDES if _has_sides(what) else what.kind.name
         if what is not None and score != wanted:
@@ -168,6 +168,8 @@ class SiloTable:
             named = "a column whose score is not named" if score is None else repr(score)
             remedy = f"These columns give {named}; use --score {wanted} to name it"
             raise InputError("the plan", f"is for the score {wanted!r}", remedy=remedy)
+
+        # The groups or classes.
         if (plan.by == "group") != (self.by is not None):
             must = "given, the column of each record's group" if plan.by == "group" else "left out"
             raise InputError("by", f"must be {must}: the plan has {'' if plan.by == 'group' else 'no '}groups")
@@ -175,13 +177,12 @@ class SiloTable:
             raise InputError("label", "must be given, with --probabilities: the plan has a threshold for each class")
 
     def counted(self, plan: FederatedPlan) -> Any:
-        """Histogram of the scores, counted in the table's own system, of a plan's classes only.
-
-        There is a histogram for each group or class of the plan, and for each side of an interval.
-        """
+        """Histogram of the scores, counted in the table's own system; one for each group, class or side of the plan."""
         what, candidates, classes = self.source.what(self.what), plan.candidates, plan.request.classes
         with self.source.open("reading") as (opened, progress):
             how: dict[str, Any] = {**self.how, "progress": progress}
+
+            # Several thresholds: sides, groups or classes.
             if isinstance(what, TargetColumns) and _has_sides(what):
                 return {
                     kind.name: score_histogram(opened, replace(what, score=kind.name), candidates, **how)
@@ -195,10 +196,12 @@ class SiloTable:
                     other = class_list(tuple(histograms))
                     raise InputError("plan", f"is for the classes {class_list(plan.names)}", got=other)
                 return histograms
+
+            # One threshold, of the plan's classes only.
             if isinstance(what, ClassColumns) and classes is not None:
-                own = what.columns(opened)[1]
+                columns = what.columns(opened)[1]
                 try:
-                    names_among(classes, own, len(own))
+                    names_among(classes, columns, len(columns))
                 except InputError as error:
                     raise InputError("plan", f"is for other classes: {error}") from None
             return score_histogram(opened, what, candidates, **how)
@@ -210,11 +213,14 @@ def _has_sides(what: ColumnSpec) -> bool:
 
 def answer(asked: Answer) -> None:
     """Answer a plan, and print what it costs."""
+    # The files.
     stated = arguments_of("federated answer", ANSWER, asked)
     records_table, policy = SiloTable.of(asked.file, asked.table, stated), _policy_for(asked)
-    rules = [one for one in (asked.policy, asked.coordinator) if one is not None]
+    rules = [rule for rule in (asked.policy, asked.coordinator) if rule is not None]
     inputs = (asked.plan, asked.keys, file_of(asked.ledger), *rules, *public_files(asked.agreed.peers))
     asked.output.check(FileKind.ANSWER, *records_table.source.files, *inputs)
+
+    # Check the plan, count, and answer it; the answer charges this silo's ledger.
     text = read_text(asked.plan)
     signed_plan = read_plan(text)
     records_table.check_plan(signed_plan)
@@ -227,6 +233,8 @@ def answer(asked: Answer) -> None:
     if earlier is not None:
         print_text(f"earlier answer of {earlier} returned; nothing was charged")
     asked.output.save(message, "answer")
+
+    # What the plan reveals, to whom, and what was spent.
     silo = signed_plan.silos[signed_plan.position(private_keys.name)]
     if not signed_plan.channel.single_replies and silo.ledger is None:
         print_text(

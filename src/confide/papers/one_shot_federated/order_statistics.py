@@ -1,17 +1,4 @@
-"""Statements about order statistics and split conformal prediction, for identically distributed silos.
-
-Appendix C.1: law of an order statistic.
-
-Appendix A.1: agents of unequal sizes. `confide.papers.fedcp_qq.best_qq_unequal` chooses k, by the Poisson-binomial law.
-
-Appendix A.3 and C.5: every agent sends its largest score.
-
-Section 2: split conformal prediction.
-
-Section 3.4: coverage given the calibration data; `confide.federated.conditional_coverage_failure` is its exact law.
-
-Appendix A.2: M(l, k) by rectangular probabilities of the multivariate hypergeometric law (Lebrun 2013).
-"""
+"""Statements about order statistics and split conformal prediction, for identically distributed silos."""
 
 import math
 from collections.abc import Sequence
@@ -291,20 +278,23 @@ def rectangle_probability(low: NDArray[np.int64], high: NDArray[np.int64], n: in
     """
     from scipy.stats import binom
 
+    # Bin(n, t) with the t at which the total is likeliest.
     m = len(low)
     if not 0 <= r <= m * n:
         raise InputError("r", f"must lie in 0..{m * n}, the total number of balls", got=str(r))
     t = r / (m * n)
     mass = binom.pmf(np.arange(n + 1), n, t)
+
+    # The law of the total within the rectangle. It includes the product of the P(a_i <= W_i <= b_i), because the
+    # truncated laws are not normalised.
     total = np.ones(1)
     for a, b in zip(low, high, strict=True):
         total = np.convolve(total, np.where((np.arange(n + 1) >= a) & (np.arange(n + 1) <= b), mass, 0.0))
-    # `total` includes the product of the P(a_i <= W_i <= b_i), because the truncated laws are not normalised.
     return float(total[r] / binom.pmf(r, m * n, t))
 
 
 def qq_coverage_by_rectangles(l: int, k: int, m: int, n: int) -> float:
-    """Appendix A.2: M(l, k) = 1 - 1/(mn+1) sum_(j>=k) C(m, j) sum_r p_r, r from j l to j n + (m-j)(l-1).
+    """Appendix A.2 (Lebrun 2013): M(l, k) = 1 - 1/(mn+1) sum_(j>=k) C(m, j) sum_r p_r, r from j l to j n + (m-j)(l-1).
 
     For cross-checks: it needs m convolutions for each j and r. `confide.federated.qq_coverage` is one integral.
 

@@ -1,13 +1,5 @@
 """Quantiles of quantiles: without privacy, with privacy, and for silos with different distributions.
 
-Sections 3.1 to 3.3: the quantile of quantiles, its coverage M(l, k), and upper bounds. `confide.federated.qq_coverage`
-is M(l, k) of Theorem 3.2 as an integral, and `confide.papers.fedcp_qq.best_qq` is the pair (l*, k*) of Algorithm 1,
-(6). This module contains the published sum and the quantities with which the paper compares them.
-
-Section 4 and Appendix C.4: FedCP^2-QQ. Algorithm 3 is `fedcp2-qq` of `confide.federated.plan`.
-
-Section 3.5 and Appendix C.3: silos of different distributions.
-
 A distribution function is given as a curve on [0, 1]: for agent j, F_j(F_S^-1(u)), the share of its scores at or below
 the u-quantile of the test score S. For scores half as large as uniform test scores it is `lambda u: min(2 u, 1)`.
 """
@@ -55,7 +47,7 @@ def quantile_of_quantiles(scores: Sequence[ArrayLike], l: int, k: int) -> float:
     >>> quantile_of_quantiles([[0.1, 0.5], [0.2, 0.3], [0.4, 0.9]], 2, 2)
     0.5
     """
-    return order_statistic([order_statistic(one, l) for one in scores], k)
+    return order_statistic([order_statistic(silo, l) for silo in scores], k)
 
 
 def qq_coverage_sum(l: int, k: int, m: int, n: int) -> Fraction:
@@ -171,6 +163,8 @@ def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.floa
     """
     counts = as_counts("counts", counts)
     up_to = np.cumsum(counts)
+
+    # By the smallest exponent, so that no weight overflows.
     weight = np.maximum((up_to - counts) / _share("q", q), (up_to[-1] - up_to) / (1 - q))
     exponent = -privacy_loss("epsilon", epsilon) * weight / (2 * quantile_sensitivity(q))
     weights = np.exp(exponent - exponent.max())
@@ -238,13 +232,13 @@ def private_ranks(m: int, n: int, alpha: Level, epsilon: float, bins: int, gamma
     PrivateRanks(l=179, k=4, correction=5, quantile=0.92, coverage_at_least=0.900...)
     """
     share = _share("gamma", gamma) * float(exact_level("alpha", alpha))
-    made = published_at(gamma, m, n, alpha, epsilon, bins)
-    if made is None:
+    choice = published_at(gamma, m, n, alpha, epsilon, bins)
+    if choice is None:
         return None
     l_cor = private_correction(m, alpha, epsilon, bins, gamma)
-    l = made.rank - l_cor
-    covered = float(qq_coverage(l, made.k, m, n)) * (1 - share)
-    return PrivateRanks(l, made.k, l_cor, max(made.rank / n, 0.5), covered)
+    l = choice.rank - l_cor
+    covered = float(qq_coverage(l, choice.k, m, n)) * (1 - share)
+    return PrivateRanks(l, choice.k, l_cor, max(choice.rank / n, 0.5), covered)
 
 
 def private_correction(m: int, alpha: Level, epsilon: float, bins: int, gamma: float) -> int:
