@@ -23,8 +23,8 @@ from confide.federated.silo_ledger import SiloLedger
 from confide.scores import name_of_scores
 from confide.support import Name, library_versions, log_event
 
+# Scores, or their counts over the candidates of a plan; for groups the counts by name, for sides either by name
 Scores = ArrayLike | ScoreHistogram | Mapping[Any, ArrayLike | ScoreHistogram]
-"""Scores, or their counts over the candidates of a plan; for groups the counts by name, for sides either by name."""
 
 
 def count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None = None) -> NDArray[np.int64]:

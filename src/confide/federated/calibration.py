@@ -121,8 +121,8 @@ class PlanStatement:
         return PlanStatement(self.plan, key)
 
 
+# Messages left out: pairs of a silo, or the number of a message without a silo, and a code
 Refused = tuple[tuple[str | int, str], ...]
-"""Messages left out: pairs of a silo, or the number of a message without a silo, and a code."""
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -25,11 +25,11 @@ from confide.support import bisect
 
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
+# Within this distance of a level, quadrature is not exact enough to decide on which side a coverage lies
 DOUBT = 1e-12
-"""Within this distance of a level, quadrature is not exact enough to decide on which side a coverage lies."""
 
+# Coverages of a sweep within this distance of the level are computed one by one
 _SWEEP_DOUBT = 1e-7
-"""Coverages of a sweep within this distance of the level are computed one by one."""
 
 _MOST_EXACT = 300
 _DIRECT = 16

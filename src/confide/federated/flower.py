@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from flwr.serverapp import Grid
 
 ACTION = "confide"
+# The environment variable with the parent folder of the silos' folders, for simulations
 SILOS = "CONFIDE_SILOS"
-"""The environment variable with the parent folder of the silos' folders, for simulations."""
 
 Setup: TypeAlias = "Callable[[Context], SiloSetup]"
 

@@ -117,8 +117,8 @@ def fingerprint(digest: str, groups: int = 8) -> str:
     return " ".join(digits[i : i + 5] for i in range(0, size, 5))
 
 
+# Suffix of the file next to a key file with the checkpoint of its ledger
 CHECKPOINT = ".checkpoint"
-"""Suffix of the file next to a key file with the checkpoint of its ledger."""
 
 
 def update_checkpoint(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
@@ -328,10 +328,10 @@ class SiloKeys:
     name: str
     signing: bytes = field(repr=False)
     agreement: bytes = field(repr=False)
+    # The file of the checkpoint of their ledger, next to the key file; None for keys that are in no file
     checkpoint: Path | None = field(default=None, repr=False, compare=False)
-    """The file of the checkpoint of their ledger, next to the key file; None for keys that are in no file."""
+    # `SiloLedger.identity` of the one ledger with which these keys and all copies of them answer; None for any.
     ledger: str | None = field(default=None, repr=False, kw_only=True)
-    """`SiloLedger.identity` of the one ledger with which these keys and all copies of them answer; None for any."""
 
     @classmethod
     def generate(cls, name: str) -> "SiloKeys":

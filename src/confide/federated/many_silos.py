@@ -25,13 +25,13 @@ from confide.mechanisms import Slopes
 from confide.selection import selection_law
 from confide.support import bisect
 
+# Maximum number of representative sizes in the search
 _SIZES = 48
-"""Maximum number of representative sizes in the search."""
+# Up to this number of silos the exact law is fast enough; the approximation can be 0.02 off for eight unequal ones.
 _LAW = 64
-"""Up to this number of silos the exact law is fast enough; the approximation can be 0.02 off for eight unequal ones."""
 _FAR, _GRID, _FINE = 2**30, 12, 100
+# Range of the share of silos that may reply below the level
 _HIGHEST, _LOWEST = 0.96, 0.08
-"""Range of the share of silos that may reply below the level."""
 
 
 @dataclass(frozen=True)

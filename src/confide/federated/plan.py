@@ -47,10 +47,10 @@ from confide.ledger import MOST_RELEASE
 from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
 from confide.support import Described, Section, one_of
 
+# Silos times thresholds: a release with all replies stays below the size that readers accept
 MOST_REPLIES = 2_000_000
-"""Silos times thresholds: a release with all replies stays below the size that readers accept."""
+# The arguments of a request that a plan may have
 _ASKED = ("alpha", "epsilon", "by", "names", "shares", "score", "classes", "about", "candidates", "neighbors", "delta")
-"""The arguments of a request that a plan may have."""
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

@@ -232,8 +232,8 @@ def _neighbors(silos: Sequence[Silo], options: PlanChoices) -> Neighbors:
     return "replace_one" if silos and getattr(silos[0], "size", None) is not None else "add_remove"
 
 
+# With more silos than these, whose names often differ by a number, names are not compared pairwise
 _COMPARED = 100
-"""With more silos than these, whose names often differ by a number, names are not compared pairwise."""
 
 
 def _check_apart(names: Sequence[str]) -> None:
@@ -252,13 +252,13 @@ def _check_apart(names: Sequence[str]) -> None:
 # Comparison.
 
 
+# Share of alpha that may be lost for one message and for silos that need not rely on one another
 _WORTH = 0.05
-"""Share of alpha that may be lost for one message and for silos that need not rely on one another."""
+# A method whose expected miscoverage is below this share of alpha includes nearly everything: it does not serve
 _USEFUL = 0.3
-"""A method whose expected miscoverage is below this share of alpha includes nearly everything: it does not serve."""
 _RARELY = 0.01
+# Standard deviation of the Gaussian scores, as a share of the range of candidates, in the middle of which they lie
 _BELL = 0.1
-"""Standard deviation of the Gaussian scores, as a share of the range of candidates, in the middle of which they lie."""
 
 
 @dataclass(frozen=True)

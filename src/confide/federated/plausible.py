@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from confide.federated.refusals import Refusal
 
+# An honest sum is rejected with at most this probability
 LEVEL = 1e-12
-"""An honest sum is rejected with at most this probability."""
 
 
 def check_plausible(counts: NDArray[np.int64], n: int, scale: float, parameter: float) -> None:

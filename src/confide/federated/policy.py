@@ -14,8 +14,8 @@ from confide.federated.refusals import Refusal
 from confide.ledger import Cost
 from confide.support import positive_integer, privacy_loss, read_text, write_text
 
+# The methods that a policy allows by default; both are private
 DEFAULT_METHODS = ("private-qq", "secure-sum")
-"""The methods that a policy allows by default; both are private."""
 
 _DIGITS = re.compile(r"[0-9a-f]{64}")
 

@@ -29,17 +29,17 @@ from confide.guarantee import conditional_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.support import bisect
 
+# Parts of the loss left of the target, for public and for secret sizes
 _SPLITS, _LEFT = (8, 10, 12, 14, 16), 14
-"""Parts of the loss left of the target, for public and for secret sizes."""
+# Above this number of silos a fast search with representative sizes finds the plan. The certificate uses all silos.
 MANY = 64
-"""Above this number of silos a fast search with representative sizes finds the plan. The certificate uses all silos."""
 
 _RISES_OF_MANY = (0.0, 6.0, 10.0)
 _FEW_LINES, _LINES, _BEST, _REFINED = 4, 16, 3, 6
 _FEW = 16
+# At most 10: the k-th smallest reply may be that of one silo whose scores leave an empty candidate range, and a larger
+# rise would move the reply across it
 _RISES = (0.0, 3.0, 6.0, 10.0)
-"""At most 10: the k-th smallest reply may be that of one silo whose scores leave an empty candidate range, and a larger
-rise would move the reply across it."""
 
 
 @dataclass(frozen=True)

@@ -38,10 +38,10 @@ def __dir__() -> list[str]:
 
 # Messages and couriers
 
+# The signed text `plan`
 Request: TypeAlias = Mapping[str, Any]
-"""The signed text `plan`."""
+# The text `answer`, or the code `refused`
 Reply: TypeAlias = Mapping[str, Any]
-"""The text `answer`, or the code `refused`."""
 
 
 class Failure(NamedTuple):
@@ -50,11 +50,10 @@ class Failure(NamedTuple):
     code: int | str
 
 
+# A courier: sends every node its request and returns the replies that come in time; a node without a reply is silent.
+# It names nodes by texts or numbers. Requests and replies are JSON values, which it may read: plans and answers are
+# signed, and their contents are private or masked.
 Ask: TypeAlias = Callable[[Mapping[Any, Request]], Iterable[tuple[Any, Reply | Failure]]]
-"""A courier: sends every node its request and returns the replies that come in time; a node without a reply is silent.
-
-It names nodes by texts or numbers. Requests and replies are JSON values, which it may read: plans and answers are
-signed, and their contents are private or masked."""
 
 
 # In a silo

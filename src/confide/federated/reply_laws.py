@@ -22,9 +22,9 @@ from confide.mechanisms import Mechanism, Slopes
 
 _UNLIKELY = 1e-10
 _LEVELS = 24
+# Where the level is close to the rate: the last step's distance from the rate, as a share of the level's distance; and
+# the number of steps, fewer because each of them takes longer
 _NEAREST, _LEVELS_NEAR = 0.3, 16
-"""Where the level is close to the rate: the last step's distance from the rate, as a share of the level's distance; and
-the number of steps, fewer because each of them takes longer."""
 
 
 class ReplyLaw(Protocol):
@@ -201,12 +201,12 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
     return math.exp(high)
 
 
+# Each binomial probability is computed from the previous one. After this many they are computed afresh, so that one
+# that underflows does not make all others zero.
 _AGAIN = 12
-"""Each binomial probability is computed from the previous one. After this many they are computed afresh, so that one
-that underflows does not make all others zero."""
 
+# From this number of distinct laws on, computing them together is faster
 _FEW = 4
-"""From this number of distinct laws on, computing them together is faster."""
 
 _EDGE, _RARE = 1e-12, 1e-6
 

@@ -19,12 +19,12 @@ from confide.support import MOST_RECORDS, one_of, positive_integer
 
 Counts: TypeAlias = NDArray[np.int64]
 
+# `independent`: a silo answers independently of its scores. `arbitrary`: no assumption.
 Missing: TypeAlias = Literal["independent", "arbitrary"]
-"""`independent`: a silo answers independently of its scores. `arbitrary`: no assumption."""
 
+# `common`: the new record has the distribution of every silo's records (IID silos). `mixture`: it comes from silo j
+# with probability n_j/n, and silos may differ (secure-sum only).
 Population: TypeAlias = Literal["common", "mixture"]
-"""`common`: the new record has the distribution of every silo's records (IID silos). `mixture`: it comes from silo j
-with probability n_j/n, and silos may differ (secure-sum only)."""
 
 MISSING: tuple[Missing, ...] = ("independent", "arbitrary")
 POPULATIONS: tuple[Population, ...] = ("common", "mixture")

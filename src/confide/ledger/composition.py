@@ -28,8 +28,8 @@ from confide.selection import check_sampler, with_contrib
 from confide.support import float_above
 
 _LARGE_RHO = 50.0
+# For smaller rho, which no float can invert, this value is used as an upper bound
 _LEAST_RHO = 1e-300
-"""For smaller rho, which no float can invert, this value is used as an upper bound."""
 
 
 def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:

@@ -13,12 +13,12 @@ from confide.support import Described, Section, one_of
 
 MOST_NAME = 200
 
+# Kinds of releases other than calibrations; a mechanism's name begins with its kind: `look by discrete-laplace`
 KINDS = ("evaluation", "look", "choice", "transfer")
-"""Kinds of releases other than calibrations; a mechanism's name begins with its kind: `look by discrete-laplace`."""
 
 
+# The rule of an infinite epsilon because a release has zero-concentrated privacy alone
 NO_EPSILON = "no epsilon"
-"""The rule of an infinite epsilon because a release has zero-concentrated privacy alone."""
 
 
 class Group(NamedTuple):

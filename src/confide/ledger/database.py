@@ -19,8 +19,8 @@ from confide.ledger.location import RESTORE, MissingRecordsError, Server
 from confide.ledger.schema import TABLES, seal
 
 Row: TypeAlias = dict[str, Any]
+# The number, seal, time and account of the last row of each table
 Heads: TypeAlias = Mapping[str, Row]
-"""The number, seal, time and account of the last row of each table."""
 
 
 class Connection:

@@ -15,8 +15,8 @@ from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest, simil
 from confide.mechanisms import Neighbors
 from confide.support import caller_stacklevel
 
+# Most characters of a stored release
 MOST_RELEASE = 1_000_000
-"""Most characters of a stored release."""
 
 
 def new_token() -> str:
@@ -117,11 +117,11 @@ def find_same_data(dataset: str, entries: Sequence[Entry], seen: bytes, key: str
     )
 
 
+# Remedy for data other than those of an earlier release
 OTHER_DATA_REMEDY = (
     "If these are the same people with new records, a new model or new random numbers, give again=True, which charges "
     "a new release; if they are other people, give them a name of their own; otherwise this is probably the wrong file"
 )
-"""Remedy for data other than those of an earlier release."""
 
 
 def as_dataset(dataset: str | Dataset) -> Dataset:

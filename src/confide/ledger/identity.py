@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from confide.errors import InputError, InputTypeError
 from confide.ledger.cost import Group, check_group, check_name
 
+# Lower-case letters that look like a Latin one, by script; the most frequent of Unicode's table of confusables
 _LOOKALIKES = {
     "CYRILLIC": "\u0430a \u0432b \u0435e \u043ak \u043cm \u043dh \u043eo \u0440p \u0441c \u0442t \u0443y \u0445x"
     " \u0455s \u0456i \u0458j \u04bbh \u04c0l \u04cfl \u0501d \u051bq \u051dw \u0475v \u0454e \u04afy",
@@ -31,7 +32,6 @@ _LOOKALIKES = {
     "LATIN": "\u0131i \u0251a \u0261g \u0269i \u028bv",
     "DIGIT": "0o 1l",
 }
-"""Lower-case letters that look like a Latin one, by script; the most frequent of Unicode's table of confusables."""
 
 _PAIRS = {pair[0]: pair[1] for pairs in _LOOKALIKES.values() for pair in pairs.split()} | {"i": "l"}
 _PLAIN = str.maketrans({letter: like.replace("i", "l") for letter, like in _PAIRS.items()})

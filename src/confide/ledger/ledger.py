@@ -109,8 +109,8 @@ class Ledger(Described):
     limit: Limit | None = None
     timeout: float = 30.0
     by: str | None = None
+    # The last row of each table at the last reading
     _heads: Heads = field(init=False, repr=False, compare=False)
-    """The last row of each table at the last reading."""
 
     def __init__(
         self,

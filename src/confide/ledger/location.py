@@ -73,6 +73,7 @@ class MissingRecordsError(LedgerError):
 
 Failure = TypeVar("Failure", bound=ConfideError)
 
+# Meaning and remedy of SQLite's codes and a server's SQLSTATEs
 FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
     sqlite3.SQLITE_BUSY: (LedgerError, "is in use by other processes for too long; try again"),
     sqlite3.SQLITE_LOCKED: (LedgerError, "is in use by other processes for too long; try again"),
@@ -91,7 +92,6 @@ FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
         "the role may not do that: limits are the owner's, and charging needs a charging role",
     ),
 }
-"""Meaning and remedy of SQLite's codes and a server's SQLSTATEs."""
 
 
 def failure(place: Path | Server, code: int | str) -> ConfideError:
@@ -110,9 +110,9 @@ def ledger_error(kind: type[Failure], place: Path | Server, saying: str) -> Fail
     return kind("ledger", f"{subject} {requirement}", remedy=remedy[:1].upper() + remedy[1:])
 
 
+# The remedy for a ledger of an earlier version, which never counts as empty
 OTHER_LEDGER = (
     "Its charges still count: keep the file, begin a new ledger with another name, and enter what was spent with "
     "`confide ledger init --spent EPSILON`"
 )
-"""The remedy for a ledger of an earlier version, which never counts as empty."""
 RESTORE = "Restore the ledger from a backup"

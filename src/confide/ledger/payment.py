@@ -45,11 +45,11 @@ from confide.mechanisms import PrivacyStatement
 from confide.selection import check_sampler
 from confide.support import caller_stacklevel, log_event
 
+# Identifies a part of a release, such as one of its thresholds
 Part = TypeVar("Part", bound=Hashable)
-"""Identifies a part of a release, such as one of its thresholds."""
 
+# The input of mechanisms, computed from the data
 MechanismInput = TypeVar("MechanismInput")
-"""The input of mechanisms, computed from the data."""
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ _COLUMNS = {
     "mechanism TEXT NOT NULL, epsilon {number} NOT NULL, rho {number}, division TEXT, cell TEXT, totals TEXT NOT NULL",
     "release": "token TEXT NOT NULL UNIQUE REFERENCES charge (token), text TEXT NOT NULL, fingerprint TEXT",
 }
+# The columns of the tables that have seals; each table has also a number, a time, an account and a seal
 TABLES: Mapping[str, Sequence[str]] = {
     table: [column.split()[0] for column in columns.split(", ")] for table, columns in _COLUMNS.items()
 }
-"""The columns of the tables that have seals; each table has also a number, a time, an account and a seal."""
 
 _ROW = "id {id}, {columns}, made TEXT NOT NULL {now}, by TEXT {who}, seal TEXT NOT NULL"
 _INDEXES = {
@@ -90,9 +90,9 @@ _REFUSE = """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 _LOCK = """CREATE FUNCTION lock_ledger() RETURNS void LANGUAGE sql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS 'LOCK TABLE confide.charge IN EXCLUSIVE MODE'"""
 _PATH = "SET LOCAL search_path = confide, pg_catalog, pg_temp"
+# Compares with the charge in the name of the role that inserts, which may read it
 _OWN_CHARGES = """CREATE POLICY of_own_charges ON release FOR INSERT WITH CHECK (EXISTS (
   SELECT FROM charge AS paid WHERE paid.token = release.token AND paid.by = session_user))"""
-"""Compares with the charge in the name of the role that inserts, which may read it."""
 
 
 def create_on_server(connection: Any) -> None:

@@ -21,11 +21,11 @@ from confide.ledger.schema import TABLES, check_role, create_on_server, grant
 from confide.support import SCHEMA, log_event, needs_extra
 
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
+# Detects a lost peer within half a minute
 _ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "30000"}
-"""Detects a lost peer within half a minute."""
 _GONE = ("57P01", "57P02", "57P03", "57P05", "25P03")
+# Prevents other roles from placing functions or tables in the search path that the owner would use
 _PATH = "SET search_path = confide, pg_catalog, pg_temp"
-"""Prevents other roles from placing functions or tables in the search path that the owner would use."""
 _PAUSE = 0.2
 _LOST = "the connection was lost, and nothing was charged; try again"
 _ALONE = (
@@ -37,8 +37,8 @@ _UNKNOWN = (
     "release nothing, and check with `confide ledger show` when the server is back"
 )
 
+# Receives table, number and seal of the last new row
 Added: TypeAlias = list[tuple[str, int, str] | None]
-"""Receives table, number and seal of the last new row."""
 
 
 @contextmanager

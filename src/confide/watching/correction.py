@@ -23,17 +23,17 @@ from confide.noisy_counts import noise_beyond, noise_variance
 from confide.scores import score_kind
 from confide.support import Level, exact_level, require
 
+# gamma, the share of the scale by which a look moves the threshold at most; or `"auto"`
 Correct: TypeAlias = Level | Literal["auto"]
-"""gamma, the share of the scale by which a look moves the threshold at most; or `"auto"`."""
 
+# The values among which `"auto"` chooses; the first is the largest allowed one
 GAMMAS = tuple(Fraction(share, 100) for share in (20, 10, 5, 2))
-"""The values among which `"auto"` chooses; the first is the largest allowed one."""
 
 MOST_DELAY = 1000
 SPAN_ERROR = 0.05
 _POSITIONS = 2001
+# The density of scores at the threshold, on the scale, that the choice of gamma assumes
 _DENSITY = 2.0
-"""The density of scores at the threshold, on the scale, that the choice of gamma assumes."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,13 @@ class Scale:
 class Realised(NamedTuple):
     """Coverage that the records of some looks had, whatever their distribution: only the noise is uncertain."""
 
+    # Noisy number of missed records minus alpha times that of all
     excess: float
-    """Noisy number of missed records minus alpha times that of all."""
+    # The true excess differs from it by at most this
     radius: float
-    """The true excess differs from it by at most this."""
     low: float
+    # Ends for the share of covered records
     high: float
-    """Ends for the share of covered records."""
 
     @property
     def words(self) -> str:

@@ -24,11 +24,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.noisy_counts import log_mgf
 
+# Each bet is optimal at the planned batch size if coverage lies this far below p0
 DROPS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
-"""Each bet is optimal at the planned batch size if coverage lies this far below p0."""
 
+# As `DROPS`, for shares of set sizes
 SIZE_DROPS = (0.02, 0.05, 0.1, 0.2)
-"""As `DROPS`, for shares of set sizes."""
 
 _FINEST, _SAFE, _MOST = 401, 0.999, 30.0
 

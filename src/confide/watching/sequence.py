@@ -21,8 +21,8 @@ from confide.noisy_counts import coverage_interval
 from confide.watching.e_process import DROPS, SIZE_DROPS, Bets, bets, course
 from confide.watching.settings import Reference, Settings
 
+# Smaller shares are not tested, because they cannot fall noticeably
 _LEAST = 0.02
-"""Smaller shares are not tested, because they cannot fall noticeably."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,15 +20,15 @@ from confide.federated.refusals import Refusal
 from confide.federated.sharing import mask, open_sum, word_of
 from confide.federated.terms import Counts, Terms, check_count
 
+# Maximum length of a vector of which only the sum opens, because its message contains every number
 MOST_SUMMED = 2**14
-"""Maximum length of a vector of which only the sum opens, because its message contains every number."""
 
 
 class Channel(ABC):
     """The base class of all channels. Silos are numbered by their position in the terms."""
 
+    # Whether the vector of every silo is visible; else only the sum opens
     single_replies: ClassVar[bool] = False
-    """Whether the vector of every silo is visible; else only the sum opens."""
 
     @classmethod
     def check(cls, terms: Terms, method: str, serves: str) -> None:

@@ -33,8 +33,8 @@ from confide.federated.terms import Terms
 from confide.mechanisms import PrivatePredictionSets
 from confide.support import Level, exact_level, positive_integer, privacy_loss, scale_for
 
+# Relative increase of levels, so that rounded values still reach the claimed level
 _ROUNDING = 1e-13
-"""Relative increase of levels, so that rounded values still reach the claimed level."""
 
 
 @dataclass(frozen=True)

@@ -45,18 +45,18 @@ class Promise:
 class Method(ABC):
     """The base class of all methods. Silos are numbered by their position in the terms."""
 
+    # The theorem of its guarantee in docs/theory-federated.md.
     theorem: ClassVar[str]
-    """The theorem of its guarantee in docs/theory-federated.md."""
+    # Whether silos may keep their sizes secret
     secret_sizes: ClassVar[bool] = False
-    """Whether silos may keep their sizes secret."""
+    # Label of the row that states the reliance on other silos, if only a sum opens
     reliance_label: ClassVar[str] = "privacy relies on"
-    """Label of the row that states the reliance on other silos, if only a sum opens."""
+    # Populations that it can guarantee coverage for; the first one is the default
     populations: ClassVar[tuple[Population, ...]] = ("common",)
-    """Populations that it can guarantee coverage for; the first one is the default."""
+    # Whether all levels of a plan follow from one draw
     one_draw: ClassVar[bool] = False
-    """Whether all levels of a plan follow from one draw."""
+    # Advice on the number of candidates, for errors about a bound on it
     candidate_advice: ClassVar[str] = ""
-    """Advice on the number of candidates, for errors about a bound on it."""
 
     @classmethod  # noqa: B027 - most have no terms of their own
     def check(cls, terms: Terms) -> None:

@@ -40,8 +40,8 @@ class SortedReplies(Method):
 
     theorem = "Theorems F1 and F3"
 
+    # The target rank of each silo
     targets: tuple[Fraction | int, ...]
-    """The target rank of each silo."""
 
     @abstractmethod
     def mechanism(self, terms: Terms, i: int) -> Mechanism:
