@@ -139,7 +139,7 @@ class SiloLedger:
             If the ledger accounts for these records under another adjacency than that of the cost.
         """
 
-        def kept(entry: Entry) -> str:
+        def stored_answer(entry: Entry) -> str:
             if entry.request != plan.digest:
                 raise Refusal("session-used")
             if entry.release is None:
@@ -147,7 +147,7 @@ class SiloLedger:
             self._point_out_other_data(entry, read_again())
             return entry.release
 
-        once = SingleRelease(plan.session, kept)
+        once = SingleRelease(plan.session, stored_answer)
         payment = Payment(self.ledger, Dataset(self.dataset), cost, plan.digest, at_most=Limit(budget), once=once)
         try:
             return pay(payment, read, fingerprint_bytes, draw)
