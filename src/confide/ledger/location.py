@@ -11,7 +11,9 @@ from confide.support import names_object, names_server, shown_address
 
 @dataclass(frozen=True, repr=False)
 class Server:
-    """The address of a ledger on a PostgreSQL server. Its text has neither password nor options.
+    """The address of a ledger on a PostgreSQL server.
+
+    Its text has neither password nor options.
 
     Examples
     --------
@@ -29,15 +31,7 @@ class Server:
 
 
 def parse_location(place: str | Path | Server) -> Path | Server:
-    """A file's path, or a server's address.
-
-    Raises
-    ------
-    InputTypeError
-        If it is neither.
-    InputError
-        If it is an address of an object store, which cannot hold a ledger.
-    """
+    """A file's path, or a server's address."""
     if isinstance(place, Server):
         return place
     if not isinstance(place, str | Path):
@@ -45,10 +39,8 @@ def parse_location(place: str | Path | Server) -> Path | Server:
     if names_object(place):
         raise InputError(
             "ledger",
-            (
-                "must be a file of this machine, or postgresql://ROLE@HOST/DB, which every machine can "
-                "charge: an object store cannot hold a ledger, because two jobs could both spend what is left"
-            ),
+            "must be a file of this machine, or postgresql://ROLE@HOST/DB, which every machine can "
+            "charge: an object store cannot hold a ledger, because two jobs could both spend what is left",
         )
     return Server(place) if isinstance(place, str) and names_server(place) else Path(place)
 
