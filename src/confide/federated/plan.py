@@ -250,11 +250,11 @@ class FederatedPlan(Federation, Described):
 
     # Messages
 
-    def message(self, i: int, counts: Counts, agreement: bytes, context: bytes) -> list[int]:
-        """What silo i sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
+    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> list[int]:
+        """What silo `own` sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
         rows = counts if counts.ndim == 2 else [counts] * len(self.drawn)
-        vectors = [plan.protocol.draw(plan, i, row) for plan, row in zip(self.drawn, rows, strict=True)]
-        return self.channel.send(self.first, i, np.array(vectors), agreement, context)
+        vectors = [plan.protocol.draw(plan, own, row) for plan, row in zip(self.drawn, rows, strict=True)]
+        return self.channel.send(self.first, own, np.array(vectors), agreement, context)
 
     def read_message(self, sent: list[int]) -> Any:
         """Check what a silo sent; raises a `Refusal` with the code `malformed` or `out-of-range`."""
