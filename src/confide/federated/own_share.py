@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from confide.core import Release, class_list, register_kind
+from confide.core import Release, class_list, documents
 from confide.errors import FormatError, InputError
 from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedRelease, FederatedThreshold, PlanStatement
@@ -22,7 +22,7 @@ from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw
 from confide.federated.threshold_plan import ThresholdPlan
 from confide.guarantee import Guarantee
-from confide.support import Facts, Form, Section, exact_level, refused_content
+from confide.support import Facts, Form, Section, exact_level
 
 SHARE_KIND = "confide/federated.own-share"
 
@@ -56,7 +56,8 @@ class OwnThreshold(FederatedThreshold):
 class OwnShare(Release):
     """The larger of a common threshold and one silo's reply, with a guarantee for new records of this silo.
 
-    Made by `own_share`. It is a `Release` with one threshold.
+    Made by `own_share`. It is a `Release` with one threshold. Its file has the common release and the answer; the rest
+    is computed again when it is read.
 
     Parameters
     ----------
@@ -81,28 +82,6 @@ class OwnShare(Release):
     def common(self) -> FederatedThreshold:
         """The common threshold that is compared with the reply."""
         return _common(self.released, self.of)[1]
-
-    def to_json(self) -> str:
-        """The share as JSON: the common release and the answer, from which the rest follows."""
-        content = {"calibration": self.released.to_json(), "answer": self.answer}
-        return _SHARE.write(content if self.of is None else {**content, "of": self.of})
-
-    @classmethod
-    def from_json(cls, text: str) -> "OwnShare":
-        """Read what `to_json` wrote; both parts are checked, and the rest is computed again.
-
-        Raises
-        ------
-        FormatError
-            If the text is not such a document, was altered, or its parts do not belong together.
-        """
-        try:
-            content = _SHARE.read(text)
-            with refused_content("share", "share"):
-                share = msgspec.convert(content, _Share, strict=True)
-            return own_share(FederatedRelease.from_json(share.calibration), share.answer, share.of)
-        except Refusal as refusal:
-            raise FormatError("share", "must contain an answer to its calibration", remedy=str(refusal)) from None
 
     def _brief(self) -> str:
         return f"{super()._brief()}, for new records of silo {self.silo!r}"
@@ -227,5 +206,19 @@ class _Share(msgspec.Struct, forbid_unknown_fields=True):
     of: str | None = None
 
 
+def _content(share: OwnShare) -> dict[str, Any]:
+    """The common release and the answer, from which the rest follows."""
+    content = {"calibration": share.released.to_json(), "answer": share.answer}
+    return content if share.of is None else {**content, "of": share.of}
+
+
+def _read(content: dict[str, Any]) -> OwnShare:
+    share = msgspec.convert(content, _Share, strict=True)
+    try:
+        return own_share(FederatedRelease.from_json(share.calibration), share.answer, share.of)
+    except Refusal as refusal:
+        raise FormatError("share", "must contain an answer to its calibration", remedy=str(refusal)) from None
+
+
 _SHARE = Form(SHARE_KIND, "share", most_characters=3 * MOST_CHARACTERS, integer_bits=64, indent=1)
-register_kind(SHARE_KIND, OwnShare.from_json)
+documents.register(OwnShare, documents.Kind(_SHARE, _content, _read))

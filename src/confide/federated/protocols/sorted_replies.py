@@ -71,8 +71,9 @@ class SortedReplies(Method):
         if replies != len(who) or negative:
             raise Refusal(
                 "implausible",
-                f"the opened sum counts {replies} replies of {len(who)} silos, {negative} of its numbers are negative: a "
-                "silo's vector is not one reply, and the silo cannot be identified; ask all silos, and make a new plan",
+                f"the opened sum counts {replies} replies of {len(who)} silos, {negative} of its numbers are negative: "
+                "a silo's vector is not one reply, and the silo cannot be identified; ask all silos, and make a new "
+                "plan",
             )
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
