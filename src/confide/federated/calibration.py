@@ -32,17 +32,8 @@ MOST_CHARACTERS = 50_000_000
 class FederatedThreshold(Threshold):
     """A threshold of a federation, with the plan from which its claims follow.
 
-    Parameters
-    ----------
-    plan
-        The plan of this threshold.
-    plan_digest
-        SHA-256 of the whole plan.
-    k
-        Rank of the threshold among the sorted answers; 0 if the method does not sort, and more than the number of
-        answers for +inf.
-    answered
-        Names of the silos whose answers count.
+    `k` is its rank among the sorted answers: 0 if the method does not sort, and more than their number for +inf.
+    `plan_digest` is that of the whole plan.
     """
 
     plan: ThresholdPlan

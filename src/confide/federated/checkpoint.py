@@ -43,14 +43,6 @@ def store_checkpoint(ledger: Ledger, path: Path) -> Checkpoint:
         If the stored charge is missing or differs: charges are missing in the ledger. The file is not changed.
     FormatError
         If the file is not a checkpoint.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ledger = Ledger(Path(folder) / "budget.db")
-    ...     store_checkpoint(ledger, Path(folder) / "north.key.checkpoint").number
-    0
     """
     # The file is read before the ledger, which is written first
     known = read_as(path, _read) if path.exists() else Checkpoint(0, "")

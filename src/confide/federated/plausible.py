@@ -18,11 +18,6 @@ LEVEL = 1e-12
 def check_plausible(counts: NDArray[np.int64], n: int, scale: float, parameter: float) -> None:
     """Reject an opened sum, int64 of shape (m,), that n records and noise as of `noise_law` do not explain.
 
-    Raises
-    ------
-    Refusal
-        `implausible`.
-
     Examples
     --------
     >>> check_plausible(np.array([5, -1, 3, 2]), 9, 2.0, 1.0)

@@ -45,18 +45,10 @@ _RISES = (0.0, 3.0, 6.0, 10.0)
 
 @dataclass(frozen=True)
 class MechanismChoice:
-    """A choice of mechanisms for all silos, and of k.
+    """A choice of a mechanism for each silo, and of k, the rank of the threshold among honest replies if all answer.
 
-    Parameters
-    ----------
-    mechanisms
-        One per silo.
-    k
-        Rank, among the honest replies, of the one that becomes the threshold, if all silos answer.
-    coverage
-        The guarantee in this case: the marginal coverage, or the level that holds with probability 1 - delta.
-    expected
-        Mean coverage on uniform scores.
+    `coverage` is the guarantee in this case: the marginal coverage, or the level that holds with probability 1 - delta.
+    `expected` is the mean coverage on uniform scores.
     """
 
     mechanisms: tuple[Slopes, ...]

@@ -25,17 +25,7 @@ _MANY = 100
 
 @dataclass(frozen=True)
 class RankChoice:
-    """The choice of order statistics.
-
-    Parameters
-    ----------
-    ranks
-        l_j for every silo.
-    k
-        Rank of the reply that becomes the threshold.
-    coverage
-        The exact coverage for continuous scores, at least 1 - alpha.
-    """
+    """The choice of order statistics: l_j for every silo, k, and the exact coverage for continuous scores."""
 
     ranks: tuple[int, ...]
     k: int
@@ -111,11 +101,6 @@ def settled(coverage: ArrayLike, l: ArrayLike, k: ArrayLike, m: int, n: int, wan
     """Values of M(l, k), of which those within 1e-12 of `wanted` are replaced by exact ones where possible.
 
     Quadrature cannot distinguish 9/10 from slightly less, and a level that is met exactly must count as met.
-
-    Examples
-    --------
-    >>> settled([0.9 - 1e-15, 0.8], [27, 24], 1, 1, 29, 0.9)
-    array([0.9, 0.8])
     """
     coverage = np.array(coverage, dtype=np.float64)
     if not np.any(np.abs(coverage - wanted) < DOUBT):
@@ -133,11 +118,6 @@ def smallest_k_of_ranks(m: int, n: int, wanted: float) -> tuple[NDArray[np.float
     """The ranks l that may be best, and for each the smallest k with M(l, k) >= wanted.
 
     M increases in both. Below the first l no k is enough, and above the first l with k = 1 all are worse.
-
-    Examples
-    --------
-    >>> smallest_k_of_ranks(3, 9, 0.8)
-    (array([7., 8., 9.]), array([3., 2., 1.]))
     """
 
     def enough(l: int, k: int) -> bool:

@@ -135,15 +135,7 @@ def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int, 
 
 @lru_cache(maxsize=8192)
 def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankReply:
-    """The law that a silo's reply dominates, for a public number of scores n and a mechanism with a rank law.
-
-    Examples
-    --------
-    >>> mechanism = Slopes(Fraction(0), Fraction(90), 3, 1, 4.0)
-    >>> reply = random_rank(100, mechanism, 50)
-    >>> round(float(reply.below(np.array([0.9]))[0]), 2)
-    0.91
-    """
+    """The law that a silo's reply dominates, for a public number of scores n and a mechanism with a rank law."""
     law = mechanism.rank_law(n, candidates)
     assert law is not None
     ranks, mass, bottom = law

@@ -129,13 +129,6 @@ def noise_law(scale: float, parameter: float) -> NDArray[np.float64]:
     """The law of one count's total noise for `parameter` = shares/honest, on -half..half (float64, odd length).
 
     It is the difference of two negative binomials of that parameter.
-
-    Examples
-    --------
-    >>> law = noise_law(1.0, 1.0)
-    >>> p = np.exp(-1.0)
-    >>> bool(np.isclose(law[len(law) // 2], (1 - p) / (1 + p)))
-    True
     """
     from scipy.signal import fftconvolve
     from scipy.special import gammaln

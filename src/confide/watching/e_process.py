@@ -111,11 +111,6 @@ def entering_wealth(look: int, looks: int) -> float:
 
     The fraction is looks/((looks + t - 1)(looks + t)) at look t: about 1/looks at first, and decreasing. The fractions
     sum to one over infinitely many looks, so a watch may continue without end and has fresh wealth at every look.
-
-    Examples
-    --------
-    >>> round(sum(entering_wealth(look, 52) for look in range(1, 1041)), 6) == round(1 - cash(1040, 52), 6)
-    True
     """
     return looks / ((looks + look - 1) * (looks + look))
 

@@ -100,11 +100,6 @@ def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSe
     The published method never aims below the median, which is rounded up to an integer rank. `rank` is the corrected
     rank l + l_cor, at most n. `epsilon` is the published loss when one record is replaced, which is up to twice the
     proven one.
-
-    Examples
-    --------
-    >>> published_quantile(200, 184, 4.0).slope_left
-    2.0
     """
     level = max(Fraction(rank, n), Fraction(-(-n // 2), n))
     return PrivatePredictionSets(level, 0.0, scale_for(2 * level.numerator, epsilon))
@@ -112,18 +107,9 @@ def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSe
 
 @dataclass(frozen=True)
 class PublishedChoice:
-    """A published pair (l + l_cor, k), and its degree of compensation.
+    """A published pair (rank = l + l_cor, k), where gamma is the share of alpha for the union bound.
 
-    Parameters
-    ----------
-    rank
-        l + l_cor, at most n.
-    k
-        Rank of the reply that becomes the threshold.
-    gamma
-        Share of alpha for the union bound.
-    compensation
-        M(l + l_cor, k), the degree of compensation: the coverage if every silo returned exactly its target rank.
+    `compensation` is M(l + l_cor, k): the coverage if every silo returned exactly its target rank.
     """
 
     rank: int

@@ -41,14 +41,8 @@ _DRAWS = 1000
 class NoisyCounts(Method):
     """secure-sum, the method of confide for non-IID silos and for the least noise.
 
-    Parameters
-    ----------
-    scale
-        The noise scale of the opened sum.
-    target
-        The target rank among all records.
-    honest
-        Number of silos that are certainly in the sum and do not collude, from the channel.
+    `scale` is that of the noise in the opened sum, `target` the target rank among all records, and `honest` the number
+    of silos that are certainly in the sum and do not collude.
 
     Examples
     --------

@@ -176,18 +176,8 @@ _ALL_DRAWS, _LEAST_DRAWS = 400, 8
 class PrivateQQ(SortedReplies):
     """private-qq, the method of confide for private replies.
 
-    Parameters
-    ----------
-    targets
-        One target rank per silo.
-    rate
-        Increase of the target with n + 1 for silos of secret size, else 0.
-    left, right, scale
-        The slopes and the noise of the mechanism.
-    n_min, n_typical
-        For secret sizes: least and typical number of records per silo.
-    flat, rise
-        The prior weights of the candidates, as in `Slopes`; without a rise all are equal.
+    `targets` has a target rank for each silo; for a secret size the target increases by `rate` with n + 1. Left, right,
+    scale, flat and rise are those of `Slopes`. `n_min` is the least number of records of a silo of secret size.
 
     Examples
     --------
