@@ -85,8 +85,8 @@ def test_private_evaluation_is_reference_for_sizes():
     assert Watch.from_json(watch.to_json()) == watch
     several = dataclasses.replace(found, query=dataclasses.replace(found.query, records_per_person=2))
     plain = confide.evaluate(released, probabilities=p, labels=y, epsilon=1.0, parts=[])
-    good = {"found": found, "release": released.checksum, "bins": bins}
-    for change in ({"release": "0" * 64}, {"bins": (0, 1, 2)}, {"found": several}, {"found": plain}):
+    good = {"evaluation": found, "release": released.checksum, "bins": bins}
+    for change in ({"release": "0" * 64}, {"bins": (0, 1, 2)}, {"evaluation": several}, {"evaluation": plain}):
         Refused(reference_of, good, change, "reference", kind=InputError).check()
 
 

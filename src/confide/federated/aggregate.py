@@ -53,35 +53,38 @@ def aggregate(
     InputError
         If the keys are not those that signed the plan.
     """
+    # The answers that count
     read = read_plan(plan)
     check_keys(read, keys)
     messages, refused = read_answers(read, answers, drop_refused)
-    accepted = {i: one.reply for i, one in messages.items()}
+    replies = {i: message.reply for i, message in messages.items()}
     if far := distant_replies(read, replies_of(read, messages)):
         warnings.warn(CoverageWarning(far), stacklevel=caller_stacklevel())
-    who, versions = sorted(accepted), library_versions()
+
+    # The evidence: the messages, or their digests if only the sum is private
+    who, versions = sorted(replies), library_versions()
     evidence = {i: messages[i].text if read.channel.single_replies else messages[i].digest for i in who}
     sent = {read.silos[i].name: item for i, item in evidence.items()}
-    made = make_release(plan, who, read.add(accepted), sorted_refusals(refused), versions, sent=sent)
-    for name, part in made.by_name.items():
-        if part.excludes_nothing:
-            warnings.warn(
-                CoverageWarning(_useless(name, part, len(who), len(read.silos))), stacklevel=caller_stacklevel()
-            )
-    return made if keys is None else made.signed(keys.signing)
+
+    released = make_release(plan, who, read.add(replies), sorted_refusals(refused), versions, sent=sent)
+    for name, threshold in released.by_name.items():
+        if threshold.excludes_nothing:
+            text = _useless(name, threshold, len(who), len(read.silos))
+            warnings.warn(CoverageWarning(text), stacklevel=caller_stacklevel())
+    return released if keys is None else released.signed(keys.signing)
 
 
 def check_keys(plan: FederatedPlan, keys: SiloKeys | None) -> None:
-    """Check that the keys, if there are some, signed the plan."""
+    """Raise unless the keys, if there are any, signed the plan."""
     if keys is not None and plan.coordinator is not None and keys.public_keys().signing != plan.coordinator.signing:
         raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
 
 
-def _useless(name: str, part: Threshold, answered: int, invited: int) -> str:
+def _useless(name: str, threshold: Threshold, answered: int, invited: int) -> str:
     """The warning about a threshold that excludes nothing; sizes are secret, so that it states reasons alone."""
     reason = "some silos may have too few records"
     if answered < invited:
         reason = f"more of the {invited} silos must answer, or {reason}"
-    if part.threshold != math.inf:
-        reason = f"{too_large(part)}; or {reason}"
-    return f"the threshold{f' of {name}' if name else ''} is {part.text}; {reason}"
+    if threshold.threshold != math.inf:
+        reason = f"{too_large(threshold)}; or {reason}"
+    return f"the threshold{f' of {name}' if name else ''} is {threshold.text}; {reason}"

@@ -23,8 +23,8 @@ from confide.federated.silo_ledger import SiloLedger
 from confide.scores import name_of_scores
 from confide.support import Name, library_versions, log_event
 
+# Scores, or their counts over the candidates of a plan; for groups the counts by name, for sides either by name
 Scores = ArrayLike | ScoreHistogram | Mapping[Any, ArrayLike | ScoreHistogram]
-"""Scores, or their counts over the candidates of a plan; for groups the counts by name, for sides either by name."""
 
 
 def count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None = None) -> NDArray[np.int64]:
@@ -36,6 +36,7 @@ def count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None = No
         If the scores do not match the plan, or `groups` are missing, not allowed, or not in the plan.
     """
     names: tuple[Name, ...] = plan.names
+    # Two sides, of the same records
     if plan.by == "side":
         if groups is not None or not isinstance(scores, Mapping) or set(scores) != set(names):
             raise InputError("scores", f"must be given for both sides, by the names {' and '.join(plan.names)}")
@@ -43,10 +44,12 @@ def count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None = No
         if rows[0].sum() != rows[1].sum():
             raise InputError("scores", "must be of the same records for both sides", got="different numbers of scores")
         return np.array(rows)
+    # One row of counts
     if plan.by is None or plan.by == "level":
         if groups is not None or isinstance(scores, Mapping):
             raise InputError("groups", "must be left out: the plan has no thresholds for groups or classes")
         return _counts(plan, scores)
+    # Groups or classes: by name, or by the group of each score
     if isinstance(scores, Mapping):
         if groups is not None or set(scores) != set(names):
             raise InputError(
@@ -56,7 +59,8 @@ def count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None = No
     if groups is None or isinstance(scores, ScoreHistogram):
         what = "the class" if plan.by == "class" else "the group"
         raise InputError("groups", f"must state {what} of each score: the plan has a threshold for each")
-    _counts(plan, scores)  # an error states the position among all scores
+    # An error about a score states its position among all scores
+    _counts(plan, scores)
     array = as_vector("scores", scores, empty=True)
     refuse_other_rows(scores=scores, groups=groups)
     place = as_positions("groups", groups, names, len(array))
@@ -64,15 +68,14 @@ def count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None = No
 
 
 def _counts(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram, at: int = 0) -> NDArray[np.int64]:
-    """The counts of scores for the threshold at this place."""
-    part = plan.single_plans[at]
+    single = plan.single_plans[at]
     try:
-        name_of_scores(scores, part.score, plan.request.classes)
+        name_of_scores(scores, single.score, plan.request.classes)
     except InputError as error:
         raise InputError("scores", f"must match the plan: {error}") from None
     if not isinstance(scores, ScoreHistogram):
-        return ScoreHistogram.from_scores(scores, part.candidates, part.score).counts
-    if scores.candidates != part.candidates:
+        return ScoreHistogram.from_scores(scores, single.candidates, single.score).counts
+    if scores.candidates != single.candidates:
         raise InputTypeError("scores", "must be counted over the candidates of the plan", got="others")
     return scores.counts
 
@@ -128,11 +131,12 @@ def answer(
         With a code of `confide.federated.refusals`. The outcome depends on the silo's data only where a score is
         invalid (`InputError`). The text of that error must not be sent to another party.
     """
+    # Check the plan, before any record is read
     time, read = now or datetime.now(UTC), read_plan(plan)
-    own = silo_position(read, keys, ledger)
+    position = silo_position(read, keys, ledger)
     policy.check_coordinator(read)
-    cost = ledger.cost(read, own)
-    policy.check(read, own, cost)
+    cost = ledger.cost(read, position)
+    policy.check(read, position, cost)
     drawn: list[str] = []
 
     def look() -> NDArray[np.int64]:
@@ -140,7 +144,7 @@ def answer(
             raise Refusal("late", "the plan is closed; request a new one")
         counts = count_for(read, scores, groups)
         counted = int(counts.sum()) // (len(counts) if read.by == "side" else 1)
-        if read.silos[own].size not in (None, counted):
+        if read.silos[position].size not in (None, counted):
             raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
         update_checkpoint(keys.checkpoint, ledger.ledger, charged=False)
         return counts
@@ -148,30 +152,32 @@ def answer(
     def draw(counts: NDArray[np.int64]) -> str:
         update_checkpoint(keys.checkpoint, ledger.ledger, charged=True)
         context = f"{read.session}|{read.digest}".encode()
-        sent = read.message(own, counts, keys.agreement, context)
+        sent = read.message(position, counts, keys.agreement, context)
         content = Sending(read.digest, keys.name, write_time(time), dict(library_versions()), sent)
         drawn.append(sign("answer", content, keys.signing))
         return drawn[0]
 
     def look_again() -> bytes:
-        return _seen_again(read, scores, groups)
+        # Scores that cannot be used count as other data
+        try:
+            return _bytes_of(count_for(read, scores, groups))
+        except (InputError, InputTypeError):
+            return b""
 
-    message = ledger.charge_answer(read, cost, policy.budget, look, _seen, draw, read_again=look_again)
+    # Read, charge, draw, store; or return the stored answer
+    message = ledger.charge_answer(read, cost, policy.budget, look, _bytes_of, draw, read_again=look_again)
     if drawn:
         log_event("federated", "answered", silo=keys.name, session=read.session, plan=read.digest)
     return message
 
 
 def silo_position(plan: FederatedPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
-    """The position of the silo with these keys in a plan; raises `not-invited` if the plan does not name it.
-
-    If the plan or the keys name a ledger, it must be this one. Two copies of the keys with a ledger each would answer a
-    plan twice. Under masks, which follow from keys and session, the difference of the two messages would be the
-    difference of the data.
-    """
-    me = keys.public_keys().identity
+    """The position of the silo with these keys in a plan; raises `not-invited` if the plan does not name it."""
+    identity = keys.public_keys().identity
     for i, silo in enumerate(plan.silos):
-        if silo.identity == me:
+        if silo.identity == identity:
+            # Two copies of the keys with a ledger each would answer a plan twice. Under masks, which follow from keys
+            # and session, the difference of the two messages would be the difference of the data.
             if silo.ledger is not None and silo.ledger != ledger.identity:
                 raise Refusal(
                     "not-invited",
@@ -188,14 +194,6 @@ def silo_position(plan: FederatedPlan, keys: SiloKeys, ledger: SiloLedger) -> in
     raise Refusal("not-invited", "the plan does not name this silo with its keys; send your public file again")
 
 
-def _seen(counts: NDArray[np.int64]) -> bytes:
-    """The counts that the mechanism uses, as bytes; the candidates are those of the plan."""
+def _bytes_of(counts: NDArray[np.int64]) -> bytes:
+    """The counts that the mechanism uses; their candidates are those of the plan."""
     return counts.astype("<i8").tobytes()
-
-
-def _seen_again(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None) -> bytes:
-    """The same for a stored answer: scores that cannot be used count as other data and raise no error."""
-    try:
-        return _seen(count_for(plan, scores, groups))
-    except (InputError, InputTypeError):
-        return b""

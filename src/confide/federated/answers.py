@@ -47,10 +47,7 @@ def check_versions(kind: str, versions: Mapping[str, str]) -> None:
 
 
 class Answer(NamedTuple):
-    """An accepted message: the silo's position in the plan, what it replied, the message's digest, and its text.
-
-    The reply is the indices of candidates, one for each threshold; or a masked vector.
-    """
+    """An accepted message. The reply has the index of a candidate for each threshold, or is a masked vector."""
 
     silo: int
     reply: Any
@@ -70,17 +67,19 @@ def read_answers(
     """
     accepted: dict[int, Answer] = {}
     refused: dict[str | int, str] = {}
-    place = {text: number for number, text in reversed(list(enumerate(answers, start=1)))}
-    for text, number in sorted(place.items(), key=lambda pair: pair[1]):
+    # A copy of a message counts once, with the number of the first one
+    numbers = {text: number for number, text in reversed(list(enumerate(answers, start=1)))}
+    for text, number in sorted(numbers.items(), key=lambda pair: pair[1]):
         try:
-            one = read_answer(plan, text)
-            name = plan.silos[one.silo].name
-            if one.silo in accepted and accepted[one.silo].digest == one.digest:
+            answer = read_answer(plan, text)
+            name = plan.silos[answer.silo].name
+            if answer.silo in accepted and accepted[answer.silo].digest == answer.digest:
                 continue
-            if one.silo in accepted or name in refused:
-                accepted.pop(one.silo, None)
+            # Of two different answers of a silo none counts
+            if answer.silo in accepted or name in refused:
+                accepted.pop(answer.silo, None)
                 raise _of_silo(name, "duplicate")
-            accepted[one.silo] = one
+            accepted[answer.silo] = answer
         except Refusal as refusal:
             if not drop_refused:
                 raise
@@ -97,12 +96,7 @@ def replies(plan: str, answers: Sequence[str], *, drop_refused: bool = False) ->
     Parameters
     ----------
     plan, answers, drop_refused
-        As in `aggregate`.
-
-    Raises
-    ------
-    Refusal
-        As `aggregate`.
+        The arguments of `aggregate`, which may raise the same `Refusal`.
     """
     read = read_plan(plan)
     if _replied(read) is None:
@@ -115,8 +109,8 @@ def replies_of(plan: FederatedPlan, accepted: Mapping[int, Answer]) -> dict[str,
     """The candidate that each silo replied, from answers that were read."""
     if (candidates := _replied(plan)) is None:
         return {}
-    found = {plan.silos[i].name: float(candidates.values[one.reply[0]]) for i, one in accepted.items()}
-    return dict(sorted(found.items(), key=lambda pair: pair[1]))
+    replied = {plan.silos[i].name: float(candidates.values[answer.reply[0]]) for i, answer in accepted.items()}
+    return dict(sorted(replied.items(), key=lambda pair: pair[1]))
 
 
 def _replied(plan: FederatedPlan) -> Candidates | None:
@@ -139,12 +133,12 @@ def distant_replies(plan: FederatedPlan, replies: Mapping[str, float]) -> str | 
     replies
         The silos' replies by name: see `replies`.
     """
-    found = {name: reply for name, reply in replies.items() if math.isfinite(reply)}
+    finite = {name: reply for name, reply in replies.items() if math.isfinite(reply)}
     candidates = _replied(plan)
-    if candidates is None or candidates.edges[-1] <= 1 or len(found) < 2 or min(found.values()) <= 0:
+    if candidates is None or candidates.edges[-1] <= 1 or len(finite) < 2 or min(finite.values()) <= 0:
         return None
-    middle = median_low(found.values())
-    far = {name: reply for name, reply in found.items() if not middle / _FAR < reply < middle * _FAR}
+    middle = median_low(finite.values())
+    far = {name: reply for name, reply in finite.items() if not middle / _FAR < reply < middle * _FAR}
     if not far:
         return None
     named = ", ".join(f"{name!r} ({reply:.6g})" for name, reply in list(far.items())[:_SHOWN])
@@ -156,6 +150,7 @@ def distant_replies(plan: FederatedPlan, replies: Mapping[str, float]) -> str | 
     )
 
 
+# A factor between replies, and the number of silos that a warning names
 _FAR, _SHOWN = 100, 5
 
 
@@ -172,12 +167,14 @@ def read_answer(plan: FederatedPlan, text: str) -> Answer:
     Refusal
         `malformed`, `altered`, `foreign`, `late` or `out-of-range`.
     """
+    # From a silo of this plan, by its key
     stated, signer, digest, _ = read_message("answer", text, Sending)
     if stated.plan != plan.digest:
         raise Refusal("foreign", "the answer belongs to another plan")
     i = plan.position(stated.silo)
     if signer != plan.silos[i].signing:
         raise Refusal("foreign", f"the answer of {stated.silo!r} is signed with another key than the plan names")
+    # In time, and what the plan asks for
     check_versions("answer", stated.versions)
     try:
         if plan.closed(read_time(stated.answered)):

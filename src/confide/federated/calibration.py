@@ -1,20 +1,17 @@
-"""The result of a federated calibration: thresholds with their signed plan and the messages they follow from.
-
-Everything except the thresholds and the names of the silos that answered follows from the plan and is computed again on
-reading. With signed answers in the file, the thresholds follow, too.
-"""
+"""The result of a federated calibration: thresholds with their signed plan and the messages they follow from."""
 
 import base64
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from confide.core import By, Key, Release, Threshold, kind_asked, register_kind
+from confide.core import By, Key, Release, Threshold, documents, kind_asked, register_kind
 from confide.errors import FormatError, InputError
 from confide.federated.answers import check_versions, read_answer, sorted_refusals
 from confide.federated.messages import PREFIX, Form, encode, envelope, read_content, read_message, signature_of
@@ -35,17 +32,8 @@ MOST_CHARACTERS = 50_000_000
 class FederatedThreshold(Threshold):
     """A threshold of a federation, with the plan from which its claims follow.
 
-    Parameters
-    ----------
-    plan
-        The plan of this threshold.
-    plan_digest
-        SHA-256 of the whole plan.
-    k
-        Rank of the threshold among the sorted answers; 0 if the method does not sort, and more than the number of
-        answers for +inf.
-    answered
-        Names of the silos whose answers count.
+    `k` is its rank among the sorted answers: 0 if the method does not sort, and more than their number for +inf.
+    `plan_digest` is that of the whole plan.
     """
 
     plan: ThresholdPlan
@@ -121,8 +109,8 @@ class PlanStatement:
         return PlanStatement(self.plan, key)
 
 
+# Messages left out: pairs of a silo, or the number of a message without a silo, and a code
 Refused = tuple[tuple[str | int, str], ...]
-"""Messages left out: pairs of a silo, or the number of a message without a silo, and a code."""
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -134,7 +122,7 @@ class FederatedRelease(Release):
     request
         The statement of the plan.
     parts
-        The thresholds by key, as in `Release`.
+        The thresholds by key.
     plan_text
         The signed plan.
     answered
@@ -182,10 +170,10 @@ class FederatedRelease(Release):
         return f"method: {self.plan.method}, {self._silos} answered{left_out}"
 
     def alone(self, key: Key) -> "FederatedRelease":
-        """As in `Release`, without a signature; it has no file."""
-        part = super().alone(key)
-        assert isinstance(part, FederatedRelease)
-        return replace(part, signature=None)
+        """The release of one of the thresholds, without a signature; it has no file."""
+        release = super().alone(key)
+        assert isinstance(release, FederatedRelease)
+        return replace(release, signature=None)
 
     def signed(self, signing_key: bytes) -> "FederatedRelease":
         """The release with the signature of the key that signed the plan."""
@@ -202,7 +190,7 @@ class FederatedRelease(Release):
             raise InputError("calibration", "must be saved with the other thresholds of its release")
         return _Stated(
             plan=self.plan_text,
-            thresholds=tuple("+inf" if math.isinf(part.threshold) else part.threshold for part in self.parts.values()),
+            thresholds=tuple("+inf" if math.isinf(t.threshold) else t.threshold for t in self.parts.values()),
             answered=self.answered,
             refused=self.refused,
             versions=dict(self.versions),
@@ -218,7 +206,7 @@ class FederatedRelease(Release):
             If it is one of several thresholds, alone.
         """
         if self.signature is None:
-            return _UNSIGNED.write(msgspec.to_builtins(self._stated))
+            return _UNSIGNED.write(self)
         return envelope(KIND, self._payload, self.signer, base64.b64decode(self.signature))
 
     @classmethod
@@ -230,20 +218,15 @@ class FederatedRelease(Release):
         FormatError
             If the text is not a federated release, was altered, or contains claims that do not follow.
         """
-        try:
-            if '"payloadType"' not in text[:100]:
-                content = _UNSIGNED.read(text)
-                stated = read_content(KIND, lambda: msgspec.convert(content, _Stated))
-                if encode(stated) != encode(content):
-                    raise Refusal("malformed", "the release is not written as its content is; do not use it")
-                return _read(stated, None)
+        if '"payloadType"' not in text[:100]:
+            unsigned: FederatedRelease = _UNSIGNED.read_text(text)
+            return unsigned
+        with _refusals_of_files():
             stated, signer, _, signature = read_message(KIND, text, _Stated, MOST_CHARACTERS)
             released = _read(stated, signature)
             if released.signer != signer:
                 raise Refusal("malformed", "the calibration is signed with another key than its plan; do not use it")
             return released
-        except Refusal as refusal:
-            raise FormatError("release", "must follow from its plan", remedy=str(refusal)) from None
 
     @property
     def _silos(self) -> str:
@@ -267,7 +250,25 @@ class _Stated(Form):
     sent: dict[str, str]
 
 
-_UNSIGNED = DocumentForm(PREFIX + KIND, KIND, most_characters=MOST_CHARACTERS, integer_bits=64, indent=1)
+@contextmanager
+def _refusals_of_files() -> Iterator[None]:
+    """A refusal as an error about a file, with its reason."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise FormatError("release", "must follow from its plan", remedy=str(refusal)) from None
+
+
+def _read_unsigned(content: dict[str, Any]) -> FederatedRelease:
+    with _refusals_of_files():
+        return _read(read_content(KIND, lambda: msgspec.convert(content, _Stated)), None)
+
+
+_UNSIGNED = documents.Kind(
+    DocumentForm(PREFIX + KIND, KIND, most_characters=MOST_CHARACTERS, integer_bits=64, indent=1),
+    lambda release: msgspec.to_builtins(release._stated),
+    _read_unsigned,
+)
 
 
 def _sender(sender: str | int) -> str:
@@ -289,25 +290,28 @@ def make_release(
 
     Everything else follows from the plan.
     """
+    # The certificates and the thresholds
     plan = read_plan(text)
     answered, certified = tuple(plan.silos[i].name for i in who), plan.certified(who)
     thresholds = stated if total is None else plan.thresholds(who, total, [k for k, _ in certified])
+
+    # Each threshold with what the plan states about it
     parts, classes = {}, plan.request.classes
     each = zip(plan.parts.items(), certified, thresholds, strict=True)
-    for (key, part), (k, guarantee), threshold in each:
-        if threshold not in part.candidates.values or (k > len(who) and threshold != math.inf):
+    for (key, single), (k, guarantee), threshold in each:
+        if threshold not in single.candidates.values or (k > len(who) and threshold != math.inf):
             raise Refusal("malformed", "a threshold does not follow from the plan; do not use it")
         parts[key] = FederatedThreshold(
             threshold=threshold,
-            alpha=part.alpha,
-            score=part.score,
+            alpha=single.alpha,
+            score=single.score,
             guarantee=guarantee,
-            privacy=part.privacy(who),
+            privacy=single.privacy(who),
             mechanism=None,
-            candidates=part.candidates.size,
-            recipe=part.candidates.recipe,
-            largest=kind_asked(part.score).largest(None if classes is None else class_count(classes)),
-            plan=part,
+            candidates=single.candidates.size,
+            recipe=single.candidates.recipe,
+            largest=kind_asked(single.score).largest(None if classes is None else class_count(classes)),
+            plan=single,
             plan_digest=plan.digest,
             k=k,
             answered=answered,
@@ -325,6 +329,7 @@ def make_release(
 
 def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
     """The release of a file, computed again from its messages."""
+    # What the file states
     plan = read_plan(stated.plan)
     who = [plan.position(name) for name in stated.answered]
     if not who or who != sorted(set(who)):
@@ -337,6 +342,8 @@ def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
     thresholds = [math.inf if isinstance(value, str) else value for value in stated.thresholds]
     if len(thresholds) != len(plan.parts):
         raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plan")
+
+    # With signed answers in the file the thresholds follow from them, too
     total = _total(plan, stated, who)
     released: FederatedRelease = read_content(
         KIND,
@@ -350,7 +357,7 @@ def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
             stated=thresholds,
         ),
     )
-    if [part.threshold for part in released.parts.values()] != thresholds:
+    if [threshold.threshold for threshold in released.parts.values()] != thresholds:
         raise Refusal("malformed", "the thresholds do not follow from the messages in the file; do not use it")
     return replace(released, signature=signature)
 
@@ -361,9 +368,9 @@ def _total(plan: FederatedPlan, stated: _Stated, who: Sequence[int]) -> Counts |
         raise Refusal("malformed", "the calibration does not contain the required answers; do not use it")
     if plan.channel.single_replies:
         answers = [read_answer(plan, text) for text in stated.sent.values()]
-        if [one.silo for one in answers] != who:
+        if [answer.silo for answer in answers] != who:
             raise Refusal("malformed", "the calibration contains an answer under another name; do not use it")
-        return plan.add({one.silo: one.reply for one in answers})
+        return plan.add({answer.silo: answer.reply for answer in answers})
     if not all(re.fullmatch("[0-9a-f]{64}", item) for item in stated.sent.values()):
         raise Refusal("malformed", "the calibration must have the digests of answers to a sum; do not use it")
     return None

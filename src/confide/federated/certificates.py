@@ -1,13 +1,7 @@
 """Certificates: the coverage of the k-th smallest reply, and the smallest k that reaches a level.
 
-Scores may be taken uniform: a score enters through its value F(S), and ties only raise coverage. If reply j is at most
-t with probability G_j(t), the threshold is at most t when at least k replies are (docs/theory-federated.md, Theorem
-F1):
-
-    coverage = 1 - int_0^1 P( at least k of independent events of probability G_j(t) ) dt.
-
-One reply is the case m = k = 1: a silo that calibrates alone. Its coverage is a mean rank and needs no integral. Given
-the calibration data, coverage is below c with probability P(at least k events of probability G_j(c)) (Theorem F2).
+Scores may be taken uniform: a score enters through its value F(S), and ties only raise coverage. Reply j is at most t
+with probability G_j(t) (docs/theory-federated.md, Theorems F1 and F2).
 """
 
 from collections.abc import Callable, Sequence
@@ -25,11 +19,11 @@ from confide.support import bisect
 
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
+# Within this distance of a level, quadrature is not exact enough to decide on which side a coverage lies
 DOUBT = 1e-12
-"""Within this distance of a level, quadrature is not exact enough to decide on which side a coverage lies."""
 
+# Coverages of a sweep within this distance of the level are computed one by one
 _SWEEP_DOUBT = 1e-7
-"""Coverages of a sweep within this distance of the level are computed one by one."""
 
 _MOST_EXACT = 300
 _DIRECT = 16
@@ -40,18 +34,9 @@ _KINKED = 1e-10
 
 
 def order_statistic_coverage(replies: Sequence[ReplyLaw] | ReplyTable, k: int, honest: int | None = None) -> float:
-    """Coverage of the k-th smallest reply: 1 - int_0^1 P(at least k replies <= t) dt.
+    """Coverage of the k-th smallest reply: 1 - int_0^1 P(at least k replies <= t) dt; +inf beyond all replies covers.
 
-    Parameters
-    ----------
-    replies
-        One law per silo.
-    k
-        Rank of the reply that becomes the threshold, at least 1. Beyond the number of replies the threshold is +inf,
-        which covers everything.
-    honest
-        Number of honest silos, which are unknown: at every t those of largest G_j(t) are taken, which is the worst
-        case. By default all.
+    `honest` silos are unknown: at every t those of largest G_j(t) are taken, which is the worst case. By default all.
 
     Examples
     --------
@@ -66,7 +51,8 @@ def order_statistic_coverage(replies: Sequence[ReplyLaw] | ReplyTable, k: int, h
         return 1.0
     table = ReplyTable.of(replies)
     whole = honest is None or honest >= len(table)
-    tolerance = _TOLERANCE if whole else _KINKED  # the largest of several curves has kinks
+    # The largest of several curves has kinks
+    tolerance = _TOLERANCE if whole else _KINKED
     return 1.0 - integral(lambda t: at_least(probabilities(table, t, honest), k), tolerance)
 
 
@@ -109,24 +95,8 @@ def certified(
 ) -> Fraction | float:
     """The certified coverage of the k-th smallest honest reply.
 
-    Parameters
-    ----------
-    replies
-        One law per silo.
-    k
-        Rank, among the honest replies, of the one that becomes the threshold; at least 1.
-    level
-        Required coverage.
-    delta
-        None for marginal coverage, else the allowed probability of coverage below the level given the data.
-    honest
-        Number of honest silos; by default all.
-
-    Returns
-    -------
-    Fraction or float
-        Marginal coverage: a fraction for one reply, and where quadrature cannot distinguish it from the level; else a
-        float. With a delta the level, or 0 if coverage is below it too often.
+    Marginal coverage is a fraction for one reply, and where quadrature cannot distinguish it from the level; else a
+    float. With a delta it is the level, or 0 if coverage given the data is below it too often.
 
     Examples
     --------
@@ -138,11 +108,13 @@ def certified(
     table = ReplyTable.of(replies)
     if delta is not None:
         return level if conditional_coverage_failure(table, k, float(level), honest) <= delta else Fraction(0)
+    # A silo that calibrates alone: a mean rank, without an integral
     if k == 1 and (alone := table.single_law) is not None:
         return alone.coverage
     coverage = order_statistic_coverage(table, k, honest)
     if abs(coverage - float(level)) >= DOUBT:
         return coverage
+    # Near the level exactly, if all replies are order statistics
     fixed = table.fixed() if honest is None or honest >= len(table) or table.identical else None
     if fixed is None:
         return coverage
@@ -187,9 +159,6 @@ def certified_k(
 def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float | None) -> list[int | None]:
     """The k of `certified_k` for 1, 2, ... honest silos, in one sweep.
 
-    At every node the silos are taken one after the other, the one with the largest G_j first. `certified_k` decides
-    where the coverage at the nodes is too near to the level.
-
     Examples
     --------
     >>> from confide.federated.reply_laws import RandomRankReply
@@ -198,22 +167,24 @@ def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float
     """
     table, m, wanted = ReplyTable.of(replies), len(replies), float(level) if delta is None else 1 - delta
     t, weights = nodes_around(float(level), 6) if delta is None else (np.array([float(level)]), np.ones(1))
+    # The law of the number of low replies at every node, the silo with the largest G_j first
     chances = -np.sort(-table.below(t), axis=0)
     law = np.zeros((m + 1, len(t)))
     law[0] = 1.0
-    found = list[int | None]()
+    ks = list[int | None]()
     for honest, chance in enumerate(chances, 1):
         law[1 : honest + 1] += chance * (law[:honest] - law[1 : honest + 1])
         law[0] *= 1 - chance
-        surplus = 1 - np.cumsum(law[honest:0:-1] @ weights)[::-1] - wanted  # of k = 1, 2, ..., honest
-        k = int(np.searchsorted(surplus, 0.0)) + 1  # the surplus increases with k
-        near = np.abs(surplus[max(k - 2, 0) : k]).min() < _SWEEP_DOUBT
-        if near:
-            sure = certified_k(table, level, delta, honest, min(k, honest))
-            found.append(None if sure is None else sure[0])
+        # Of k = 1, 2, ..., honest, increasing
+        surplus = 1 - np.cumsum(law[honest:0:-1] @ weights)[::-1] - wanted
+        k = int(np.searchsorted(surplus, 0.0)) + 1
+        # Too near to the level to decide at the nodes
+        if np.abs(surplus[max(k - 2, 0) : k]).min() < _SWEEP_DOUBT:
+            certificate = certified_k(table, level, delta, honest, min(k, honest))
+            ks.append(None if certificate is None else certificate[0])
         else:
-            found.append(k if k <= honest else None)
-    return found
+            ks.append(k if k <= honest else None)
+    return ks
 
 
 def smallest(enough: Callable[[int], bool], most: int, guess: int | None = None) -> int | None:
@@ -226,6 +197,7 @@ def smallest(enough: Callable[[int], bool], most: int, guess: int | None = None)
     >>> smallest(lambda k: k / 10 >= 0.55, 9), smallest(lambda k: k > 9, 9)
     (6, None)
     """
+    # Gallop down or up, until the border lies between two numbers
     start = min(max(most // 2 if guess is None else guess, 1), most)
     step = 1
     if enough(start):
@@ -244,17 +216,8 @@ def smallest(enough: Callable[[int], bool], most: int, guess: int | None = None)
 def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fraction:
     """Coverage of the k-th smallest of m replies, reply j the l_j-th smallest of n_j continuous scores, exactly.
 
-    One silo, or one record each, is split conformal prediction. Otherwise the time grows with the squares of m and of
-    the number of records, so it is meant for a few hundred records.
-
-    Parameters
-    ----------
-    sizes
-        n_j.
-    ranks
-        l_j in 1..n_j + 1; the last one stands for +inf.
-    k
-        Rank of the reply that becomes the threshold, in 1..m.
+    `ranks` has l_j in 1..n_j + 1; the last one stands for +inf. The time grows with the squares of m and of the number
+    of records, so it is meant for a few hundred records.
 
     Examples
     --------
@@ -263,20 +226,22 @@ def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fra
     >>> coverage_fraction([999], [900], 1), coverage_fraction([3, 3, 3], [3, 3, 3], 3)
     (Fraction(9, 10), Fraction(9, 10))
     """
+    # One silo, or one record each, is split conformal prediction
     total = sum(sizes)
     if len(sizes) == 1:
         return Fraction(ranks[0], total + 1)
     if total == len(sizes) == sum(ranks):
         return Fraction(k, total + 1)
-    bits = (
-        total + 1
-    )  # a coefficient is at most C(total, r) < 2^total: polynomials are stored as integers in base 2^bits
-    ways = [1]  # by the number of replies below t
+    # A coefficient is at most C(total, r) < 2^total: polynomials are stored as integers in base 2^bits
+    bits = total + 1
+    # The ways in which r records lie below t, by the number of replies below t
+    ways = [1]
     for n, l in zip(sizes, ranks, strict=True):
         below, above = (sum(comb(n, i) << bits * i for i in span) for span in (range(l, n + 1), range(l)))
         ways = [
             (ways[j] * above if j < len(ways) else 0) + (ways[j - 1] * below if j else 0) for j in range(len(ways) + 1)
         ]
+    # The integral of each power of t and 1 - t
     missed, mask, weighted = sum(ways[k:]), (1 << bits) - 1, 0
     for r in range(total + 1):
         weighted += (missed >> bits * r & mask) * factorial(r) * factorial(total - r)
@@ -289,19 +254,7 @@ def is_simple(sizes: Sequence[int]) -> bool:
 
 
 def poisson_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The law of the number of successes, by multiplying generating polynomials pairwise (divide and conquer).
-
-    Short products are computed directly, long ones by FFT; the absolute error is a few 1e-16.
-
-    Parameters
-    ----------
-    p
-        Success probabilities, float64, shape (m, nodes): m trials, for each of `nodes` parameter vectors.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64, shape (nodes, m + 1): probability of 0, 1, ..., m successes.
+    """The law of the number of successes, shape (nodes, m + 1), to a few 1e-16; p has shape (m, nodes), m trials.
 
     Examples
     --------
@@ -309,12 +262,13 @@ def poisson_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
     array([[0.1875, 0.4375, 0.3125, 0.0625]])
     """
     m = len(p)
+    # Generating polynomials, multiplied pairwise
     factors = np.stack([1 - p, p], axis=-1)
     while len(factors) > 1:
         if len(factors) % 2:
-            one = np.zeros_like(factors[:1])
-            one[..., 0] = 1.0
-            factors = np.concatenate([factors, one])
+            constant = np.zeros_like(factors[:1])
+            constant[..., 0] = 1.0
+            factors = np.concatenate([factors, constant])
         factors = _products(factors[0::2], factors[1::2])
     law: NDArray[np.float64] = np.maximum(factors[0][:, : m + 1], 0.0)
     return law
@@ -322,8 +276,6 @@ def poisson_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def at_least(p: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     """P(at least k of the m trials succeed), shape (nodes,).
-
-    Equal rows are recognised, and then the tail is an incomplete beta function.
 
     Examples
     --------
@@ -337,9 +289,11 @@ def at_least(p: NDArray[np.float64], k: int) -> NDArray[np.float64]:
         return np.ones(p.shape[1])
     if k > m:
         return np.zeros(p.shape[1])
+    # Equal probabilities: an incomplete beta function
     if m == 1 or bool((p == p[0]).all()):
         tail: NDArray[np.float64] = betainc(k, m - k + 1, p[0])
         return tail
+    # The smaller sum is more exact
     law = poisson_binomial(p)
     upper, lower = law[:, k:].sum(axis=1), law[:, :k].sum(axis=1)
     tail = np.where(upper < 0.5, upper, 1 - lower)
@@ -350,6 +304,7 @@ def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
     from scipy.fft import irfft, next_fast_len, rfft
 
     size = a.shape[-1] + b.shape[-1] - 1
+    # Short products directly, long ones by FFT
     if b.shape[-1] <= _DIRECT:
         product = np.zeros((*a.shape[:-1], size))
         for i in range(b.shape[-1]):
@@ -363,14 +318,12 @@ def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
 def integral(curve: Curve, tolerance: float = _TOLERANCE) -> float:
     """The integral over [0, 1] of a nondecreasing curve, to about ten times `tolerance`.
 
-    Intervals on which the curve is flat to 1e-16 are found first. Between them panels of 32 Gauss-Legendre nodes are
-    halved until halving changes nothing. Polynomials of degree up to 63 are exact without halving.
-
     Examples
     --------
     >>> round(integral(lambda t: t**40), 15) == round(1 / 41, 15)
     True
     """
+    # Where the curve is flat it needs no nodes
     low, high, bottom, top = _steep(curve)
     return low * bottom + (1 - high) * top + _halved(curve, np.linspace(low, high, 3), tolerance)
 
@@ -397,6 +350,7 @@ def expectation(curve: Curve, tolerance: float = _TOLERANCE) -> float:
 
 
 def _halved(curve: Curve, edges: NDArray[np.float64], tolerance: float) -> float:
+    """The integral by panels of 32 Gauss-Legendre nodes, exact for polynomials of degree up to 63."""
     x, w = gauss_legendre(_NODES)
     left, right = edges[:-1], edges[1:]
     total = 0.0
@@ -406,6 +360,7 @@ def _halved(curve: Curve, edges: NDArray[np.float64], tolerance: float) -> float
         sums: NDArray[np.float64] = (b - a) * (values @ w)
         return sums
 
+    # Halve panels until that changes nothing
     whole = panels(left, right)
     for _ in range(40):
         middle = (left + right) / 2

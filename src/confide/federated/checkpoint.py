@@ -1,7 +1,7 @@
 """The checkpoint next to the keys of a silo: the last charge of its ledger, which detects a restored copy of it.
 
-A restored backup, or a standby that took over before it had everything, is a whole and valid ledger of an earlier day.
-It does not show that later charges are missing. A later charge that was stored elsewhere shows it.
+A restored backup, or a standby that took over too early, is a whole and valid ledger of an earlier day: only a later
+charge that was stored elsewhere shows that charges are missing.
 """
 
 import json
@@ -43,22 +43,16 @@ def store_checkpoint(ledger: Ledger, path: Path) -> Checkpoint:
         If the stored charge is missing or differs: charges are missing in the ledger. The file is not changed.
     FormatError
         If the file is not a checkpoint.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ledger = Ledger(Path(folder) / "budget.db")
-    ...     store_checkpoint(ledger, Path(folder) / "north.key.checkpoint").number
-    0
     """
-    # The file is read before the ledger, which is written first.
+    # The file is read before the ledger, which is written first
     known = read_as(path, _read) if path.exists() else Checkpoint(0, "")
     now = Checkpoint(*ledger.checkpoint(known, repr(str(path))))
-    with new_file(path, overwrite=True, kind=FileKind.CHECKPOINT) as part:
+
+    # On disk, the file and its name
+    with new_file(path, overwrite=True, kind=FileKind.CHECKPOINT) as temporary:
         content = {"kind": KIND, "schema": SCHEMA, "number": now.number, "seal": now.seal}
-        part.write_text(json.dumps(content) + "\n")
-        to_disk(part)
+        temporary.write_text(json.dumps(content) + "\n")
+        to_disk(temporary)
     to_disk(path.parent)
     return now
 

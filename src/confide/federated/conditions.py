@@ -12,7 +12,8 @@ from confide.federated.verification import Verification
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import exact_level, fraction_of, one_of, privacy_loss
 
-_ROUNDING = 1e-12  # two sides that promise 0.95 each promise 0.8999999999999999 together
+# Two sides that promise 0.95 each promise 0.8999999999999999 together
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,10 @@ class Conditions:
     --------
     >>> import confide, numpy as np
     >>> released = confide.calibrate(np.random.default_rng(0).random(2000), 0.1, 1.0, neighbors="replace_one")
-    >>> found = Conditions(epsilon_at_most=1, coverage_at_least=0.95).check(released)
-    >>> found.statements
+    >>> checked = Conditions(epsilon_at_most=1, coverage_at_least=0.95).check(released)
+    >>> checked.statements
     ('epsilon at most 1 is required; stated: 1 under replace_one',)
-    >>> found.failures
+    >>> checked.failures
     ('coverage of at least 0.95 is required; promised: 0.9',)
     """
 
@@ -78,35 +79,42 @@ class Conditions:
             One line for each condition: in `statements` if it holds, else in `failures`.
         """
         privacy = document.privacy
-        found: list[str] = []
-        wrong: list[str] = []
+        statements: list[str] = []
+        failures: list[str] = []
+
+        # Privacy, and its loss
         if not privacy.is_private:
-            wrong.append(str(privacy))
+            failures.append(str(privacy))
         elif self.private:
-            found.append(f"privacy of records is required; stated: {privacy.brief}")
+            statements.append(f"privacy of records is required; stated: {privacy.brief}")
         if self.epsilon_at_most is not None:
             losses = self._losses(document)
             holds = max(losses.values()) <= self.epsilon_at_most
             stated = ", ".join(f"{_number(loss)} under {name}" for name, loss in losses.items())
             line = f"epsilon at most {_number(self.epsilon_at_most)} is required; stated: {stated}{_looks(document)}"
-            (found if holds else wrong).append(line)
+            (statements if holds else failures).append(line)
+
+        # Coverage
         if self.coverage_at_least is not None:
             promised, description = promised_by(document)
             holds = promised is not None and promised >= self.coverage_at_least - _ROUNDING
             line = f"coverage of at least {self.coverage_at_least:.12g} is required; {description}"
-            (found if holds else wrong).append(line)
+            (statements if holds else failures).append(line)
+
+        # Signature
         if self.signed:
             given = "none" if signer is None else f"by the key {signer}"
-            (wrong if signer is None else found).append(f"a signature is required; given: {given}")
-        return Verification(tuple(found), tuple(wrong))
+            (failures if signer is None else statements).append(f"a signature is required; given: {given}")
+        return Verification(tuple(statements), tuple(failures))
 
     def _losses(self, document: Document) -> dict[Neighbors, float]:
         """The loss of one person by adjacency: under `neighbors`, or under all that are stated."""
         from confide.watching import CorrectedRelease
 
-        if isinstance(document, CorrectedRelease):  # of a person in the calibration and in every look
-            parts = [self._losses(document.release)] + [self._losses(document.watch)] * bool(document.watch.looks)
-            return {name: math.fsum(part.get(name, math.inf) for part in parts) for name in parts[0]}
+        # Of a person in the calibration and in every look
+        if isinstance(document, CorrectedRelease):
+            each = [self._losses(document.release)] + [self._losses(document.watch)] * bool(document.watch.looks)
+            return {name: math.fsum(losses.get(name, math.inf) for losses in each) for name in each[0]}
         privacy, looks = document.privacy, _looks_of(document)
         losses = {
             name: privacy.epsilon if name == privacy.neighbors else privacy.loss(name, privacy.records_per_person)
@@ -114,7 +122,8 @@ class Conditions:
         }
         if self.neighbors is not None:
             losses = {self.neighbors: losses[self.neighbors]}
-        elif privacy.add_remove is None:  # the number of records is public
+        # The number of records is public
+        elif privacy.add_remove is None:
             del losses["add_remove"]
         return losses if looks == 1 else {name: float(looks * fraction_of(loss)) for name, loss in losses.items()}
 
@@ -139,6 +148,7 @@ def promised_by(document: Document) -> tuple[float | None, str]:
 
     if isinstance(document, CorrectedRelease):
         return None, "promised: none for one record, because the threshold is corrected look by look"
+    # What the document states, or the release that it is about
     loss: tuple[str, float] | None = None
     said = ""
     if isinstance(document, Release):
@@ -151,6 +161,8 @@ def promised_by(document: Document) -> tuple[float | None, str]:
         promised = list(document.settings.promised.values())
     if not promised:
         return None, "promised: none, because set sizes are monitored"
+
+    # A bound on the missed share of labels or area is one on coverage
     least = min(promised)
     if loss is None:
         return least, f"promised: {least:.12g}"

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from flwr.serverapp import Grid
 
 ACTION = "confide"
+
+# The environment variable with the parent folder of the silos' folders, for simulations
 SILOS = "CONFIDE_SILOS"
-"""The environment variable with the parent folder of the silos' folders, for simulations."""
 
 Setup: TypeAlias = "Callable[[Context], SiloSetup]"
 
@@ -49,18 +50,16 @@ def silo_folder(context: "Context") -> Path:
     InputError
         If neither is set.
     """
-    own, place = (context.node_config.get(name) for name in ("confide", "partition-id"))
-    if own is not None:
-        return Path(str(own))
-    if place is None or SILOS not in os.environ:
+    folder, number = (context.node_config.get(name) for name in ("confide", "partition-id"))
+    if folder is not None:
+        return Path(str(folder))
+    if number is None or SILOS not in os.environ:
         raise InputError(
             "folder",
-            (
-                "the node configuration names no folder: start the SuperNode with --node-config "
-                f"'confide=\"/its/folder\"', or a simulation with {SILOS} in its environment"
-            ),
+            "the node configuration names no folder: start the SuperNode with --node-config "
+            f"'confide=\"/its/folder\"', or a simulation with {SILOS} in its environment",
         )
-    return Path(os.environ[SILOS]) / f"silo-{place}"
+    return Path(os.environ[SILOS]) / f"silo-{number}"
 
 
 def register(client_app: "ClientApp", setup: Setup) -> None:
@@ -85,7 +84,7 @@ def register(client_app: "ClientApp", setup: Setup) -> None:
 
 
 def _courier(grid: "Grid", timeout: float, poll: float) -> Ask:
-    """Flower's grid as a courier, whose ids name the nodes. Messages are never resent."""
+    """Flower's grid as a courier. Messages are never resent."""
     from flwr.app import ConfigRecord, Message, RecordDict
 
     def message(node: int, request: Request) -> Message:
@@ -97,7 +96,8 @@ def _courier(grid: "Grid", timeout: float, poll: float) -> Ask:
         waiting, end = dict(zip(pushed, requests, strict=True)), time.monotonic() + timeout
         while waiting and time.monotonic() < end:
             for answered in grid.pull_messages(set(waiting)):
-                number = answered.metadata.reply_to_message_id  # the source of an error message is not the node
+                # The source of an error message is not the node
+                number = answered.metadata.reply_to_message_id
                 if number in waiting:
                     yield waiting.pop(number), _content(answered)
             if waiting:

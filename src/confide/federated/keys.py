@@ -1,19 +1,7 @@
 """Keys of silos and coordinators, their identities, and the checkpoint of the ledger next to a key file.
 
-Keys. Each silo and the coordinator have an Ed25519 key for signatures and an X25519 key for masks. A public file is
-signed by the key that it contains. So no other party can combine that key with another name, another key for masks or
-another size. The fingerprint shows whether it is the right key.
-
-Identities. An identity is a hash of a name and both public keys. Two people compare its fingerprint by another channel
-before they trust a public file. Sizes are signed by the key that the identity covers, so a public file can be issued
-anew without another comparison. A roster contains the identities of all participants.
-
-Checkpoints. A ledger that was restored from a copy, or another ledger, lacks the answers that were given since. With
-the same keys a second answer to the same plan would cost a second loss that is not counted. Under masks, which follow
-from keys and session, the difference of the two messages would be the difference of the data. So keys that were read
-from a file keep a checkpoint of the ledger next to it: the number of the ledger's last charge at their last answer and
-its seal. They sign nothing if the checkpoint cannot be written, or if the ledger lacks that charge. The checkpoint is
-not secret. If it is restored together with the ledger, the loss cannot be detected.
+Each silo and the coordinator have an Ed25519 key for signatures and an X25519 key for masks. An identity is a hash of a
+name and both public keys, a roster one of the identities of all participants. People compare their fingerprints.
 """
 
 import base64
@@ -61,13 +49,7 @@ _ROSTER = b"confide/federated/roster/1\n"
 
 
 def identity_of(name: str, signing: str, agreement: str) -> str:
-    """SHA-256 over a name without a newline and two public keys of 64 hexadecimal digits each, hexadecimal.
-
-    Examples
-    --------
-    >>> identity_of("north", "00" * 32, "11" * 32)[:8]
-    '09fc018f'
-    """
+    """SHA-256 over a name without a newline and two public keys of 64 hexadecimal digits each, hexadecimal."""
     keys = bytes.fromhex(signing) + bytes.fromhex(agreement)
     return hashlib.sha256(_IDENTITY + name.encode() + b"\n" + keys).hexdigest()
 
@@ -117,12 +99,16 @@ def fingerprint(digest: str, groups: int = 8) -> str:
     return " ".join(digits[i : i + 5] for i in range(0, size, 5))
 
 
+# Suffix of the file next to a key file with the checkpoint of its ledger
 CHECKPOINT = ".checkpoint"
-"""Suffix of the file next to a key file with the checkpoint of its ledger."""
 
 
-def update_checkpoint(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
+def update_checkpoint(file: Path | None, ledger: Ledger, *, charged: bool) -> None:
     """Compare a ledger with the keys' checkpoint and write the new checkpoint, which is on disk when this returns.
+
+    A ledger that was restored from a copy lacks the answers that were given since: a second answer to the same plan
+    would cost a second loss that is not counted. So keys sign nothing if the ledger lacks the charge of their last
+    answer, or if the checkpoint cannot be written. A loss of both files together cannot be detected.
 
     Call it before a charge and, with `charged`, after it, before anything is drawn. Keys that were not read from a file
     have no checkpoint.
@@ -134,16 +120,17 @@ def update_checkpoint(memory: Path | None, ledger: Ledger, *, charged: bool) -> 
     Refusal
         `internal` if the checkpoint cannot be written, for example on a full disk. Then nothing may be signed.
     """
-    if memory is None:
+    if file is None:
         return
     try:
-        with locked(memory, "checkpoint") if has_locks() else nullcontext():
-            store_checkpoint(ledger, memory)
+        with locked(file, "checkpoint") if has_locks() else nullcontext():
+            store_checkpoint(ledger, file)
     except FormatError:
         raise
     except MissingRecordsError as error:
         lost = "If it is lost, make new keys: with these keys the lost answers could be given again"
         raise LedgerError(error.argument, error.requirement, remedy=f"{error.remedy}. {lost}") from None
+    # The file cannot be written
     except (InputError, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         if charged:
@@ -164,6 +151,10 @@ _MOST = 10_000
 @dataclass(frozen=True)
 class Silo:
     r"""The public keys and public data of a silo or of the coordinator.
+
+    A public file is signed by the key that it contains. So no other party can combine that key with another name,
+    another key for masks or another size. Two people compare the fingerprint of the identity, which covers name and
+    keys, by another channel before they trust the file. A file with another size needs no other comparison.
 
     Parameters
     ----------
@@ -204,6 +195,7 @@ class Silo:
     ledger: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        # Each field alone
         check_name(self.name)
         for key in (self.signing, self.agreement):
             if not isinstance(key, str) or not _HEX.fullmatch(key):
@@ -212,6 +204,7 @@ class Silo:
             raise InputError("ledger", "must have 64 hexadecimal digits, as in SiloLedger.identity")
         if self.size is not None:
             positive_integer("size", self.size, most=MOST_RECORDS)
+        # What the keys must do
         if not _agrees(self.agreement):
             raise InputError(
                 "keys",
@@ -231,7 +224,7 @@ class Silo:
 
     @property
     def form(self) -> "SiloForm":
-        """The silo as a plan states it."""
+        """What a plan states of the silo."""
         return SiloForm(**{name: getattr(self, name) for name in SiloForm.__struct_fields__})
 
     @property
@@ -278,17 +271,17 @@ class _Stated(Form):
 
 
 class SiloForm(_Stated):
-    """A silo in a plan: the same, with the signature."""
+    """A silo in a plan: what its file states, and the signature."""
 
     signature: str | None
 
     def silo(self) -> Silo:
-        """The silo; raises an error if it is not one."""
+        """The silo, whose signature is checked."""
         return Silo(**msgspec.structs.asdict(self))
 
 
 def check_name(name: str) -> str:
-    """Check the name of a silo; it has no control character and nothing that needs quotes."""
+    """The name of a silo, which has no control character and nothing that needs quotes."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError("name", "must be 1 to 64 letters, digits, spaces, dots, underscores or dashes")
     return name
@@ -296,7 +289,7 @@ def check_name(name: str) -> str:
 
 @lru_cache(maxsize=2**15)
 def _agrees(key: str) -> bool:
-    """Whether an X25519 key gives secrets: with a key of low order every exchange gives zero, which raises an error."""
+    """Whether an X25519 key gives secrets: with a key of low order every exchange is zero, which raises ValueError."""
     with needs_extra("federation", "standard"):
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
@@ -328,10 +321,10 @@ class SiloKeys:
     name: str
     signing: bytes = field(repr=False)
     agreement: bytes = field(repr=False)
+    # Of their ledger, next to the key file; None for keys that are in no file
     checkpoint: Path | None = field(default=None, repr=False, compare=False)
-    """The file of the checkpoint of their ledger, next to the key file; None for keys that are in no file."""
+    # `SiloLedger.identity` of the one ledger with which these keys and all copies of them answer; None for any.
     ledger: str | None = field(default=None, repr=False, kw_only=True)
-    """`SiloLedger.identity` of the one ledger with which these keys and all copies of them answer; None for any."""
 
     @classmethod
     def generate(cls, name: str) -> "SiloKeys":
@@ -342,7 +335,8 @@ class SiloKeys:
 
         signing, agreement = Ed25519PrivateKey.generate(), X25519PrivateKey.generate()
         keys = cls(name, signing.private_bytes_raw(), agreement.private_bytes_raw())
-        keys.public_keys()  # checks the name
+        # Checks the name
+        keys.public_keys()
         return keys
 
     def public(self, size: int | None = None, *, ledger: str | None = None, now: datetime | None = None) -> Silo:
@@ -408,10 +402,11 @@ class SiloKeys:
         ...     keys == SiloKeys.load(Path(folder) / "north.key"), keys.public(300).ledger[:4]
         (True, 'abab')
         """
-        own = replace(self, ledger=ledger)
-        own.public()  # checks the name
-        own._write(path, overwrite=True)
-        return own
+        keys = replace(self, ledger=ledger)
+        # Checks the name of the ledger before the file is replaced
+        keys.public()
+        keys._write(path, overwrite=True)
+        return keys
 
     @classmethod
     def load(cls, path: str | Path) -> "SiloKeys":

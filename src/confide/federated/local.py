@@ -36,16 +36,7 @@ def local(
         Other candidates. `Candidates.around(released.threshold)` is allowed only for records that did **not** answer
         the plan, because the guarantee needs candidates that do not depend on the calibrated records.
     **options
-        As in `confide.calibrate`, such as `ledger` and `dataset`.
-
-    Returns
-    -------
-    Release
-
-    Raises
-    ------
-    InputError, InputTypeError
-        As `calibrate`.
+        Other arguments of `confide.calibrate`, such as `ledger` and `dataset`.
 
     Examples
     --------
@@ -68,6 +59,7 @@ def local(
     """
     if not isinstance(released, FederatedRelease):
         raise InputTypeError("released", "must be the release of a federation", got=type(released).__name__)
+    # The request of the common threshold, as far as no option replaces it
     common, request = released.only, released.plan.request
     assert isinstance(common, FederatedThreshold)
     stated: Any = request.candidates

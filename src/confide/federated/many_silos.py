@@ -25,13 +25,15 @@ from confide.mechanisms import Slopes
 from confide.selection import selection_law
 from confide.support import bisect
 
+# Maximum number of representative sizes in the search
 _SIZES = 48
-"""Maximum number of representative sizes in the search."""
+
+# Up to this number of silos the exact law is fast enough; the approximation can be 0.02 off for eight unequal ones.
 _LAW = 64
-"""Up to this number of silos the exact law is fast enough; the approximation can be 0.02 off for eight unequal ones."""
 _FAR, _GRID, _FINE = 2**30, 12, 100
+
+# Range of the share of silos that may reply below the level
 _HIGHEST, _LOWEST = 0.96, 0.08
-"""Range of the share of silos that may reply below the level."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Goal:
     def replies(self, mechanisms: Sequence[Slopes]) -> ReplyTable:
         """The laws of the replies of all silos."""
         pairs = zip(self.sizes, mechanisms, strict=True)
-        return ReplyTable([slopes_reply(n, one, self.candidates, self.n_min, self.level) for n, one in pairs])
+        return ReplyTable([slopes_reply(n, slopes, self.candidates, self.n_min, self.level) for n, slopes in pairs])
 
     def certifies(self, mechanisms: Sequence[Slopes], k: int) -> bool:
         """Whether the k-th smallest honest reply of these mechanisms is certified."""
@@ -89,18 +91,11 @@ class StandIns(NamedTuple):
 
     @classmethod
     def of(cls, sizes: Sequence[int]) -> "StandIns":
-        """All sizes if they are few; else the median sizes of groups with equal numbers of silos.
-
-        Examples
-        --------
-        >>> StandIns.of([30, 20, 30])
-        StandIns(sizes=array([20, 30]), silos=array([1, 2]))
-        """
+        """All sizes if they are few; else the median sizes of groups with equal numbers of silos."""
         ordered = np.sort(np.asarray(sizes, dtype=np.int64))
         if len(set(sizes)) > _SIZES:
-            ordered = np.concatenate(
-                [np.full_like(part, part[len(part) // 2]) for part in np.array_split(ordered, _SIZES)]
-            )
+            groups = np.array_split(ordered, _SIZES)
+            ordered = np.concatenate([np.full_like(group, group[len(group) // 2]) for group in groups])
         return cls(*np.unique(ordered, return_counts=True))
 
     def targets(self, rate: Fraction) -> NDArray[np.int64]:
@@ -130,14 +125,7 @@ class Line(NamedTuple):
 class Search:
     """A search over rates, from nearly all silos replying below the level to few of them, with the smallest k for each.
 
-    Parameters
-    ----------
-    goal
-        The public numbers of the plan.
-    stand
-        The representative sizes.
-    trial
-        The mechanism, whose target is replaced.
+    `trial` is the mechanism, whose target is replaced.
     """
 
     goal: Goal
@@ -146,9 +134,12 @@ class Search:
 
     def lines(self, steps: int) -> Iterator[Line]:
         """Up to `steps` evenly spread rates that can be certified, with their k."""
+        # Coverage as a weighted sum over nodes, or its failure at the level
         largest, level, delta = int(self.stand.sizes[-1]), float(self.goal.level), self.goal.delta
         nodes, weights = nodes_around(level) if delta is None else (np.array([level]), np.ones(1))
         enough = level if delta is None else 1 - delta
+
+        # For each rate the smallest k that is enough
         first, last = self._falls_to(_HIGHEST), self._falls_to(_LOWEST)
         for step in sorted({round(step) for step in np.linspace(first, last, steps)}):
             rate = Fraction(step, largest + 1)
@@ -164,6 +155,7 @@ class Search:
     def _falls_to(self, share: float) -> int:
         """The first step, in ranks of the largest silo, with at most this share of silos below the level."""
         largest = int(self.stand.sizes[-1])
+        # Several steps at once, because the laws of all of them are computed together
         low, high = 0, largest
         while high - low > 1:
             steps = np.unique(np.linspace(low, high, _GRID + 2).astype(np.int64))[1:-1].tolist() or [low + 1]
@@ -202,14 +194,8 @@ def expected_in_search(stand: StandIns, line: Line, trial: Slopes, candidates: i
 def tails(chances: NDArray[np.float64], silos: NDArray[np.int64], honest: int | None = None) -> Tail:
     """The function k -> P(at least k silos reply low) at every node: exact for few silos, else approximate.
 
-    Parameters
-    ----------
-    chances
-        Probability of a low reply for every representative size, float64 of shape (sizes, nodes).
-    silos
-        Number of silos that each size represents, shape (sizes,).
-    honest
-        Number of silos that count, at every node those with the largest probabilities; by default all.
+    `chances` has the probability of a low reply for every representative size, float64 of shape (sizes, nodes), and
+    `silos` their numbers. `honest` silos count, at every node those with the largest probabilities; by default all.
     """
     total = int(silos.sum())
     if total > _LAW:
@@ -224,14 +210,7 @@ def tails(chances: NDArray[np.float64], silos: NDArray[np.int64], honest: int | 
 def matched(
     chances: NDArray[np.float64], silos: NDArray[np.int64], k: int, honest: int | None = None
 ) -> NDArray[np.float64]:
-    """P(at least k) of the binomial with the mean and the variance of the sum; exact if all probabilities are equal.
-
-    Parameters
-    ----------
-    chances, silos, honest
-        As in `tails`.
-    k
-        Number of silos that reply low.
+    """P(at least k silos reply low) approximately; exact if all probabilities are equal. Arguments of `tails`.
 
     Examples
     --------
@@ -240,11 +219,14 @@ def matched(
     """
     from scipy.special import betainc
 
+    # At every node the honest silos are those with the largest probabilities
     counted = np.broadcast_to(silos[:, None], chances.shape)
     if honest is not None and honest < silos.sum():
         order = np.argsort(-chances, axis=0)
         chances, counted = np.take_along_axis(chances, order, 0), silos[order]
         counted = np.clip(honest - (np.cumsum(counted, axis=0) - counted), 0, counted)
+
+    # The binomial law with the mean and the variance of the number of low replies
     mean, variance = (counted * chances).sum(axis=0), (counted * chances * (1 - chances)).sum(axis=0)
     p = np.clip(1 - variance / np.maximum(mean, 1e-300), 1e-12, 1.0)
     trials = np.maximum(mean / p, k)
@@ -262,14 +244,7 @@ def expected_coverage(silos: Sequence[tuple[int, Fraction]], k: int, mechanism: 
 
 
 def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply:
-    """The law of a silo's reply on uniform scores, for a public size; its ranks are not integers.
-
-    Examples
-    --------
-    >>> reply = typical_reply(100, Slopes(Fraction(0), Fraction(90), 3, 1, 4.0), 50)
-    >>> round(float(np.dot(reply.ranks, reply.probabilities)), 1)
-    92.5
-    """
+    """The law of a silo's reply on uniform scores, for a public size; its ranks are not integers."""
     slopes = _LogOdds(mechanism.slope_left, mechanism.slope_right, float(mechanism.flat), mechanism.total_rise)
     return _typical_reply(n, float(mechanism.offset), slopes, candidates)
 
@@ -301,22 +276,22 @@ class _LogOdds(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def _typical_reply(n: int, target: float, slopes: _LogOdds, candidates: int) -> RandomRankReply:
-    """The law of the mechanism's choice among candidates evenly spread over the ranks 0..n+1, which are not integers.
-
-    A candidate beyond all n scores is penalised as if it were the n-th. With a target near n the choice may therefore
-    lie anywhere above the scores, and the plan has to account for this.
-    """
+    """The law of the mechanism's choice among candidates evenly spread over the real numbers 0..n+1 as ranks."""
+    # The ranks that may be chosen. A candidate beyond all n scores is penalised as if it were the n-th: with a target
+    # near n the choice may lie anywhere above the scores.
     left, right, reach = slopes.left, slopes.right, 25 + slopes.rise
     low = max(target - 25 / left, 0.0)
     high = n + 1 if right * (n - target) < reach else target + reach / right
     spacing = max((n + 1) / candidates, (high - low) / _FINE)
     ranks = np.minimum(np.arange(low, high, spacing) + spacing / 2, n + 1 - 1e-3)
     ranks = np.maximum(ranks, 1e-3)
+
+    # Their utilities, in log-odds, with the rise of the prior weights
     short = left * np.maximum(target - np.minimum(ranks, n), 0)
     over = right * np.maximum(np.minimum(ranks - spacing, n) - target, 0)
     place = candidates * ranks / (n + 1)
     ahead = slopes.rise * np.maximum(place - slopes.flat, 0) / max(candidates - slopes.flat, 1.0)
     utility = ahead - np.maximum(short, over)
     law = selection_law(np.exp(utility - utility.max()))
-    kept = law > 1e-9
-    return RandomRankReply(n, tuple(ranks[kept].tolist()), tuple((law[kept] / law[kept].sum()).tolist()))
+    likely = law > 1e-9
+    return RandomRankReply(n, tuple(ranks[likely].tolist()), tuple((law[likely] / law[likely].sum()).tolist()))

@@ -1,9 +1,7 @@
-"""Signed messages: DSSE envelopes of JSON. What is signed is the bytes that are sent; every kind is the form of a type.
+"""Signed messages: Dead Simple Signing Envelopes of JSON (DSSE, https://github.com/secure-systems-lab/dsse).
 
-A message is {"payloadType", "payload", "signatures": [{"keyid", "sig"}]} with the payload in base64: a Dead Simple
-Signing Envelope (https://github.com/secure-systems-lab/dsse). Ed25519 signs the type and the payload. The payload is
-JSON with the fields of one type, and is accepted only if its content is written with the same bytes. `keyid` is the
-public key. Times are UTC, to the second, for example 2030-01-31T12:00:00Z.
+Ed25519 signs the type and the payload, in base64. The payload has the fields of one type, and is accepted only if its
+content is written with the same bytes. `keyid` is the public key.
 """
 
 import base64
@@ -42,9 +40,9 @@ class _Envelope(Form):
 
 
 class Message(NamedTuple, Generic[Content]):
-    """The content of a message, the key that signed it, in hexadecimal, the digest of its payload, and the signature.
+    """A message whose signature by the hexadecimal key `signer` is valid. The reader decides whether to trust the key.
 
-    The reader decides whether to trust the key.
+    `digest` is that of the payload.
     """
 
     content: Content
@@ -64,13 +62,7 @@ def digest(payload: bytes) -> str:
 
 
 def type_of(kind: str) -> str:
-    """The type of the payload of a kind of messages.
-
-    Examples
-    --------
-    >>> type_of("plan")
-    'application/vnd.confide.federated.plan+json; schema=1'
-    """
+    """The type of the payload of a kind of messages."""
     return f"application/vnd.confide.federated.{kind}+json; schema={SCHEMA}"
 
 
@@ -92,8 +84,8 @@ def signature_of(kind: str, payload: bytes, signing_key: bytes) -> tuple[str, by
 
 def envelope(kind: str, payload: bytes, signer: str, signature: bytes) -> str:
     """The text of a message with this signature."""
-    made = _Envelope(type_of(kind), _base64(payload), [_Signature(signer, _base64(signature))])
-    return msgspec.json.format(encode(made), indent=1).decode() + "\n"
+    message = _Envelope(type_of(kind), _base64(payload), [_Signature(signer, _base64(signature))])
+    return msgspec.json.format(encode(message), indent=1).decode() + "\n"
 
 
 def read_message(kind: str, text: str, form: type[Content], most: int = MOST_CHARACTERS) -> Message[Content]:
@@ -116,12 +108,12 @@ def open_message(kind: str, text: str, most: int = MOST_CHARACTERS) -> tuple[byt
     if not isinstance(text, str) or len(text) > most:
         raise Refusal("malformed", f"the {kind} must be a str of at most {most} characters")
     try:
-        made = msgspec.json.decode(text, type=_Envelope)
-        payload, (signature,) = _bytes(made.payload), made.signatures
+        message = msgspec.json.decode(text, type=_Envelope)
+        payload, (signature,) = _bytes(message.payload), message.signatures
     except (ValueError, RecursionError):
         raise Refusal("malformed", f"the {kind} is not a signed message; request the original") from None
-    if made.payloadType != type_of(kind):
-        raise Refusal("malformed", _other_type(made.payloadType, kind))
+    if message.payloadType != type_of(kind):
+        raise Refusal("malformed", _other_type(message.payloadType, kind))
     verify(kind, payload, signature.keyid, signature.sig)
     return payload, signature.keyid, signature.sig
 
@@ -142,13 +134,14 @@ def verify(kind: str, payload: bytes, signer: str, signature: str) -> None:
 
 
 def read_content(kind: str, read: Any) -> Any:
-    """What a function makes of the content of a message; every error about it is a `Refusal`, mostly `malformed`."""
+    """The value that `read` returns; every error about the content of a message is a `Refusal`, mostly `malformed`."""
     try:
         return read()
     except (Refusal, MissingExtraError):
         raise
     except (ConfideError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
-        if isinstance(error.__cause__, Refusal | MissingExtraError):  # of a value inside
+        # Of a value inside, which msgspec made
+        if isinstance(error.__cause__, Refusal | MissingExtraError):
             raise error.__cause__ from None
         why = str(error) if isinstance(error, ConfideError) else f"the {kind} lacks a field, or has a wrong one"
         raise Refusal("malformed", f"{why}; request the original") from None
@@ -165,7 +158,7 @@ def _base64(data: bytes) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    """The bytes of a text in base64, of which each has one."""
+    """The bytes of a text in base64; other texts for the same bytes are rejected."""
     data = base64.b64decode(text, validate=True)
     if _base64(data) != text:
         raise ValueError
@@ -173,14 +166,14 @@ def _bytes(text: str) -> bytes:
 
 
 def _other_type(stated: str, expected: str) -> str:
-    found = re.fullmatch(r"application/vnd\.confide\.([a-z.-]+)\+json; schema=(\d+)", stated)
-    is_a, must_be = kind_named(found[1] if found else ""), kind_named(PREFIX + expected)
-    if found and found[1] == f"federated.{expected}":
-        return f"the message must be of schema {SCHEMA}; found {found[2]}"
+    match = re.fullmatch(r"application/vnd\.confide\.([a-z.-]+)\+json; schema=(\d+)", stated)
+    is_a, must_be = kind_named(match[1] if match else ""), kind_named(PREFIX + expected)
+    if match and match[1] == f"federated.{expected}":
+        return f"the message must be of schema {SCHEMA}; found {match[2]}"
     return f"the message is {is_a}, not {must_be}; choose another file"
 
 
-# Files that only their owner uses have neither a signature nor a checksum.
+# Files that only their owner uses have neither a signature nor a checksum
 
 
 def write_file(kind: str, fields: Mapping[str, Any]) -> str:
@@ -190,6 +183,7 @@ def write_file(kind: str, fields: Mapping[str, Any]) -> str:
 
 def read_file(kind: str, text: str, form: type[Content], hint: str, most: int = 1_000_000) -> Content:
     """Read a file of one kind; raises a `Refusal`, `malformed`, with a hint for other files."""
+    # A JSON object of this kind
     if len(text) > most:
         raise Refusal("malformed", f"the file must have at most {most} characters")
     try:
@@ -201,6 +195,8 @@ def read_file(kind: str, text: str, form: type[Content], hint: str, most: int = 
         raise Refusal("malformed", "the file is not a valid JSON object; request the original") from None
     if content.pop("kind", None) != PREFIX + kind:
         raise Refusal("malformed", hint)
+
+    # Its fields are those of the form; a dataclass would ignore others
     del content["schema"]
     described: Any = msgspec.inspect.type_info(form)
 

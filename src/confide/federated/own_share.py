@@ -1,10 +1,7 @@
 """A silo's own share of a common guarantee (`own_share`), from the same round and without another charge.
 
-A common threshold can cover the average and fail a silo. If silos reply with candidates, the reply is a threshold of
-the silo's own records: it is at least their S_(R) with R of a known law. So the larger of the common threshold and the
-reply covers new records of this silo with the probability that the law of one reply certifies, for all distributions of
-the other silos. If silos are IID the common guarantee holds as well (docs/theory-federated.md, Theorem F14). It is a
-function of published messages and has no privacy cost.
+A common threshold can cover the average and fail a silo. A reply is itself a threshold of the silo's own records. So
+the larger of both covers new records of this silo, whatever the other silos are (docs/theory-federated.md, F14).
 """
 
 from collections.abc import Callable
@@ -14,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from confide.core import Release, class_list, register_kind
+from confide.core import Release, class_list, documents
 from confide.errors import FormatError, InputError
 from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedRelease, FederatedThreshold, PlanStatement
@@ -25,7 +22,7 @@ from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw
 from confide.federated.threshold_plan import ThresholdPlan
 from confide.guarantee import Guarantee
-from confide.support import Facts, Form, Section, exact_level, refused_content
+from confide.support import Facts, Form, Section, exact_level
 
 SHARE_KIND = "confide/federated.own-share"
 
@@ -59,7 +56,8 @@ class OwnThreshold(FederatedThreshold):
 class OwnShare(Release):
     """The larger of a common threshold and one silo's reply, with a guarantee for new records of this silo.
 
-    Made by `own_share`. It is a `Release` with one threshold.
+    Made by `own_share`. It is a `Release` with one threshold. Its file has the common release and the answer; the rest
+    is computed again when it is read.
 
     Parameters
     ----------
@@ -83,37 +81,15 @@ class OwnShare(Release):
     @property
     def common(self) -> FederatedThreshold:
         """The common threshold that is compared with the reply."""
-        return _part(self.released, self.of)[1]
-
-    def to_json(self) -> str:
-        """The share as JSON: the common release and the answer, from which the rest follows."""
-        parts = {"calibration": self.released.to_json(), "answer": self.answer}
-        return _SHARE.write(parts if self.of is None else {**parts, "of": self.of})
-
-    @classmethod
-    def from_json(cls, text: str) -> "OwnShare":
-        """Read what `to_json` wrote; both parts are checked, and the rest is computed again.
-
-        Raises
-        ------
-        FormatError
-            If the text is not such a document, was altered, or its parts do not belong together.
-        """
-        try:
-            content = _SHARE.read(text)
-            with refused_content("share", "share"):
-                share = msgspec.convert(content, _Share, strict=True)
-            return own_share(FederatedRelease.from_json(share.calibration), share.answer, share.of)
-        except Refusal as refusal:
-            raise FormatError("share", "must contain an answer to its calibration", remedy=str(refusal)) from None
+        return _common(self.released, self.of)[1]
 
     def _brief(self) -> str:
         return f"{super()._brief()}, for new records of silo {self.silo!r}"
 
     def _section(self) -> Section:
         base = super()._section()
-        own = ("new records", f"those of {self.silo!r}, for all distributions of the other silos")
-        return replace(base, facts=(*base.facts, own, ("also, for IID silos", str(self.common.guarantee))))
+        records = ("new records", f"those of {self.silo!r}, for all distributions of the other silos")
+        return replace(base, facts=(*base.facts, records, ("also, for IID silos", str(self.common.guarantee))))
 
 
 def own_share(released: FederatedRelease, answer: str, of: object = None) -> OwnShare:
@@ -160,27 +136,29 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     (True, True, 'east')
     >>> folder.cleanup()
     """
-    place, part = _part(released, of)
-    plan = part.plan
+    # The common threshold, and the reply of the silo
+    place, common = _common(released, of)
+    plan = common.plan
     if not plan.channel.single_replies:
         raise InputError(
             "plan",
             f"a silo has no share of its own with the method {plan.method!r}: no single silo's part opens",
             remedy="confide.calibrate makes a threshold for the silo, which is charged separately",
         )
-    one, common = read_answer(released.plan, answer), part.guarantee
-    reply = one.reply[place]
-    silo = plan.silos[one.silo]
-    certified = _certified(_law(plan, silo.name), plan.delta)
+    message = read_answer(released.plan, answer)
+    reply, silo = message.reply[place], plan.silos[message.silo]
+
+    # The larger of both, with the certificate of one reply
+    certified, guarantee = _certified(_law(plan, silo.name), plan.delta), common.guarantee
     claims = {
-        "threshold": max(part.threshold, float(plan.candidates.values[reply])),
-        "guarantee": Guarantee(common.kind, certified, plan.delta, silo.size, common.n_min),
+        "threshold": max(common.threshold, float(plan.candidates.values[reply])),
+        "guarantee": Guarantee(guarantee.kind, certified, plan.delta, silo.size, guarantee.n_min),
         "privacy": released.privacy,
         "silo": silo.name,
     }
     return OwnShare(
         request=PlanStatement(released.plan, released.plan.names[place]),
-        parts={None: OwnThreshold(**vars(part) | claims)},
+        parts={None: OwnThreshold(**vars(common) | claims)},
         versions=released.versions,
         released=released,
         answer=answer,
@@ -189,23 +167,17 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     )
 
 
-def _part(released: FederatedRelease, of: Any = None) -> tuple[int, FederatedThreshold]:
-    """The position and the threshold of a level, group, class or side, or of the only threshold if `of` is None.
-
-    Raises
-    ------
-    InputError
-        If there are several and `of` is None, or there is none of this name.
-    """
+def _common(released: FederatedRelease, of: Any = None) -> tuple[int, FederatedThreshold]:
+    """The position and the threshold of a level, group, class or side, or of the only threshold if `of` is None."""
     plan = released.plan
     names = [str(float(name)) if plan.by == "level" else name for name in plan.names]
     if plan.by == "level" and of is not None:
         of = str(float(exact_level("of", of)))
-    found = [place for place, name in enumerate(names) if of == name or (plan.by is not None and str(of) == str(name))]
-    if not found:
+    places = [place for place, name in enumerate(names) if of == name or (plan.by is not None and str(of) == str(name))]
+    if not places:
         allowed = "be left out: there is one threshold" if plan.by is None else f"be one of {class_list(tuple(names))}"
         raise InputError("of", f"must {allowed}", got=repr(of))
-    return found[0], list(released.parts.values())[found[0]]
+    return places[0], list(released.parts.values())[places[0]]
 
 
 def _law(plan: ThresholdPlan, silo: str) -> ReplyLaw:
@@ -218,6 +190,7 @@ def _certified(law: ReplyLaw, delta: float | None) -> float:
     """The coverage of one reply: the mean, or the largest that fails with probability at most delta."""
     if delta is None:
         return order_statistic_coverage([law], 1)
+    # By bisection
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -233,5 +206,19 @@ class _Share(msgspec.Struct, forbid_unknown_fields=True):
     of: str | None = None
 
 
+def _content(share: OwnShare) -> dict[str, Any]:
+    """The common release and the answer, from which the rest follows."""
+    content = {"calibration": share.released.to_json(), "answer": share.answer}
+    return content if share.of is None else {**content, "of": share.of}
+
+
+def _read(content: dict[str, Any]) -> OwnShare:
+    share = msgspec.convert(content, _Share, strict=True)
+    try:
+        return own_share(FederatedRelease.from_json(share.calibration), share.answer, share.of)
+    except Refusal as refusal:
+        raise FormatError("share", "must contain an answer to its calibration", remedy=str(refusal)) from None
+
+
 _SHARE = Form(SHARE_KIND, "share", most_characters=3 * MOST_CHARACTERS, integer_bits=64, indent=1)
-register_kind(SHARE_KIND, OwnShare.from_json)
+documents.register(OwnShare, documents.Kind(_SHARE, _content, _read))

@@ -1,11 +1,7 @@
 """The plan of a federated calibration: a signed request, from which everything else follows; public, before any data.
 
-A plan states what is asked: silos, the request of one threshold or of several (`confide.core.Request`), method and
-conditions. Mechanisms, certificates and privacy losses follow from it. Every participant derives them by the same
-functions and compares their digest, so versions that would derive others notice it before a charge. `planning.py` makes
-plans.
-
-The rows that describe a plan for people are here, too: they are the same wherever a plan is printed.
+Mechanisms, certificates and privacy losses follow from the stated silos, request, method and conditions. Every
+participant derives them and compares their digest, so versions that would derive others notice it before a charge.
 """
 
 import json
@@ -47,10 +43,11 @@ from confide.ledger import MOST_RELEASE
 from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
 from confide.support import Described, Section, one_of
 
+# Silos times thresholds: a release with all replies stays below the size that readers accept
 MOST_REPLIES = 2_000_000
-"""Silos times thresholds: a release with all replies stays below the size that readers accept."""
+
+# The arguments of a request that a plan may have
 _ASKED = ("alpha", "epsilon", "by", "names", "shares", "score", "classes", "about", "candidates", "neighbors", "delta")
-"""The arguments of a request that a plan may have."""
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -84,6 +81,7 @@ class FederatedPlan(Federation, Described):
     parts: Mapping[Key, ThresholdPlan] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        # What the plan states
         self._check()
         one_of("method", self.method, METHODS)
         if not isinstance(self.session, str) or not re.fullmatch("[0-9a-f]{32}", self.session):
@@ -95,12 +93,16 @@ class FederatedPlan(Federation, Described):
             _check_groups(self.method, self.silos)
         elif self.request.neighbors != ("replace_one" if public else "add_remove"):
             raise InputError("neighbors", "must follow from whether the silos' sizes are public")
+
+        # What follows from it
         object.__setattr__(self, "parts", self._derived_parts())
         if self.colluding is not None and self.channel.single_replies:
             raise InputError(
                 "colluding",
                 "belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': the others do not rely on other silos",
             )
+
+        # Messages and the release stay within the sizes that readers accept
         drawn, advice = len(self.drawn), self.protocol.candidate_advice
         self.channel.check_length(self.first, self.method, advice, drawn)
         if len(self.silos) * drawn > MOST_REPLIES or 9 * drawn > MOST_RELEASE:
@@ -110,32 +112,42 @@ class FederatedPlan(Federation, Described):
                 remedy="Plan fewer groups, classes or levels at once",
             )
 
-    # What follows from the request.
+    # What follows from the request
 
     def _derived_parts(self) -> dict[Key, ThresholdPlan]:
-        """The plan of each threshold: all have the candidates of the one of least loss."""
-        asked, budgets = self.request.terms, self._budgets()
-        least = asked[min(budgets, key=lambda key: budgets[key])]
+        """The plan of each threshold, by its key."""
+        # All have the candidates of the threshold of least loss
+        requested, budgets = self.request.terms, self._budgets()
+        least = requested[min(budgets, key=lambda key: budgets[key])]
         candidates = self._listed(least.spread, min(budgets.values()), least.level)
-        derived = dict[tuple[Any, ...], ThresholdPlan]()
-        parts = {}
-        for key, terms in asked.items():
-            stated = (terms.alpha, terms.delta, budgets[key], terms.score)
-            if stated not in derived:
-                alpha, delta, epsilon, score = stated
-                of_one = Terms(
-                    alpha=alpha, delta=delta, epsilon=epsilon, score=score, candidates=candidates, **self._assumptions
+
+        # Equal terms, such as those of groups, have one plan
+        by_terms = dict[tuple[Any, ...], ThresholdPlan]()
+        plans = {}
+        for key, requested_terms in requested.items():
+            alpha, delta, score = requested_terms.alpha, requested_terms.delta, requested_terms.score
+            distinct = (alpha, delta, budgets[key], score)
+            if distinct not in by_terms:
+                terms = Terms(
+                    alpha=alpha,
+                    delta=delta,
+                    epsilon=budgets[key],
+                    score=score,
+                    candidates=candidates,
+                    **self._assumptions,
                 )
-                derived[stated] = ThresholdPlan.of(of_one, self.method)
-            parts[key] = derived[stated]
-        return parts
+                by_terms[distinct] = ThresholdPlan.of(terms, self.method)
+            plans[key] = by_terms[distinct]
+        return plans
 
     def _budgets(self) -> dict[Key, float]:
-        """The privacy loss of each threshold; levels of noisy counts and groups have the whole."""
+        """The privacy loss of each threshold."""
         request, keys = self.request, list(self.request.terms)
         whole = Budget(request.epsilon)
-        if request.disjoint:  # a replaced record may change two groups
+        # Groups have the whole, unless a replaced record may change two of them
+        if request.disjoint:
             budgets = whole.divided(exact_shares(None, 1), replaced=request.neighbors == "replace_one") * len(keys)
+        # All levels follow from one sum
         elif self.by is None or (self.by == "level" and PROTOCOLS[self.method].draws.one_draw):
             if request.shares is not None:
                 raise InputError("shares", f"must be left out for {self.method!r}: one sum serves all levels")
@@ -145,23 +157,21 @@ class FederatedPlan(Federation, Described):
         return {key: float(budget.epsilon or 0.0) for key, budget in zip(keys, budgets, strict=True)}
 
     def _listed(self, spread: Any, epsilon: float, level: Any) -> Candidates:
-        """The given candidates; of a spread as many as cost about as much as they resolve.
-
-        private-qq: half as many as a silo of median size has records, times epsilon. secure-sum: as many as a noisy
-        histogram of all records, whose spread grows with them.
-        """
+        """The given candidates; of a spread as many as cost about as much as they resolve."""
         if not isinstance(spread, Spread):
             listed: Candidates = spread
             return listed
+        # As many as a noisy histogram of all records has
         sizes = sorted(silo.size or self.n_typical for silo in self.silos)
         if self.method == "secure-sum":
             size = histogram_size(spread, sum(sizes), (level,), 2 / epsilon)
             return Candidates.quantiles(spread, min(max(size, _FEWEST), _MOST_SUMMED))
         if self.method != "private-qq":
             return Candidates.quantiles(spread, _OF_OTHERS)
-        more = 1 if spread.unit or spread.around else spread.shape.federated_factor
+        # Half as many as a silo of median size has records, times epsilon
+        factor = 1 if spread.unit or spread.around else spread.shape.federated_factor
         median = (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
-        return Candidates.quantiles(spread, round(min(max(more * median * epsilon / 2, more * _FEWEST), _MOST)))
+        return Candidates.quantiles(spread, round(min(max(factor * median * epsilon / 2, factor * _FEWEST), _MOST)))
 
     @property
     def by(self) -> By | None:
@@ -175,12 +185,12 @@ class FederatedPlan(Federation, Described):
 
     @property
     def different(self) -> Sequence[ThresholdPlan]:
-        """The same, the one plan of all groups once."""
-        return list({id(part): part for part in self.single_plans}.values())
+        """The different plans of thresholds: that of all groups once."""
+        return list({id(plan): plan for plan in self.single_plans}.values())
 
     @property
     def drawn(self) -> Sequence[ThresholdPlan]:
-        """The parts for which silos draw a vector: one for all levels of noisy counts, else every part."""
+        """The plans for which silos draw a vector: one for all levels of noisy counts, else every one."""
         return self.single_plans[:1] if self.by == "level" and self.protocol.one_draw else self.single_plans
 
     @property
@@ -190,17 +200,17 @@ class FederatedPlan(Federation, Described):
 
     @property
     def protocol(self) -> Method:
-        """The method's parameters for the first part; the others are of the same kind."""
+        """The method's parameters for the first threshold; the others are of the same kind."""
         return self.first.protocol
 
     @property
     def channel(self) -> Channel:
-        """How the silos' vectors are added, the same for all parts."""
+        """How the silos' vectors are added, the same for all thresholds."""
         return self.first.channel
 
     @property
     def candidates(self) -> Candidates:
-        """The candidates, the same for all parts."""
+        """The candidates, the same for all thresholds."""
         return self.first.candidates
 
     @property
@@ -211,15 +221,15 @@ class FederatedPlan(Federation, Described):
     @property
     def derived(self) -> str:
         """The digest of what follows from the request; every participant computes it again."""
-        stated = [part.derived for part in self.different]
+        stated = [plan.derived for plan in self.different]
         return digest(json.dumps(stated, default=str, sort_keys=True).encode())
 
     def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
-        """As `ThresholdPlan.certify`, of the only threshold or the first."""
+        """The k and the guarantee of the only threshold, or of the first."""
         return self.first.certify(answered)
 
     def promises(self) -> dict[int, Promise]:
-        """As `ThresholdPlan.promises`, of the only threshold or the first."""
+        """The guarantees of the only threshold, or of the first, by number of answers."""
         return self.first.promises()
 
     def loss(self, i: int) -> float:
@@ -227,9 +237,9 @@ class FederatedPlan(Federation, Described):
         return self.privacy([i]).epsilon
 
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
-        """The loss of one record, for all parts together: silos hold different records, so that of one silo."""
-        stated = {id(part): part.privacy(answered) for part in self.different}
-        each = [stated[id(part)] for part in self.drawn]
+        """The loss of one record, for all thresholds together: silos hold different records, so that of one silo."""
+        statements = {id(plan): plan.privacy(answered) for plan in self.different}
+        each = [statements[id(plan)] for plan in self.drawn]
         if self.request.disjoint:
             return parallel_composition(each, self.request.neighbors)
         return each[0] if len(each) == 1 else sequential_composition(each)
@@ -238,13 +248,13 @@ class FederatedPlan(Federation, Described):
         """Whether answers made at this time are late."""
         return self.closes is not None and now > read_time(self.closes)
 
-    # Messages.
+    # Messages
 
     def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> list[int]:
         """What silo `own` sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
         rows = counts if counts.ndim == 2 else [counts] * len(self.drawn)
-        drawn = [part.protocol.draw(part, own, row) for part, row in zip(self.drawn, rows, strict=True)]
-        return self.channel.send(self.first, own, np.array(drawn), agreement, context)
+        vectors = [plan.protocol.draw(plan, own, row) for plan, row in zip(self.drawn, rows, strict=True)]
+        return self.channel.send(self.first, own, np.array(vectors), agreement, context)
 
     def read_message(self, sent: list[int]) -> Any:
         """Check what a silo sent; raises a `Refusal` with the code `malformed` or `out-of-range`."""
@@ -259,22 +269,23 @@ class FederatedPlan(Federation, Described):
 
     def check_total(self, who: Sequence[int], total: Counts) -> None:
         """Raise a `Refusal` (`implausible`) for a sum that the vectors of honest silos cannot have."""
-        for part, row in zip(self.drawn, total, strict=True):
-            part.protocol.check_total(part, who, row)
+        for plan, row in zip(self.drawn, total, strict=True):
+            plan.protocol.check_total(plan, who, row)
 
     def certified(self, who: Sequence[int]) -> list[tuple[int, Guarantee]]:
-        """The k and the guarantee of every part (see `ThresholdPlan.certify`)."""
-        certified = {id(part): part.certify(who) for part in self.different}
-        return [certified[id(part)] for part in self.single_plans]
+        """The k and the guarantee of every threshold (see `ThresholdPlan.certify`)."""
+        certificates = {id(plan): plan.certify(who) for plan in self.different}
+        return [certificates[id(plan)] for plan in self.single_plans]
 
     def thresholds(self, who: Sequence[int], total: Counts, ks: Sequence[int]) -> list[float]:
-        """The thresholds from the sum of these silos' vectors, shape (draws, m), with the k of each part."""
+        """The thresholds from the sum of these silos' vectors, shape (draws, m), with the k of each threshold."""
         rows = total if len(total) == len(self.parts) else [total[0]] * len(self.parts)
         each = zip(self.single_plans, rows, ks, strict=True)
-        found = [part.protocol.read_off(part, who, row, k) for part, row, k in each]
-        return list(accumulate(found, max)) if self.by == "level" else found  # nested, and coverage only rises
+        thresholds = [plan.protocol.read_off(plan, who, row, k) for plan, row, k in each]
+        # Those of levels are nested; their coverage only rises
+        return list(accumulate(thresholds, max)) if self.by == "level" else thresholds
 
-    # Files.
+    # Files
 
     @cached_property
     def payload(self) -> bytes:
@@ -319,11 +330,11 @@ class FederatedPlan(Federation, Described):
             raise InputError("plan", f"must be readable by silos, which would reject it: {refusal}") from None
         return text
 
-    # Descriptions.
+    # Descriptions: the same wherever a plan is printed
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """The names of the parts: a level, a group or class, the score of a side, or None."""
+        """The names of the thresholds: a level, a group or class, the score of a side, or None."""
         return SIDES if self.by == "side" else tuple(self.parts)
 
     @property
@@ -357,12 +368,11 @@ class FederatedPlan(Federation, Described):
 
     @property
     def _requested(self) -> str:
-        """The requested coverage, in words."""
         first = self.first
         if self.by == "level":
             return "coverage " + " and ".join(f"{float(1 - level):g}" for level in self.parts)
         if self.by == "side":
-            covered = 1 - sum(part.alpha for part in self.single_plans)
+            covered = 1 - sum(plan.alpha for plan in self.single_plans)
             return f"coverage {float(covered):g} by both sides together"
         delta = "" if first.delta is None else f", delta {first.delta:g}"
         each = "" if self.by is None else f" for each {self.by} of {class_list(tuple(self.parts))}"
@@ -371,8 +381,8 @@ class FederatedPlan(Federation, Described):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Warnings about unusual levels or an unusual total failure probability."""
-        failures = [part.delta or 0.0 for part in self.different]
-        return unusual(min(part.alpha for part in self.different), sum(failures) or None)
+        failures = [plan.delta or 0.0 for plan in self.different]
+        return unusual(min(plan.alpha for plan in self.different), sum(failures) or None)
 
     @property
     def promise_lines(self) -> list[str]:
@@ -385,7 +395,7 @@ class FederatedPlan(Federation, Described):
             "class": lambda name: f"each of {len(self.parts)} classes, ",
         }[self.by]
         named = zip(self.names, self.different, strict=False)
-        return [f"{lead(name)}{line}" for name, part in named for line in part.promise_lines]
+        return [f"{lead(name)}{line}" for name, plan in named for line in plan.promise_lines]
 
     def _section(self) -> Section:
         return Section(
@@ -402,6 +412,7 @@ class FederatedPlan(Federation, Described):
         return f"{rows['method']}, {rows['requested']}, {silos}, each answer: {rows['privacy of an answer']}"
 
 
+# Numbers of candidates of a spread
 _FEWEST, _OF_OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400
 
 
@@ -436,12 +447,15 @@ def read_plan(text: str) -> FederatedPlan:
     Refusal
         `malformed` or `altered`.
     """
+    # Signed by the coordinator that it names
     stated, signer, *_ = read_message("plan", text, _Plan)
     if stated.coordinator is None or any(silo.signature is None for silo in stated.silos):
         raise Refusal("malformed", "the plan must name its coordinator and contain signed silos; request the original")
     if stated.coordinator.signing != signer:
         raise Refusal("altered", "the plan is signed with another key than its coordinator's; request the original")
-    plan: FederatedPlan = read_content("plan", lambda: _made(stated))
+
+    # The same follows from it here as at the coordinator
+    plan: FederatedPlan = read_content("plan", lambda: _of_stated(stated))
     if plan.derived != stated.derived:
         raise Refusal(
             "malformed",
@@ -452,8 +466,7 @@ def read_plan(text: str) -> FederatedPlan:
     return plan
 
 
-def _made(stated: _Plan) -> FederatedPlan:
-    """The plan of a request that a file states."""
+def _of_stated(stated: _Plan) -> FederatedPlan:
     if not stated.request.keys() <= set(_ASKED):
         raise InputError("request", f"must have no other arguments than {', '.join(_ASKED)}")
     coordinator = stated.coordinator
@@ -466,7 +479,7 @@ def _made(stated: _Plan) -> FederatedPlan:
 
 
 def _of_payload(payload: bytes) -> FederatedPlan:
-    return _made(msgspec.json.decode(payload, type=_Plan))
+    return _of_stated(msgspec.json.decode(payload, type=_Plan))
 
 
 def _stated(request: Request) -> dict[str, Any]:
@@ -478,7 +491,7 @@ def _stated(request: Request) -> dict[str, Any]:
 
 
 def _check_groups(method: str, silos: Iterable[Silo]) -> None:
-    """Check that the numbers of records of groups or classes can stay secret."""
+    """Groups and classes need a method that keeps their numbers of records secret."""
     if method != "private-qq":
         raise InputError(
             "method",
@@ -493,9 +506,6 @@ def _check_groups(method: str, silos: Iterable[Silo]) -> None:
         )
 
 
-# In words.
-
-
 def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:
     """The fingerprints of coordinator and silos, and one number for all of them, if the plan states them."""
     if plan.coordinator is None:
@@ -508,7 +518,7 @@ def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:
 
 
 def roster_number(participants: Iterable[Silo]) -> str:
-    """One number for coordinator and silos, longer than that of one of them: see `confide.federated.fingerprint`."""
+    """One number for coordinator and silos, longer than that of a single participant (`fingerprint`)."""
     return fingerprint(roster(participants), groups=12)
 
 

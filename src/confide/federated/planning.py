@@ -1,4 +1,4 @@
-"""Make a plan from a request: by the requested method, or by the recommended one; and compare the methods.
+"""Make a plan from a request, by the requested method or the recommended one; and compare the methods.
 
 Expected coverages are not guarantees: they hold for scores of a known distribution (docs/federated.md, "Which method").
 A public pilot sample gives those of its scores.
@@ -143,7 +143,7 @@ def plan(
     >>> from confide.candidates import Candidates
     >>> from confide.federated import SiloKeys
     >>> keys = [SiloKeys.generate(f"hospital {i}") for i in range(5)]
-    >>> silos, few = [one.public(size=200) for one in keys], Candidates.unit(100)
+    >>> silos, few = [hospital.public(size=200) for hospital in keys], Candidates.unit(100)
     >>> p = plan(silos, alpha=0.1, epsilon=5.0, candidates=few)
     >>> p.method, p.certify()[1].coverage, p.promises()[5].infinite, p.promises()[4].infinite
     ('private-qq', 0.9, 'never', 'always')
@@ -154,25 +154,30 @@ def plan(
 
     >>> plan(silos, [0.2, 0.1], 4.0, candidates=few, method="private-qq").privacy().epsilon
     4.0
-    >>> secret = [one.public() for one in keys]
+    >>> secret = [hospital.public() for hospital in keys]
     >>> groups = plan(secret, 0.1, 2.0, by="group", names=["women", "men"], candidates=few, n_typical=300)
     >>> groups.privacy().epsilon, list(groups.parts)
     (2.0, ['women', 'men'])
     """
+    # The method
     check_unknown_arguments("plan", choices, get_type_hints(PlanChoices))
     options = PlanChoices(**choices)
     options["by"] = by = _by(alpha, options)
     if method is None:
         method = _recommended_method(silos, alpha, epsilon, options)
     row = PROTOCOLS[one_of("method", method, METHODS)]
+
+    # Levels decrease, and their shares with them
     levels: Any = alpha
-    if by == "level":  # levels decrease, and shares with them
+    if by == "level":
         given = different_levels(levels)
         order = sorted(range(len(given)), key=lambda i: -given[i])
         levels = tuple(given[i] for i in order)
         if options.get("shares") is not None:
             exact = exact_shares(options["shares"], len(given))
             options["shares"] = tuple(exact[i] for i in order)
+
+    # Numbers of records, as far as they are secret
     stated: dict[str, Any] = {**options}
     grouped, closes = by in ("group", "class"), options.get("closes")
     n_min, n_typical = options.get("n_min"), options.get("n_typical")
@@ -180,7 +185,8 @@ def plan(
         n_min = 0 if grouped else 1
     if n_typical is None:
         n_typical = typical_of_groups(len(options.get("names", ())), max(n_min, 1)) if grouped else max(n_min, 1000)
-    made = FederatedPlan(
+
+    planned = FederatedPlan(
         silos=tuple(silos),
         request=Request(
             alpha=levels,
@@ -197,12 +203,12 @@ def plan(
         closes=None if closes is None else write_time(closes),
         **{name: stated[name] for name in _OF_SILOS if name in stated},
     )
-    _check_apart([silo.name for silo in made.silos])
-    return made
+    _check_apart([silo.name for silo in planned.silos])
+    return planned
 
 
 def _by(alpha: Any, options: PlanChoices) -> By | None:
-    """What distinguishes the thresholds; several levels need not be announced."""
+    """What distinguishes the thresholds; several levels need no `by`."""
     by = options.get("by")
     if by is not None:
         one_of("by", by, BY)
@@ -232,8 +238,8 @@ def _neighbors(silos: Sequence[Silo], options: PlanChoices) -> Neighbors:
     return "replace_one" if silos and getattr(silos[0], "size", None) is not None else "add_remove"
 
 
+# With more silos than these, whose names often differ by a number, names are not compared pairwise
 _COMPARED = 100
-"""With more silos than these, whose names often differ by a number, names are not compared pairwise."""
 
 
 def _check_apart(names: Sequence[str]) -> None:
@@ -249,16 +255,15 @@ def _check_apart(names: Sequence[str]) -> None:
             warnings.warn(SimilarNameWarning(text), stacklevel=caller_stacklevel())
 
 
-# Comparison.
+# Comparison
 
-
+# Share of alpha that may be lost for one message and for silos that need not rely on one another
 _WORTH = 0.05
-"""Share of alpha that may be lost for one message and for silos that need not rely on one another."""
+# A method whose expected miscoverage is below this share of alpha includes nearly everything: it does not serve
 _USEFUL = 0.3
-"""A method whose expected miscoverage is below this share of alpha includes nearly everything: it does not serve."""
 _RARELY = 0.01
+# Standard deviation of the Gaussian scores, as a share of the range of candidates, in the middle of which they lie
 _BELL = 0.1
-"""Standard deviation of the Gaussian scores, as a share of the range of candidates, in the middle of which they lie."""
 
 
 @dataclass(frozen=True)
@@ -296,7 +301,7 @@ class Alternative:
     @property
     def missed(self) -> float:
         """The miscoverage level, for several thresholds their mean; 0 without a plan."""
-        return 0.0 if self.plan is None else float(np.mean([float(part.alpha) for part in self.plan.single_plans]))
+        return 0.0 if self.plan is None else float(np.mean([float(plan.alpha) for plan in self.plan.single_plans]))
 
     @property
     def reveals(self) -> str:
@@ -341,9 +346,9 @@ def compare(
     --------
     >>> from confide.federated import SiloKeys
     >>> silos = [SiloKeys.generate(f"school {i}").public(size=20 + i) for i in range(12)]
-    >>> [one.method for one in compare(silos, 0.1, 1.0) if one.recommended]
+    >>> [alternative.method for alternative in compare(silos, 0.1, 1.0) if alternative.recommended]
     ['secure-sum']
-    >>> [one.method for one in compare(silos, [0.2, 0.1], 2.0) if one.recommended]
+    >>> [alternative.method for alternative in compare(silos, [0.2, 0.1], 2.0) if alternative.recommended]
     ['secure-sum']
     """
     by = _by(alpha, options)
@@ -358,16 +363,13 @@ def compare(
 
 
 def _recommended_method(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> str:
-    """The method of the best plan with all silos, of the threshold that has the least loss.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        The error of the first method, if none has a plan.
-    """
+    """The method of the best plan; if none has one, the error of the first is raised."""
+    # Only private-qq keeps the sizes of groups secret, or divides a loss among levels
     by, shares = options.get("by"), options.get("shares")
-    if by in ("group", "class") or (by == "level" and shares is not None):  # a sum has no shares
+    if by in ("group", "class") or (by == "level" and shares is not None):
         return "private-qq"
+
+    # Of several thresholds, that of least loss decides
     alone = options | PlanChoices(by=None, shares=None, names=())
     if by == "level":
         levels = different_levels(alpha)
@@ -379,25 +381,29 @@ def _recommended_method(silos: Sequence[Silo], alpha: Any, epsilon: float, optio
         alone |= PlanChoices(score=SIDES[least], delta=part_of_failure(options.get("delta"), len(SIDES)))
     alternatives = _alternatives(silos, alpha, epsilon, alone)
     best = _best(alternatives)
-    if best is None:
-        plan(silos, alpha, epsilon, method=alternatives[0].method, **alone)  # raises the error of the first method
-    return alternatives[0].method if best is None else best.method
+    if best is not None:
+        return best.method
+    plan(silos, alpha, epsilon, method=alternatives[0].method, **alone)
+    return alternatives[0].method
 
 
 def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str, options: PlanChoices) -> Alternative:
-    """The plan by one method for these silos."""
-    asked = options.copy()
+    """The plan by one method, or the reason why there is none."""
+    # A method without a sum relies on no other silo
+    options = options.copy()
     if PROTOCOLS[method].channel.single_replies:
-        asked.pop("colluding", None)  # it relies on no other silo
+        options.pop("colluding", None)
     try:
-        made = plan(silos, alpha, epsilon, method=method, **asked)
+        planned = plan(silos, alpha, epsilon, method=method, **options)
     except InputError as error:
         return Alternative(method, None, str(error))
-    laws = reference_laws(made.candidates.size)
-    answers = {name: [answer_law(part, below) for part in made.different] for name, below in laws.items()}
+
+    # Its thresholds for scores of known laws
+    laws = reference_laws(planned.candidates.size)
+    answers = {name: [answer_law(single, below) for single in planned.different] for name, below in laws.items()}
     expected = {name: float(np.mean([law @ laws[name] for law in answers[name]])) for name in laws}
-    infinite = max(float(law[-1]) for found in answers.values() for law in found)
-    return Alternative(method, made, None, expected["even"], expected["bell"], infinite)
+    infinite = max(float(law[-1]) for of_reference in answers.values() for law in of_reference)
+    return Alternative(method, planned, None, expected["even"], expected["bell"], infinite)
 
 
 def _alternatives(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
@@ -408,22 +414,16 @@ def _alternatives(silos: Sequence[Silo], alpha: Any, epsilon: float, options: Pl
 
 
 def reference_laws(m: int) -> dict[str, NDArray[np.float64]]:
-    """P(score <= e_j) for m candidates, +inf included: for uniform scores, and for Gaussian scores over the middle.
-
-    Examples
-    --------
-    >>> reference_laws(5)["even"]
-    array([0.25, 0.5 , 0.75, 1.  , 1.  ])
-    """
+    """P(score <= e_j) for m candidates, +inf included: for uniform scores, and for Gaussian scores over the middle."""
     from scipy.special import ndtr
 
     at = np.arange(1, m) / max(m - 1, 1)
     return {"even": np.append(at, 1.0), "bell": np.append(ndtr((at - 0.5) / _BELL), 1.0)}
 
 
-def answer_law(part: ThresholdPlan, below: NDArray[np.float64]) -> NDArray[np.float64]:
+def answer_law(plan: ThresholdPlan, below: NDArray[np.float64]) -> NDArray[np.float64]:
     """The law of the threshold over the candidates. It is drawn with a seed, because it uses no private data."""
-    return part.protocol.answer_law(part, below, np.random.default_rng(0))
+    return plan.protocol.answer_law(plan, below, np.random.default_rng(0))
 
 
 def _best(alternatives: list[Alternative]) -> Alternative | None:
@@ -431,8 +431,11 @@ def _best(alternatives: list[Alternative]) -> Alternative | None:
     with_plan = [each for each in alternatives if each.plan is not None]
     if not with_plan:
         return None
+    # Those that exclude something, and are hardly ever +inf
     missed = max(each.missed for each in with_plan)
     serving = [each for each in with_plan if each.worst <= 1 - _USEFUL * missed and each.infinite <= _RARELY]
+
+    # private-qq, unless another one is clearly better
     best = min(serving or with_plan, key=lambda each: each.worst)
     simple = next((each for each in serving or with_plan if each.method == "private-qq"), best)
     return simple if simple.worst <= best.worst + _WORTH * missed else best
@@ -442,9 +445,7 @@ def _with_pilot(alternative: Alternative, sample: Pilot | None) -> Alternative:
     """The alternative with its results on a public pilot sample; for several levels those of the last alternative."""
     if alternative.plan is None or sample is None:
         return alternative
-    part = alternative.plan.single_plans[-1]
-    law = answer_law(part, share_of_pilot(sample, part.candidates))
-    on_pilot = answered_on_pilot(
-        sample, law, part.candidates, part.level, part.size or 1000 * len(alternative.plan.silos)
-    )
-    return replace(alternative, on_pilot=on_pilot)
+    last = alternative.plan.single_plans[-1]
+    law = answer_law(last, share_of_pilot(sample, last.candidates))
+    records = last.size or 1000 * len(alternative.plan.silos)
+    return replace(alternative, on_pilot=answered_on_pilot(sample, law, last.candidates, last.level, records))

@@ -1,8 +1,7 @@
-"""Check that an opened sum can be the sum of honest silos' counts and noise. The check detects many wrong messages.
+"""Check that an opened sum can be the sum of honest silos' counts and noise.
 
 The number of all records is public and every count lies between 0 and this number, so only noise may move the opened
-sum beyond these bounds. The sum has been opened and is already private, so the check has no privacy cost. A false
-message within the bounds is not detected.
+sum beyond these bounds. A false message within the bounds is not detected. The check has no privacy cost.
 """
 
 import math
@@ -12,17 +11,12 @@ from numpy.typing import NDArray
 
 from confide.federated.refusals import Refusal
 
+# An honest sum is rejected with at most this probability
 LEVEL = 1e-12
-"""An honest sum is rejected with at most this probability."""
 
 
 def check_plausible(counts: NDArray[np.int64], n: int, scale: float, parameter: float) -> None:
     """Reject an opened sum, int64 of shape (m,), that n records and noise as of `noise_law` do not explain.
-
-    Raises
-    ------
-    Refusal
-        `implausible`.
 
     Examples
     --------
@@ -32,10 +26,11 @@ def check_plausible(counts: NDArray[np.int64], n: int, scale: float, parameter: 
         ...
     confide.federated.refusals.Refusal: implausible: the opened sum has -1993 records where the silos state 9, ...
     """
-    m, found = len(counts), sum(counts.tolist())
+    m, total = len(counts), sum(counts.tolist())
     then = "; a silo's message is wrong, and it cannot be identified: ask all silos, and make a new plan"
-    if abs(found - n) > most_noise(scale, parameter * m, LEVEL / 4):  # the noise of all counts together
-        raise Refusal("implausible", f"the opened sum has {found} records where the silos state {n}, and noise{then}")
+    # The noise of all counts together, and of each
+    if abs(total - n) > most_noise(scale, parameter * m, LEVEL / 4):
+        raise Refusal("implausible", f"the opened sum has {total} records where the silos state {n}, and noise{then}")
     room = most_noise(scale, parameter, LEVEL / (4 * m))
     beyond = (counts < -room) | (counts > n + room)
     if beyond.any():
@@ -44,15 +39,10 @@ def check_plausible(counts: NDArray[np.int64], n: int, scale: float, parameter: 
 
 
 def most_noise(scale: float, parameter: float, level: float) -> float:
-    """A bound b with P(noise > b) <= level, for the difference of two negative binomials as in `noise_law`.
+    """A bound b with P(noise > b) <= level, for noise of the law of `noise_law`.
 
     By Markov's inequality P(noise > b) <= exp(-s b) ((1-p)^2 / ((1-p e^s)(1-p e^-s)))^parameter for every positive
     s below 1/scale, where p = exp(-1/scale); the best of many s.
-
-    Examples
-    --------
-    >>> round(most_noise(1.0, 1.0, 1e-6), 1)
-    16.9
     """
     s = 1 / (1 + np.exp(-np.linspace(-14, 14, 600))) / scale
     p = -1 / scale

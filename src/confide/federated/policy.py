@@ -14,8 +14,8 @@ from confide.federated.refusals import Refusal
 from confide.ledger import Cost
 from confide.support import positive_integer, privacy_loss, read_text, write_text
 
+# The methods that a policy allows by default; both are private
 DEFAULT_METHODS = ("private-qq", "secure-sum")
-"""The methods that a policy allows by default; both are private."""
 
 _DIGITS = re.compile(r"[0-9a-f]{64}")
 
@@ -123,17 +123,18 @@ class Policy:
                 "coordinator-unknown", "the plan is signed with another key than the policy pins; request a new plan"
             )
 
-    def _check_peers(self, plan: FederatedPlan, own: int) -> None:
-        """Check that all other silos are pinned."""
+    def _check_peers(self, plan: FederatedPlan, position: int) -> None:
+        """All silos except the one at this position must be pinned."""
         for i, silo in enumerate(plan.silos):
-            if i == own or (pinned := self.peers.get(silo.name)) == silo.identity:
+            if i == position or (pinned := self.peers.get(silo.name)) == silo.identity:
                 continue
-            found = fingerprint(silo.identity)
+            stated = fingerprint(silo.identity)
             if pinned is None:
-                raise Refusal("not-allowed", f"peers must name {silo.name!r}, whose fingerprint in the plan is {found}")
+                must = f"peers must name {silo.name!r}, whose fingerprint in the plan is {stated}"
+                raise Refusal("not-allowed", must)
             raise Refusal(
                 "not-allowed",
-                f"{silo.name!r} has the fingerprint {found} in the plan and {fingerprint(pinned)} in the policy; ask "
+                f"{silo.name!r} has the fingerprint {stated} in the plan and {fingerprint(pinned)} in the policy; ask "
                 "that silo which one is correct",
             )
 

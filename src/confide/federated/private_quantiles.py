@@ -1,8 +1,7 @@
 """private-qq: every silo answers with the slope mechanism, whose noise is a random rank.
 
-By the random-rank lemma a silo's reply is at least S_(R), where R is independent of the data and has a known law. So
-the integral of FedCP-QQ holds with a mixture in place of one order statistic. There is no union bound over silos and no
-free parameter (docs/theory-federated.md, Theorem F3).
+A silo's reply is at least S_(R), where R is independent of the data and has a known law. So the integral of FedCP-QQ
+holds with a mixture in place of one order statistic (docs/theory-federated.md, Theorem F3).
 """
 
 import math
@@ -29,33 +28,27 @@ from confide.guarantee import conditional_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.support import bisect
 
+# Parts of the loss left of the target, for public and for secret sizes
 _SPLITS, _LEFT = (8, 10, 12, 14, 16), 14
-"""Parts of the loss left of the target, for public and for secret sizes."""
+
+# Above this number of silos a fast search with representative sizes finds the plan. The certificate uses all silos.
 MANY = 64
-"""Above this number of silos a fast search with representative sizes finds the plan. The certificate uses all silos."""
 
 _RISES_OF_MANY = (0.0, 6.0, 10.0)
 _FEW_LINES, _LINES, _BEST, _REFINED = 4, 16, 3, 6
 _FEW = 16
+
+# At most 10: the k-th smallest reply may be that of one silo whose scores leave an empty candidate range, and a larger
+# rise would move the reply across it
 _RISES = (0.0, 3.0, 6.0, 10.0)
-"""At most 10: the k-th smallest reply may be that of one silo whose scores leave an empty candidate range, and a larger
-rise would move the reply across it."""
 
 
 @dataclass(frozen=True)
 class MechanismChoice:
-    """A choice of mechanisms for all silos, and of k.
+    """A choice of a mechanism for each silo, and of k, the rank of the threshold among honest replies if all answer.
 
-    Parameters
-    ----------
-    mechanisms
-        One per silo.
-    k
-        Rank, among the honest replies, of the one that becomes the threshold, if all silos answer.
-    coverage
-        The guarantee in this case: the marginal coverage, or the level that holds with probability 1 - delta.
-    expected
-        Mean coverage on uniform scores.
+    `coverage` is the guarantee in this case: the marginal coverage, or the level that holds with probability 1 - delta.
+    `expected` is the mean coverage on uniform scores.
     """
 
     mechanisms: tuple[Slopes, ...]
@@ -79,11 +72,8 @@ def best_private_qq(
 ) -> MechanismChoice | None:
     """Mechanisms and k for all silos, of least expected coverage among those that certify the level.
 
-    Public sizes: target ranks are T_j = ceil(x (n_j + 1)), at most n_j. For every split of the loss between the slopes
-    and every k (nine of them if there are many silos) bisection finds the smallest x that is certified.
-    Secret sizes: one line rate (n + 1) + offset with rate above the level for all silos, certified for every
-    n_j >= n_min (Theorem F4). The search tries lines on which one silo's reply misses the level with a few
-    probabilities.
+    Public sizes: target ranks are T_j = ceil(x (n_j + 1)), at most n_j. Secret sizes: one line rate (n + 1) + offset
+    with rate above the level for all silos, certified for every n_j >= n_min (Theorem F4).
 
     Parameters
     ----------
@@ -113,11 +103,11 @@ def best_private_qq(
 
     Examples
     --------
-    >>> found = best_private_qq([200] * 5, Fraction(9, 10), 5.0, 100)
-    >>> found.k, {int(m.offset) for m in found.mechanisms}, round(found.expected, 3)
+    >>> choice = best_private_qq([200] * 5, Fraction(9, 10), 5.0, 100)
+    >>> choice.k, {int(m.offset) for m in choice.mechanisms}, round(choice.expected, 3)
     (5, {176}, 0.907)
-    >>> found = best_private_qq([None] * 5, Fraction(9, 10), 2.0, 100, n_min=50, n_typical=300)
-    >>> found.coverage >= 0.9, found.expected < 0.95
+    >>> choice = best_private_qq([None] * 5, Fraction(9, 10), 2.0, 100, n_min=50, n_typical=300)
+    >>> choice.coverage >= 0.9, choice.expected < 0.95
     (True, True)
     """
     m = len(sizes) if honest is None else honest
@@ -128,19 +118,22 @@ def best_private_qq(
 @lru_cache(maxsize=256)
 def _best(goal: Goal) -> MechanismChoice | None:
     """The choice for a goal, cached: comparisons, several levels and the final plan have most goals in common."""
+    # Many silos, or different sizes
     if len(goal.public) > MANY or len(set(goal.public)) > 1:
         return _for_many(goal)
     typical = [goal.n_typical if n is None else n for n in goal.sizes]
     present = sorted(range(len(typical)), key=lambda i: typical[i])[: goal.present]
+
+    # Of all certified trials that of least expected coverage
     best: MechanismChoice | None = None
     for mechanisms, guess in _targets(goal) if goal.public else _lines(goal):
-        found = goal.certified_k(mechanisms, guess)
-        if found is None or found[0] > goal.most_k:
+        certificate = goal.certified_k(mechanisms, guess)
+        if certificate is None or certificate[0] > goal.most_k:
             continue
         answers = [(typical[i], mechanisms[i].target(typical[i])) for i in present]
-        expected = expected_coverage(answers, found[0] + goal.byzantine, mechanisms[0], goal.candidates)
+        expected = expected_coverage(answers, certificate[0] + goal.byzantine, mechanisms[0], goal.candidates)
         if best is None or expected < best.expected:
-            best = MechanismChoice(mechanisms, *found, expected)
+            best = MechanismChoice(mechanisms, *certificate, expected)
     return best
 
 
@@ -152,8 +145,8 @@ def _targets(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], int]]:
     for rise, left in product(_RISES, _SPLITS):
         trial = _trial(goal, rise, left)
         for k in _some(goal.most_k):
-            if (found := _smallest_targets(goal, trial, k)) is not None:
-                yield found, k
+            if (mechanisms := _smallest_targets(goal, trial, k)) is not None:
+                yield mechanisms, k
 
 
 def _for_many(goal: Goal) -> MechanismChoice | None:
@@ -167,14 +160,17 @@ def _for_many(goal: Goal) -> MechanismChoice | None:
             expected = expected_in_search(present, answers, trial, goal.candidates, goal.level)
             yield expected, rise, left, trial, line
 
+    # A few lines of every mechanism, then more of the best mechanisms
     few = len(goal.sizes) <= _FEW
     splits, steps = (_SPLITS, _LINES) if few else (_SPLITS[::2], _FEW_LINES)
-    found = [one for rise, left in product(_RISES_OF_MANY, splits) for one in trials(rise, left, steps)]
-    best = dict.fromkeys((rise, left) for _, rise, left, *_ in sorted(found, key=itemgetter(0)))
+    tried = [line for rise, left in product(_RISES_OF_MANY, splits) for line in trials(rise, left, steps)]
+    best = dict.fromkeys((rise, left) for _, rise, left, *_ in sorted(tried, key=itemgetter(0)))
     for rise, left in list(best)[:_BEST]:
-        found += trials(rise, left, _LINES)
+        tried += trials(rise, left, _LINES)
+
+    # The first line that is certified; for few silos the best of several, by their exact expected coverage
     refined = list[MechanismChoice]()
-    for expected, _, _, trial, line in sorted(found, key=itemgetter(0)):
+    for expected, _, _, trial, line in sorted(tried, key=itemgetter(0)):
         choice = _certified(goal, trial, line)
         if choice is None or choice.k > goal.most_k:
             continue
@@ -197,13 +193,13 @@ def _certified(goal: Goal, trial: Slopes, line: Line) -> MechanismChoice | None:
         return _aimed(trial, [target_rank(n, rate) for n in goal.public])
 
     rate = line.rate
-    found = goal.certified_k(mechanisms(rate), line.k)
-    if found is not None and len(goal.sizes) <= _FEW:
-        k, parts = found[0], max(goal.public) + 1
-        lowest = bisect(lambda step: goal.certifies(mechanisms(Fraction(step, parts)), k), 0, int(rate * parts))
-        rate = Fraction(lowest, parts)
-        found = goal.certified_k(mechanisms(rate), k)
-    return None if found is None else MechanismChoice(mechanisms(rate), *found, 1.0)
+    certificate = goal.certified_k(mechanisms(rate), line.k)
+    if certificate is not None and len(goal.sizes) <= _FEW:
+        k, steps = certificate[0], max(goal.public) + 1
+        lowest = bisect(lambda step: goal.certifies(mechanisms(Fraction(step, steps)), k), 0, int(rate * steps))
+        rate = Fraction(lowest, steps)
+        certificate = goal.certified_k(mechanisms(rate), k)
+    return None if certificate is None else MechanismChoice(mechanisms(rate), *certificate, 1.0)
 
 
 def _trial(goal: Goal, rise: float, left: int) -> Slopes:

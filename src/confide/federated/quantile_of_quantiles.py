@@ -1,8 +1,7 @@
 """The coverage M(l, k) of the k-th smallest of m replies, each the l-th smallest score of its silo, and its inverse.
 
-M is from Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. The publication
-computes it as a sum of hypergeometric terms. Here it is an integral over one variable (docs/theory-federated.md,
-Theorem F1), which is thousands of times faster to compute. `confide.papers.fedcp_qq` has the published method.
+M is from Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. Here it is an
+integral over one variable (docs/theory-federated.md, Theorem F1). `confide.papers.fedcp_qq` has the published method.
 """
 
 from dataclasses import dataclass
@@ -26,17 +25,7 @@ _MANY = 100
 
 @dataclass(frozen=True)
 class RankChoice:
-    """The choice of order statistics.
-
-    Parameters
-    ----------
-    ranks
-        l_j for every silo.
-    k
-        Rank of the reply that becomes the threshold.
-    coverage
-        The exact coverage for continuous scores, at least 1 - alpha.
-    """
+    """The choice of order statistics: l_j for every silo, k, and the exact coverage for continuous scores."""
 
     ranks: tuple[int, ...]
     k: int
@@ -46,8 +35,7 @@ class RankChoice:
 def qq_coverage(l: ArrayLike, k: ArrayLike, m: int, n: int) -> NDArray[np.float64]:
     """M(l, k): coverage of the k-th smallest of m replies, each the l-th smallest of n continuous scores.
 
-    M(l, k) = 1 - int_0^1 P(Bin(m, I_t(l, n-l+1)) >= k) dt, by 64 Gauss-Legendre nodes on the interval where the
-    probability differs from 0 and 1 by more than 1e-17. It is a lower bound if scores have ties. l need not be an
+    M(l, k) = 1 - int_0^1 P(Bin(m, I_t(l, n-l+1)) >= k) dt. It is a lower bound if scores have ties. l need not be an
     integer.
 
     Parameters
@@ -71,6 +59,7 @@ def qq_coverage(l: ArrayLike, k: ArrayLike, m: int, n: int) -> NDArray[np.float6
     """
     from scipy.special import betainc, betainccinv, betaincinv
 
+    # The interval on which the probability differs from 0 and 1
     l, k = np.broadcast_arrays(np.asarray(l, dtype=np.float64), np.asarray(k, dtype=np.float64))
     low = betaincinv(l, n - l + 1, betaincinv(k, m - k + 1, _NEGLIGIBLE))
     high = betainccinv(l, n - l + 1, betaincinv(m - k + 1, k, _NEGLIGIBLE))
@@ -112,11 +101,6 @@ def settled(coverage: ArrayLike, l: ArrayLike, k: ArrayLike, m: int, n: int, wan
     """Values of M(l, k), of which those within 1e-12 of `wanted` are replaced by exact ones where possible.
 
     Quadrature cannot distinguish 9/10 from slightly less, and a level that is met exactly must count as met.
-
-    Examples
-    --------
-    >>> settled([0.9 - 1e-15, 0.8], [27, 24], 1, 1, 29, 0.9)
-    array([0.9, 0.8])
     """
     coverage = np.array(coverage, dtype=np.float64)
     if not np.any(np.abs(coverage - wanted) < DOUBT):
@@ -134,11 +118,6 @@ def smallest_k_of_ranks(m: int, n: int, wanted: float) -> tuple[NDArray[np.float
     """The ranks l that may be best, and for each the smallest k with M(l, k) >= wanted.
 
     M increases in both. Below the first l no k is enough, and above the first l with k = 1 all are worse.
-
-    Examples
-    --------
-    >>> smallest_k_of_ranks(3, 9, 0.8)
-    (array([7., 8., 9.]), array([3., 2., 1.]))
     """
 
     def enough(l: int, k: int) -> bool:
@@ -157,7 +136,7 @@ def _marginal_k(l: NDArray[np.float64], m: int, n: int, wanted: float) -> NDArra
     def enough(k: NDArray[np.float64]) -> NDArray[np.bool_]:
         return settled(qq_coverage(l, k, m, n), l, k, m, n, wanted) >= wanted
 
-    # Around k = m G(level) the coverage crosses the level; gallop from there, then bisect.
+    # Around k = m G(level) the coverage crosses the level; gallop from there, then bisect
     guess = np.floor(m * betainc(l, n - l + 1, wanted))
     low, high = np.clip(guess - 2, 0, m - 1), np.clip(guess + 3, 1, m)
     step = 4.0
@@ -176,5 +155,5 @@ def _marginal_k(l: NDArray[np.float64], m: int, n: int, wanted: float) -> NDArra
         reached = enough(np.maximum(middle, 1))
         open_ = high - low > 1
         low, high = np.where(open_ & ~reached, middle, low), np.where(open_ & reached, middle, high)
-    found: NDArray[np.float64] = high
-    return found
+    smallest: NDArray[np.float64] = high
+    return smallest

@@ -2,6 +2,7 @@
 
 from confide.errors import InputError
 
+# The meaning of each code
 CODES = {
     "malformed": "the message is not readable, is too large, or lacks a field",
     "altered": "the signature does not match the content",
@@ -20,7 +21,6 @@ CODES = {
     "interrupted": "an earlier answer to this plan was charged and never finished; a new plan is needed",
     "internal": "the silo failed; its own log contains the reason",
 }
-"""The meaning of each code."""
 
 
 class Refusal(InputError):  # noqa: N818 - a refusal is what the protocol calls it

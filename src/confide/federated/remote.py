@@ -25,6 +25,8 @@ from confide.federated.refusals import CODES, Refusal
 from confide.federated.silo_ledger import SiloLedger
 
 LOG = logging.getLogger("confide")
+
+# Nodes that a message names
 _SHOWN = 10
 
 __all__ = [
@@ -38,10 +40,10 @@ def __dir__() -> list[str]:
 
 # Messages and couriers
 
+# The signed text `plan`
 Request: TypeAlias = Mapping[str, Any]
-"""The signed text `plan`."""
+# The text `answer`, or the code `refused`
 Reply: TypeAlias = Mapping[str, Any]
-"""The text `answer`, or the code `refused`."""
 
 
 class Failure(NamedTuple):
@@ -50,11 +52,10 @@ class Failure(NamedTuple):
     code: int | str
 
 
+# A courier: sends every node its request and returns the replies that come in time; a node without a reply is silent.
+# It names nodes by texts or numbers. Requests and replies are JSON values, which it may read: plans and answers are
+# signed, and their contents are private or masked.
 Ask: TypeAlias = Callable[[Mapping[Any, Request]], Iterable[tuple[Any, Reply | Failure]]]
-"""A courier: sends every node its request and returns the replies that come in time; a node without a reply is silent.
-
-It names nodes by texts or numbers. Requests and replies are JSON values, which it may read: plans and answers are
-signed, and their contents are private or masked."""
 
 
 # In a silo
@@ -95,8 +96,8 @@ class SiloSetup:
             if both.exists():
                 with np.load(both, allow_pickle=False) as named:
                     return dict(named)
-            found: Scores = np.load(folder / "scores.npy", allow_pickle=False)
-            return found
+            array: Scores = np.load(folder / "scores.npy", allow_pickle=False)
+            return array
 
         def groups() -> ArrayLike | None:
             path = folder / "groups.npy"
@@ -123,9 +124,10 @@ def serve(request: Request, setup: Callable[[], SiloSetup], log: logging.Logger 
     log
         Logger for reasons, warnings and tracebacks. The transport must not send its output to others.
     """
+    # A `Refusal` here concerns the silo's own files and not the request
     try:
         silo = setup()
-    except Exception:  # also a `Refusal`, because it concerns the silo's own files and not the request
+    except Exception:
         return _failed(log)
     try:
         with _warnings_to(log):
@@ -152,12 +154,13 @@ def _warnings_to(log: logging.Logger) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for one in caught or ():
-        log.warning("%s", one.message)
+    for warning in caught or ():
+        log.warning("%s", warning.message)
 
 
 def _failed(log: logging.Logger) -> dict[str, str]:
-    log.exception("local failure")  # written in the silo only
+    # The traceback stays in the silo
+    log.exception("local failure")
     return {"refused": "internal"}
 
 
@@ -241,7 +244,6 @@ class NotReleasedError(Refusal):
 
 
 def _listed(names: Iterable[str]) -> str:
-    """The names as text, at most the first `_SHOWN`."""
     named = list(names)
     more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
     return ", ".join(named[:_SHOWN]) + more
@@ -296,6 +298,7 @@ def run(ask: Ask, nodes: Collection[Any], plan: str, *, keys: SiloKeys | None = 
     try:
         return aggregate(plan, answers, keys=keys, drop_refused=True), asked
     except Refusal as refusal:
+        # Name the silos without a usable answer
         read = read_plan(plan)
         heard = {_silo_of(read, text) for text in answers}
         missing = tuple(silo.name for silo in read.silos if silo.name not in heard)

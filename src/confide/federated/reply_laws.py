@@ -1,9 +1,7 @@
 """The laws of replies: bounds on the probability that the reply of a silo, or of a sum of silos, is low.
 
-Scores are uniform on [0, 1] without loss of generality (docs/theory-federated.md, Theorem F1). A reply that is at least
-the R-th smallest of n scores, R random and independent of them, is at most t with probability at most
-P(R <= Bin(n, t)). A mechanism states the law of R for a silo whose number of records is public (Theorem F3). For a
-secret number there is one bound for all numbers (F4). The noisy counts of all silos together are one reply (F6).
+A reply that is at least the R-th smallest of n uniform scores, R random and independent of them, is at most t with
+probability at most P(R <= Bin(n, t)) (docs/theory-federated.md, Theorems F1 and F3).
 """
 
 import math
@@ -20,11 +18,13 @@ from numpy.typing import NDArray
 from confide.guarantee import line_holds
 from confide.mechanisms import Mechanism, Slopes
 
+# Total probability of the lowest ranks, which count as rank 0
 _UNLIKELY = 1e-10
 _LEVELS = 24
+
+# Where the level is close to the rate: the last step's distance from the rate, as a share of the level's distance; and
+# the number of steps, fewer because each of them takes longer
 _NEAREST, _LEVELS_NEAR = 0.3, 16
-"""Where the level is close to the rate: the last step's distance from the rate, as a share of the level's distance; and
-the number of steps, fewer because each of them takes longer."""
 
 
 class ReplyLaw(Protocol):
@@ -77,10 +77,12 @@ class RandomRankReply:
         if not self.ranks:
             return np.full(np.shape(t), self.bottom)
         n, top = self.n, self.ranks[-1]
+        # One tail for every rank
         if self._consecutive is None:
             r = np.array(self.ranks)[:, None]
             mixed: NDArray[np.float64] = self.bottom + np.array(self.probabilities) @ betainc(r, n - r + 1, t[None, :])
             return np.minimum(mixed, 1.0)
+        # Ranks without gaps: the tail of the last one, and single probabilities below it
         below_top, ways, up_to = self._consecutive
         mixed = self.bottom + float(np.sum(self.probabilities)) * betainc(top, n - top + 1, t)
         if below_top.size:
@@ -91,7 +93,7 @@ class RandomRankReply:
 
     @property
     def whole(self) -> bool:
-        """Whether ranks are whole numbers without gaps."""
+        """Whether ranks are consecutive integers."""
         return bool(self.ranks) and bool(np.all(np.diff(self.ranks) == 1))
 
     @cached_property
@@ -118,9 +120,9 @@ class SecretSizeReply:
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """The step function, shape of t."""
         at = np.array([step[0] for step in self.steps])
-        bound = np.array([step[1] for step in self.steps] + [1.0])
-        found: NDArray[np.float64] = np.where(t <= 0, 0.0, bound[np.searchsorted(at, t, side="left")])
-        return found
+        bounds = np.array([step[1] for step in self.steps] + [1.0])
+        bound: NDArray[np.float64] = np.where(t <= 0, 0.0, bounds[np.searchsorted(at, t, side="left")])
+        return bound
 
 
 def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int, level: Fraction) -> ReplyLaw:
@@ -133,47 +135,39 @@ def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int, 
 
 @lru_cache(maxsize=8192)
 def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankReply:
-    """The law that a silo's reply dominates, for a public number of scores n and a mechanism with a rank law.
-
-    Examples
-    --------
-    >>> mechanism = Slopes(Fraction(0), Fraction(90), 3, 1, 4.0)
-    >>> reply = random_rank(100, mechanism, 50)
-    >>> round(float(reply.below(np.array([0.9]))[0]), 2)
-    0.91
-    """
+    """The law that a silo's reply dominates, for a public number of scores n and a mechanism with a rank law."""
     law = mechanism.rank_law(n, candidates)
     assert law is not None
     ranks, mass, bottom = law
-    # The lowest ranks, with a total probability below 1e-10, count as rank 0. This can only lower the certificate.
+    # The lowest ranks count as rank 0, which can only lower the certificate
     first = int(np.searchsorted(bottom + np.cumsum(mass), _UNLIKELY))
     bottom += float(mass[:first].sum())
-    kept, mass = ranks[first:], mass[first:]
-    finite = kept <= n
-    return RandomRankReply(n, tuple(kept[finite].tolist()), tuple(mass[finite].tolist()), max(bottom, 0.0))
+    ranks, mass = ranks[first:], mass[first:]
+    finite = ranks <= n
+    return RandomRankReply(n, tuple(ranks[finite].tolist()), tuple(mass[finite].tolist()), max(bottom, 0.0))
 
 
 @lru_cache(maxsize=64)
 def any_size_reply(mechanism: Slopes, candidates: int, n_min: int, level: Fraction) -> SecretSizeReply:
-    """Bounds that hold for every secret n >= n_min, each proved by `line_holds` (docs/theory.md, Theorem C3).
-
-    Above the last step the bound is 1, so no level above it can be certified. The last step lies 1/200 below the rate.
-    If that is below the level, as for a large typical number of records or a small alpha, it lies between both.
-
-    Without a record S_(R) is +inf, so the reply differs from it with probability at most P(R = 0), for every t.
-    """
+    """Bounds that hold for every secret n >= n_min, each proved by `line_holds` (docs/theory.md, Theorem C3)."""
+    # Without a record S_(R) is +inf, so the reply differs from it with probability at most P(R = 0), for every t
     if n_min == 0:
         law = mechanism.rank_law(0, candidates)
         assert law is not None  # all records of silos have the same weight
         return SecretSizeReply(
             tuple((t, max(b, law[2])) for t, b in any_size_reply(mechanism, candidates, 1, level).steps)
         )
+
+    # Above the last step no level can be certified. It lies 1/200 below the rate; if that is below the level, as for a
+    # large typical number of records or a small alpha, it lies between both.
     rate = float(mechanism.rate)
     gaps = np.geomspace(0.02, 1.0, _LEVELS)[::-1] * min(0.25, rate)
     places = _below_rate(rate, gaps, 10**5)
     if places[-1] < level < mechanism.rate:
         gaps = np.geomspace(_NEAREST * float(mechanism.rate - level), min(0.25, rate), _LEVELS_NEAR)[::-1]
         places = _below_rate(rate, gaps, 10**7)
+
+    # The bounds increase
     steps = [(float(t), _largest_failure(mechanism, candidates, n_min, t)) for t in places if t > 0]
     bounds = np.maximum.accumulate([bound for _, bound in steps])
     return SecretSizeReply(tuple((t, float(b)) for (t, _), b in zip(steps, bounds, strict=True)))
@@ -201,23 +195,19 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
     return math.exp(high)
 
 
+# Each binomial probability is computed from the previous one. After this many they are computed afresh, so that one
+# that underflows does not make all others zero.
 _AGAIN = 12
-"""Each binomial probability is computed from the previous one. After this many they are computed afresh, so that one
-that underflows does not make all others zero."""
 
+# From this number of distinct laws on, computing them together is faster
 _FEW = 4
-"""From this number of distinct laws on, computing them together is faster."""
 
+# Where odds are finite; and ranks that a search leaves out
 _EDGE, _RARE = 1e-12, 1e-6
 
 
 class ReplyTable:
     """The laws of the replies of m silos. Each distinct law is computed once, those of integer ranks all together.
-
-    Parameters
-    ----------
-    replies
-        One law per silo.
 
     Examples
     --------
@@ -259,12 +249,12 @@ class ReplyTable:
 
     def fixed(self) -> list[tuple[int, int]] | None:
         """The number of scores and the rank of every silo, if all replies are order statistics of their scores."""
-        found = list[tuple[int, int]]()
+        order_statistics = list[tuple[int, int]]()
         for law in self._distinct:
             if not isinstance(law, RandomRankReply) or law.probabilities != (1.0,) or law.ranks[0] % 1:
                 return None
-            found.append((law.n, int(law.ranks[0])))
-        return [found[place] for place in self._place]
+            order_statistics.append((law.n, int(law.ranks[0])))
+        return [order_statistics[place] for place in self._place]
 
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """G_j(t), float64 of shape (silos, nodes)."""
@@ -285,30 +275,34 @@ class WholeRanks:
         self._top = np.array([law.ranks[-1] for law in laws], dtype=np.float64)[:, None]
         self._sure = np.array([sum(law.probabilities) for law in laws])[:, None]
         self._bottom = np.array([law.bottom for law in laws])[:, None]
-        self._up_to = np.zeros((deepest, len(laws), 1))  # P(0 < R < top - d) of every law, in row d
+        # P(0 < R < top - d) of every law, in row d
+        self._up_to = np.zeros((deepest, len(laws), 1))
         for i, law in enumerate(laws):
             self._up_to[: len(law.ranks) - 1, i, 0] = np.cumsum(law.probabilities[:-1])[::-1]
 
     def short(self) -> "WholeRanks":
         """The laws without ranks of probability below 1e-6, for a search."""
-        made = copy(self)
-        made._up_to = self._up_to[: int((self._up_to.max(axis=(1, 2)) > _RARE).sum())]
-        return made
+        shortened = copy(self)
+        shortened._up_to = self._up_to[: int((self._up_to.max(axis=(1, 2)) > _RARE).sum())]
+        return shortened
 
     def moved(self, n: NDArray[np.int64], targets: NDArray[np.int64]) -> "WholeRanks":
         """The only law, moved to other numbers of scores and last ranks; distances from the last rank stay equal."""
-        made = copy(self)
-        made._n, made._top = n.astype(np.float64)[:, None], targets.astype(np.float64)[:, None]
-        return made
+        laws = copy(self)
+        laws._n, laws._top = n.astype(np.float64)[:, None], targets.astype(np.float64)[:, None]
+        return laws
 
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(R <= Bin(n, t)), shape (laws, nodes), nondecreasing in t."""
         from scipy.special import betainc, gammaln
 
+        # The tail at the last rank
         n, t = self._n, np.clip(t, _EDGE, 1 - _EDGE)[None, :]
-        found = self._bottom + self._sure * betainc(self._top, n - self._top + 1, t)
+        below = self._bottom + self._sure * betainc(self._top, n - self._top + 1, t)
+
+        # P(Bin(n, t) = r) for the ranks r below it, each from the one above
         log_t, log_rest, odds = np.log(t), np.log1p(-t), (1 - t) / t
-        chance, weighed = np.zeros_like(found), np.empty_like(found)
+        chance, weighed = np.zeros_like(below), np.empty_like(below)
         for d, weight in enumerate(self._up_to):
             r = self._top - 1 - d
             if d % _AGAIN == 0:
@@ -318,6 +312,6 @@ class WholeRanks:
             else:
                 chance *= odds
                 chance *= np.maximum(r + 1, 0) / (n - r)
-            found += np.multiply(chance, weight, out=weighed)
-        result: NDArray[np.float64] = np.minimum(found, 1.0)
+            below += np.multiply(chance, weight, out=weighed)
+        result: NDArray[np.float64] = np.minimum(below, 1.0)
         return result

@@ -1,20 +1,7 @@
-"""Secure aggregation: pairwise masks, and shares of noise.
+"""Secure aggregation: pairwise masks, and shares of noise (docs/theory-federated.md).
 
-**Pairwise masks** (one message). Masks cancel when all silos' vectors are added modulo a power of two. Every pair of
-silos shares a secret by X25519 from pinned static keys. HKDF-SHA256 derives a key for this plan and session alone,
-ChaCha20 expands it, and one of the two adds the stream while the other subtracts it. Without all vectors nothing can be
-opened; with all of them only the sum.
-
-**Shares of noise.** Any agreed number m' of honest shares adds up to at least discrete Laplace noise. The discrete
-Laplace law P(x) ~ p^|x| with p = exp(-1/scale) is the difference of two geometric variables, and a geometric variable
-is a sum of m' negative binomials with parameter 1/m'. A silo therefore adds the difference of two negative binomials of
-parameter 1/m'; m' honest silos together add discrete Laplace noise, and further shares only add more.
-
-**Exact sampling.** OpenDP has no negative binomial sampler, so one is built by rejection from two exact parts. A draw X
-of OpenDP's discrete Laplace sampler gives a geometric K = X if X >= 0 and K = -X - 1 otherwise, because both branches
-have P(K = k) ~ p^k. The negative binomial has P(K = k) ~ p^k prod_(i=1..k) (m'(i-1) + 1)/(m' i). So K is kept if for
-i = 1..k a Bernoulli variable of that rational probability succeeds each time, drawn with integers from the operating
-system's secure source. No floating-point number is used after `scale`.
+Masks cancel when all silos' vectors are added modulo a power of two. Without all vectors nothing can be opened; with
+all of them only the sum. Any agreed number of honest shares of noise adds up to at least discrete Laplace noise.
 """
 
 import math
@@ -33,12 +20,12 @@ _MASKS = b"confide/federated/secure-sum/1|"
 
 
 def mask(
-    values: NDArray[np.int64], agreement: bytes, own: str, roster: Sequence[str], context: bytes, bits: int
+    values: NDArray[np.int64], agreement: bytes, public: str, roster: Sequence[str], context: bytes, bits: int
 ) -> NDArray[Any]:
     """The values, int64 of shape (size,), plus all of the silo's masks modulo 2**bits: uint32 or uint64 of that shape.
 
-    `agreement` is the silo's X25519 private key and `own` its public key, in hexadecimal. `roster` contains the public
-    keys of all silos. `context`, session and plan digest, must never be used twice with this roster. `bits` is 32 or
+    `agreement` is the silo's X25519 private key and `public` its public key, in hexadecimal. `roster` contains those
+    of all silos. `context`, session and plan digest, must never be used twice with this roster. `bits` is 32 or
     64.
     """
     with needs_extra("federation", "standard"):
@@ -47,20 +34,22 @@ def mask(
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-    if own not in roster or len(set(roster)) != len(roster):
+    if public not in roster or len(set(roster)) != len(roster):
         raise InputError("roster", "must name every silo once, this one among them")
+    # Two's complement: reduction modulo 2**bits
     word = word_of(bits)
-    result = values.astype(np.int64).view(np.uint64).astype(word)  # two's complement: reduction modulo 2**bits
+    result = values.astype(np.int64).view(np.uint64).astype(word)
     key = X25519PrivateKey.from_private_bytes(agreement)
     for other in roster:
-        if other == own:
+        if other == public:
             continue
-        pair = b"|".join(sorted((bytes.fromhex(own), bytes.fromhex(other))))
+        # A secret of the pair for this plan and session alone; one of the two adds its stream, the other subtracts it
+        pair = b"|".join(sorted((bytes.fromhex(public), bytes.fromhex(other))))
         shared = key.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(other)))
         secret = HKDF(SHA256(), 32, salt=None, info=_MASKS + context + b"|" + pair).derive(shared)
         encryptor = Cipher(algorithms.ChaCha20(secret, bytes(16)), mode=None).encryptor()
         stream = np.frombuffer(encryptor.update(bytes(word.itemsize * len(values))), dtype=word)
-        result = result + stream if own < other else result - stream
+        result = result + stream if public < other else result - stream
     return result
 
 
@@ -87,13 +76,7 @@ def word_of(bits: int) -> np.dtype[Any]:
 
 
 def check_scale(scale: float, n: int) -> float:
-    """Check that a noise scale is at most n. A larger one would hide n records, and its draws would hardly ever end.
-
-    Raises
-    ------
-    InputError
-        If it is larger than n.
-    """
+    """A noise scale of at most n. A larger one would hide n records, and its draws would hardly ever end."""
     if scale > n:
         raise InputError(
             "epsilon",
@@ -106,7 +89,9 @@ def check_scale(scale: float, n: int) -> float:
 def noise_share(size: int, scale: float, honest: int) -> NDArray[np.int64]:
     """One silo's share: int64, shape (size,), independent differences of two negative binomials of parameter 1/honest.
 
-    `scale` is that of the discrete Laplace noise to which the shares of m' = `honest` silos add up. There is no seed.
+    `scale` is that of the discrete Laplace noise to which the shares of m' = `honest` silos add up: its law
+    P(x) ~ p^|x|, p = exp(-1/scale), is that of the difference of two geometric variables, and a geometric variable is
+    a sum of m' negative binomials of parameter 1/m'. Further shares only add more noise. There is no seed.
 
     Examples
     --------
@@ -119,9 +104,15 @@ def noise_share(size: int, scale: float, honest: int) -> NDArray[np.int64]:
 
 
 def _negative_binomial(size: int, scale: float, honest: int) -> NDArray[np.int64]:
+    """Exact draws, by rejection: no floating-point number is used after `scale`.
+
+    The law is P(K = k) ~ p^k prod_(i=1..k) (m'(i-1) + 1)/(m' i).
+    """
     result = np.zeros(size, dtype=np.int64)
     missing = list(range(size))
     while missing:
+        # A draw X of discrete Laplace noise gives a geometric K: both signs have P(K = k) ~ p^k. It is accepted if
+        # for i = 1..k a Bernoulli variable of the rational probability above succeeds each time.
         proposals = noisy_counts(np.zeros(len(missing), dtype=np.int64), scale).tolist()
         rejected = []
         for position, x in zip(missing, proposals, strict=True):
@@ -137,22 +128,16 @@ def _negative_binomial(size: int, scale: float, honest: int) -> NDArray[np.int64
 def noise_law(scale: float, parameter: float) -> NDArray[np.float64]:
     """The law of one count's total noise for `parameter` = shares/honest, on -half..half (float64, odd length).
 
-    It is the difference of two negative binomials of that parameter. Mass beyond `half`, below 1e-18, is left out.
-
-    Examples
-    --------
-    >>> law = noise_law(1.0, 1.0)
-    >>> p = np.exp(-1.0)
-    >>> bool(np.isclose(law[len(law) // 2], (1 - p) / (1 + p)))
-    True
+    It is the difference of two negative binomials of that parameter.
     """
     from scipy.signal import fftconvolve
     from scipy.special import gammaln
 
+    # Beyond `half` there is mass below 1e-18
     p = math.exp(-1 / scale)
     half = math.ceil(scale * (45 + 5 * parameter * math.log1p(parameter + scale))) + 2
     k = np.arange(half + 1)
     log_mass = gammaln(k + parameter) - gammaln(parameter) - gammaln(k + 1.0) + k * -1 / scale
-    one = np.exp(log_mass + parameter * math.log(-math.expm1(-1 / scale))) if p < 1 else np.ones(1)
-    law: NDArray[np.float64] = np.maximum(fftconvolve(one, one[::-1]), 0.0)
+    mass = np.exp(log_mass + parameter * math.log(-math.expm1(-1 / scale))) if p < 1 else np.ones(1)
+    law: NDArray[np.float64] = np.maximum(fftconvolve(mass, mass[::-1]), 0.0)
     return law

@@ -16,11 +16,13 @@ from confide.federated.verification import Verification
 from confide.support import parse_object
 
 KIND = "signed-release"
-_NAME_BITS = 2**14  # of the names of groups, as releases are read
+
+# Of the names of groups, which releases may have
+_NAME_BITS = 2**14
 
 
 class Read(NamedTuple):
-    """The content of a file, and the key that signed it (64 hexadecimal digits), or None without a signature."""
+    """The content of a file, and the key that signed it (64 hexadecimal digits); None without a signature."""
 
     document: Document
     signer: str | None

@@ -1,9 +1,7 @@
 """A silo's answers and their cost in its budget ledger.
 
 An answer is a release like any other. Its request is the plan's digest, and its token is the plan's session, which a
-ledger accepts once. The charge is on disk before the data are used, and the message is on disk before it is returned.
-So a second request gets the first message again, and a session has one answer. If a silo is interrupted between charge
-and message, its budget is spent without an answer, and it never answers twice.
+ledger accepts once: a second request gets the first message again, and an interrupted one never gets an answer.
 """
 
 import math
@@ -31,6 +29,7 @@ from confide.ledger import (
 )
 from confide.support import caller_stacklevel
 
+# The name of a silo's records in its ledger, by default
 RECORDS = "calibration records"
 
 MechanismInput = TypeVar("MechanismInput")
@@ -121,7 +120,7 @@ class SiloLedger:
         budget
             Maximum total cost of all releases about these records.
         read, fingerprint_bytes, draw
-            As in `confide.ledger.pay`.
+            Passed to `confide.ledger.pay`.
         read_again
             Returns the fingerprint input of the present data, if an answer is stored.
 
@@ -139,7 +138,8 @@ class SiloLedger:
             If the ledger accounts for these records under another adjacency than that of the cost.
         """
 
-        def kept(entry: Entry) -> str:
+        # Only a finished answer to this plan is returned again
+        def stored_answer(entry: Entry) -> str:
             if entry.request != plan.digest:
                 raise Refusal("session-used")
             if entry.release is None:
@@ -147,15 +147,16 @@ class SiloLedger:
             self._point_out_other_data(entry, read_again())
             return entry.release
 
-        once = SingleRelease(plan.session, kept)
+        # Charge, draw and store, within the limit of the ledger and the budget of the policy
+        once = SingleRelease(plan.session, stored_answer)
         payment = Payment(self.ledger, Dataset(self.dataset), cost, plan.digest, at_most=Limit(budget), once=once)
         try:
             return pay(payment, read, fingerprint_bytes, draw)
         except BudgetError as error:
             raise Refusal("budget-spent", self._refusal(cost, budget) or str(error)) from None
 
-    def _point_out_other_data(self, entry: Entry, seen: bytes) -> None:
-        if not self.ledger.is_about(entry, seen):
+    def _point_out_other_data(self, entry: Entry, mechanism_input: bytes) -> None:
+        if not self.ledger.is_about(entry, mechanism_input):
             text = (
                 f"the answer of {entry.charged_at} was made from other data than these, or by a version that kept no "
                 "fingerprint of its data; it is returned unchanged, and nothing was charged; request a new plan for "

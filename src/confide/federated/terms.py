@@ -19,12 +19,12 @@ from confide.support import MOST_RECORDS, one_of, positive_integer
 
 Counts: TypeAlias = NDArray[np.int64]
 
+# `independent`: a silo answers independently of its scores. `arbitrary`: no assumption.
 Missing: TypeAlias = Literal["independent", "arbitrary"]
-"""`independent`: a silo answers independently of its scores. `arbitrary`: no assumption."""
 
+# `common`: the new record has the distribution of every silo's records (IID silos). `mixture`: it comes from silo j
+# with probability n_j/n, and silos may differ (secure-sum only).
 Population: TypeAlias = Literal["common", "mixture"]
-"""`common`: the new record has the distribution of every silo's records (IID silos). `mixture`: it comes from silo j
-with probability n_j/n, and silos may differ (secure-sum only)."""
 
 MISSING: tuple[Missing, ...] = ("independent", "arbitrary")
 POPULATIONS: tuple[Population, ...] = ("common", "mixture")
@@ -41,7 +41,7 @@ class Federation:
     silos
         The invited silos, with public keys and public sizes (or None: secret).
     liars, dropouts, missing, population, colluding, n_min, n_typical
-        As in `confide.federated.plan`.
+        The arguments of `confide.federated.plan`.
     """
 
     silos: tuple[Silo, ...]
@@ -54,7 +54,6 @@ class Federation:
     n_typical: int
 
     def _check(self) -> None:
-        """Check the silos, the numbers and the assumptions."""
         check_silos(self.silos)
         check_count("liars", self.liars, len(self.silos) - 1)
         check_count("dropouts", self.dropouts, len(self.silos) - self.liars - 1)
@@ -74,13 +73,7 @@ class Federation:
         return None if self.silos[0].size is None else sum(silo.size or 0 for silo in self.silos)
 
     def position(self, name: str) -> int:
-        """The position of a silo in the plan.
-
-        Raises
-        ------
-        Refusal
-            `foreign`.
-        """
+        """The position of a silo in the plan; raises the refusal `foreign` for other names."""
         if (place := self._places.get(name)) is not None:
             return place
         raise Refusal("foreign", f"the plan does not name a silo {name[:64]!r}; check the roster")
@@ -99,13 +92,8 @@ class Terms(Federation):
     alpha, delta
         Miscoverage level. With a delta the guarantee is training-conditional.
     epsilon
-        Privacy loss per record of a silo. For `secure-sum` it is the loss of
-        the opened sum, against a coordinator that colludes with at most the stated number of silos. For
-        `fedcp2-qq-sum` it is the loss of one reply, which relies on no other party.
-    score
-        Name of the nonconformity score, or None.
-    candidates
-        Public candidate thresholds.
+        Privacy loss per record of a silo. For `secure-sum` it is the loss of the opened sum, against a coordinator that
+        colludes with at most the stated number of silos. For `fedcp2-qq-sum` it is the loss of one reply.
     """
 
     alpha: Fraction
@@ -135,11 +123,14 @@ def check_silos(silos: Sequence[Silo]) -> None:
         raise InputTypeError("silos", "must be confide.federated.Silo objects")
     if not 1 <= len(silos) <= MOST_SILOS:
         raise InputError("silos", f"must number from 1 to {MOST_SILOS}", got=str(len(silos)))
-    for part in ("name", "signing", "agreement"):
-        counts = Counter(getattr(silo, part) for silo in silos)
+    # Different silos
+    for field in ("name", "signing", "agreement"):
+        counts = Counter(getattr(silo, field) for silo in silos)
         if len(counts) < len(silos):
-            twice = next(silo.name for silo in silos if counts[getattr(silo, part)] > 1)
-            raise InputError("silos", f"must differ in their {part}", remedy=f"That of {twice!r} occurs twice")
+            twice = next(silo.name for silo in silos if counts[getattr(silo, field)] > 1)
+            raise InputError("silos", f"must differ in their {field}", remedy=f"That of {twice!r} occurs twice")
+
+    # Sizes of all, or of none
     without = [repr(silo.name) for silo in silos if silo.size is None]
     if 0 < len(without) < len(silos):
         few = len(without) <= len(silos) / 2
@@ -154,7 +145,7 @@ def check_silos(silos: Sequence[Silo]) -> None:
 
 
 def check_count(name: str, value: int, most: int) -> int:
-    """Check a number of silos from 0 to `most`."""
+    """An integer from 0 to `most`, such as a number of silos."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise InputError(name, f"must be an integer from 0 to {most}")
     return value

@@ -15,14 +15,7 @@ from confide.mechanisms import PrivacyStatement
 class ThresholdPlan(Terms):
     """The part of a plan for one threshold: its terms, and the mechanisms and the channel that follow from them.
 
-    Parameters
-    ----------
-    method
-        The name of the method: one of `confide.federated.protocols.PROTOCOLS`.
-    protocol
-        The method's parameters: what every silo draws, and how the threshold follows.
-    channel
-        How the silos' vectors are added.
+    `method` is one of `confide.federated.protocols.PROTOCOLS`.
     """
 
     method: str
@@ -31,13 +24,7 @@ class ThresholdPlan(Terms):
 
     @classmethod
     def of(cls, terms: Terms, method: str) -> "ThresholdPlan":
-        """Derive everything from the terms.
-
-        Raises
-        ------
-        InputError
-            If the method does not support them, or no finite threshold can be guaranteed.
-        """
+        """Derive everything from the terms; an error if the method does not support them."""
         row = PROTOCOLS[method]
         row.check(terms)
         channel = row.channel.planned(terms)
@@ -62,16 +49,8 @@ class ThresholdPlan(Terms):
     def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
         """The rank k of the answer that becomes the threshold, and the guarantee, for the silos that answered.
 
-        Parameters
-        ----------
-        answered
-            Positions of the silos that answered; by default all.
-
-        Returns
-        -------
-        k, guarantee
-            The threshold is the k-th smallest of all answers, those of Byzantine silos included; if k exceeds their
-            number it is +inf. k = 0 for sums of counts.
+        The threshold is the k-th smallest of all answers, those of Byzantine silos included; if k exceeds their number
+        it is +inf. k = 0 for sums of counts.
         """
         who = self._who(answered)
         self.channel.check_answers(self, who)

@@ -56,32 +56,35 @@ def verify(released: FederatedRelease, coordinator: Silo | None = None, answers:
     >>> policy = federated.Policy(coordinator.public().identity, budget=4.0, per_plan=2.0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     ledger = federated.SiloLedger(f"{folder}/north.db")
-    ...     own = federated.answer(plan, np.linspace(0, 1, 300), north, policy, ledger)
-    >>> released = federated.aggregate(plan, [own], keys=coordinator)
-    >>> verify(released, coordinator.public(), [own]).holds
+    ...     answer = federated.answer(plan, np.linspace(0, 1, 300), north, policy, ledger)
+    >>> released = federated.aggregate(plan, [answer], keys=coordinator)
+    >>> verify(released, coordinator.public(), [answer]).holds
     True
     """
-    found: list[str] = []
-    wrong: list[str] = []
+    statements: list[str] = []
+    failures: list[str] = []
+
+    # The signer
     if released.signature is None:
-        (found if coordinator is None else wrong).append("not signed: no signature vouches for the threshold")
-    elif coordinator is not None and coordinator.signing != released.signer:
-        wrong.append(f"signed with another key than that of {coordinator.name!r}")
+        (statements if coordinator is None else failures).append("not signed: no signature vouches for the threshold")
+    elif coordinator is None:
+        statements.append("signed with the key that signed the plan")
+    elif coordinator.signing != released.signer:
+        failures.append(f"signed with another key than that of {coordinator.name!r}")
     else:
-        found.append(
-            "signed with the key that signed the plan" if coordinator is None else f"signed by {coordinator.name!r}"
-        )
-    found.append(_made_from(released))
+        statements.append(f"signed by {coordinator.name!r}")
+
+    # The evidence: reading the release has recomputed what its answers show
+    if released.plan.channel.single_replies:
+        statements.append(f"the threshold was recomputed from {len(released.sent)} signed answers")
+    else:
+        statements.append("the threshold is stated by the coordinator and cannot be recomputed from this file")
+
+    # The answers that should count
     for text in answers:
         statement, holds = _counts(released, text)
-        (found if holds else wrong).append(statement)
-    return Verification(tuple(found), tuple(wrong))
-
-
-def _made_from(released: FederatedRelease) -> str:
-    if released.plan.channel.single_replies:
-        return f"the threshold was recomputed from {len(released.sent)} signed answers"
-    return "the threshold is stated by the coordinator and cannot be recomputed from this file"
+        (statements if holds else failures).append(statement)
+    return Verification(tuple(statements), tuple(failures))
 
 
 def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:

@@ -52,7 +52,7 @@ class Entry(Described):
 
     @property
     def kind_and_mechanism(self) -> str:
-        """The kind and the mechanism. The mechanism's name contains the kind unless it is a calibration."""
+        """The kind and the mechanism, whose name contains the kind unless it is a calibration."""
         mechanism = self.cost.mechanism
         return mechanism if mechanism.startswith(f"{self.kind} by ") else f"{self.kind} by {mechanism}"
 
@@ -136,12 +136,12 @@ class Account(Described):
         return [entry.cost for entry in self.entries]
 
     def spent(self, dp_delta: float = 0.0) -> Loss:
-        """The privacy loss of all releases together, as in `compose`."""
+        """The privacy loss of all releases together at this delta, by `compose`."""
         return compose(self.costs, dp_delta)
 
     @property
     def facts(self) -> Facts:
-        """The budget as names and values: spent, limit, left, releases, their and their adjacency."""
+        """The budget as names and values: spent, limit, left, releases, and the adjacency."""
         limit, totals = self.limit, self.totals
         at = f" at delta {limit.dp_delta:g}" if limit is not None and limit.dp_delta else ""
         left = self.remaining()
@@ -168,17 +168,7 @@ class Account(Described):
         return to_text(self.section(dp_delta))
 
     def section(self, dp_delta: float = 0.0, *, who: bool = True, most: int | None = None) -> Section:
-        """The description of the account, which texts and pages show.
-
-        Parameters
-        ----------
-        dp_delta
-            Delta at which the releases are also composed.
-        who
-            Whether to show who charged.
-        most
-            The largest number of charges to show, the newest; None for all.
-        """
+        """The description of the account: with who charged, and the newest `most` charges."""
         loss, entries = self.spent(dp_delta), self.entries[::-1][:most]
         lead, facts = f"{self.dataset}: {self.summary}", (*self.facts, ("together", str(loss)))
         if not entries:
@@ -204,11 +194,9 @@ class Account(Described):
         return replace(self, totals=reduce(Totals.plus, costs, self.totals))
 
     def allows(self, *costs: Cost) -> bool:
-        """Whether the limit allows one more release, or several together.
+        """Whether the limit allows one more release, or several together (`Limit.holds`).
 
-        A limit with dp_delta = 0 bounds the exact sum of the epsilons as printed. A limit with dp_delta > 0 also uses
-        zero-concentrated accounting, for releases that have an epsilon each. A release with zCDP alone, or without
-        privacy, fits no limit.
+        A release with zCDP alone, or without privacy, fits no limit.
         """
         if self.limit is None or all(cost.epsilon == 0 for cost in costs):
             return True
@@ -244,11 +232,10 @@ _RELATIONS: Mapping[Neighbors, str] = {
 
 
 def _counted(kinds: Mapping[str, int]) -> str:
-    """The number of releases, by kind unless all are calibrations."""
     of_kinds = ", ".join(f"{number:,} {kind}{'' if number == 1 else 's'}" for kind, number in sorted(kinds.items()))
     total = sum(kinds.values())
-    made = "1 release" if total == 1 else f"{total:,} releases"
-    return f"{made} ({of_kinds})" if set(kinds) - {"calibration"} else made
+    releases = "1 release" if total == 1 else f"{total:,} releases"
+    return f"{releases} ({of_kinds})" if set(kinds) - {"calibration"} else releases
 
 
 def _rounded_up(epsilon: float) -> str:

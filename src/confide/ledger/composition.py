@@ -28,8 +28,8 @@ from confide.selection import check_sampler, with_contrib
 from confide.support import float_above
 
 _LARGE_RHO = 50.0
+# For smaller rho, which no float can invert, this value is used as an upper bound
 _LEAST_RHO = 1e-300
-"""For smaller rho, which no float can invert, this value is used as an upper bound."""
 
 
 def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
@@ -54,17 +54,20 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
 
     Examples
     --------
-    >>> one = Cost(0.1, "add_remove", "slopes", rho=0.1**2 / 8)
-    >>> loss = compose([one] * 100, 1e-6)
+    >>> cost = Cost(0.1, "add_remove", "slopes", rho=0.1**2 / 8)
+    >>> loss = compose([cost] * 100, 1e-6)
     >>> loss.best.rule, round(loss.epsilon, 2)
     ('zCDP', 2.42)
     """
+    # One adjacency; a release at no cost fits any
     charged = [cost for cost in costs if cost.epsilon > 0]
     if len({cost.neighbors for cost in charged}) > 1:
         raise InputError(
             "costs", "are stated for different neighbouring relations", remedy="Account for each relation by itself"
         )
     check_delta(dp_delta)
+
+    # A release without an epsilon has no bound, or one at a delta alone
     totals = Totals.of(charged)
     if bare := totals.bare:
         how = f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
@@ -74,6 +77,8 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
         have = "has" if concentrated == 1 else "have"
         how = f"{concentrated} of {len(charged)} releases {have} zCDP alone; state a delta"
         return Loss((Bound(math.inf, 0.0, NO_EPSILON, how),))
+
+    # Every valid bound, the tightest first
     bounds = [] if concentrated else [_sum(charged, totals)]
     if dp_delta > 0 and charged:
         bounds.append(_zcdp(charged, totals, dp_delta))
@@ -96,7 +101,7 @@ class Sums(NamedTuple):
     zcdp: Fraction = Fraction(0)
 
     def plus(self, other: "Sums") -> "Sums":
-        """Both together."""
+        """The sum of both."""
         return Sums(self.epsilon + other.epsilon, self.zcdp + other.zcdp)
 
     def minus(self, other: "Sums") -> "Sums":
@@ -112,24 +117,9 @@ class Sums(NamedTuple):
 class Totals:
     """The exact totals of the charges of a data set: what a decision about another charge depends on.
 
-    Releases about all records count in full. Of each partition, the cell with the largest sum counts.
-
-    Parameters
-    ----------
-    sums
-        The losses of the person who loses most.
-    kinds
-        The number of charges by kind.
-    bare, concentrated
-        The number of charges without privacy, and of those with zero-concentrated privacy alone.
-    cells, partitions
-        The sums of each cell, and the largest of each partition.
-
-    Examples
-    --------
-    >>> both = [Cost(1.0, "add_remove", "m", None, Group("sex", cell)) for cell in ("f", "m")]
-    >>> Totals.of([Cost(0.5, "add_remove", "m"), *both]).sums.epsilon
-    Fraction(3, 2)
+    `sums` are the losses of the person who loses most: releases about all records count in full, and of each partition
+    the cell with the largest sum. `bare` and `concentrated` are the numbers of charges without privacy, and with
+    zero-concentrated privacy alone; `partitions` have the largest sums of a cell of each.
     """
 
     sums: Sums = field(default_factory=Sums)
@@ -146,9 +136,11 @@ class Totals:
 
     def plus(self, cost: Cost) -> "Totals":
         """The totals after one more charge."""
+        # An infinite loss is counted, not added
         bare = not (cost.private or cost.concentrated_only)
         more = Sums(cost.exact if cost.private else Fraction(0), Fraction(0) if bare else cost.zcdp)
         cells, partitions = self.cells, self.partitions
+        # Of a cell, only what exceeds the largest cell of its partition so far
         if cost.group is not None:
             name, cell = cost.group.partition, cells.get(cost.group, Sums()).plus(more)
             before = partitions.get(name, Sums())
@@ -170,15 +162,7 @@ class Totals:
 
     @property
     def text(self) -> str:
-        """The sum of the epsilons; for an infinite one what the charges lack.
-
-        Examples
-        --------
-        >>> Totals.of([Cost(math.inf, "replace_one", "none")]).text, Totals.of([Cost(0.5, "replace_one", "m")]).text
-        ('+inf (not private)', '0.5')
-        >>> Totals.of([Cost(math.inf, "replace_one", "gaussian", 0.5)]).text
-        '+inf (zCDP alone)'
-        """
+        """The sum of the epsilons; for an infinite one what the charges lack."""
         if self.private:
             return decimal_form(self.epsilon)
         return f"+inf ({'not private' if self.bare else 'zCDP alone'})"
@@ -211,7 +195,8 @@ class Limit(NamedTuple):
         left = decimal(self.epsilon) - totals.sums.epsilon
         if left < 0 or not totals.private:
             return 0.0
-        if group is not None:  # a cell has also the room up to the largest cell of its partition
+        # A cell has also the room up to the largest cell of its partition
+        if group is not None:
             largest = totals.partitions.get(group.partition, Sums())
             left += largest.minus(totals.cells.get(group, Sums())).epsilon
         return decimal_below(left)
@@ -237,16 +222,14 @@ def _zcdp(costs: Sequence[Cost], totals: Totals, dp_delta: float) -> Bound:
 
 
 def epsilon_of_zcdp(rho: float, dp_delta: float) -> float:
-    """Epsilon at dp_delta of rho-zCDP.
-
-    OpenDP's conversion (Canonne, Kamath and Steinke 2020); where that overflows, from rho = 50 on,
-    rho + 2 sqrt(rho ln(1/dp_delta)) (Bun and Steinke 2016, Proposition 1.3).
+    """Epsilon at dp_delta of rho-zCDP, by OpenDP's conversion (Canonne, Kamath and Steinke 2020).
 
     Examples
     --------
     >>> round(epsilon_of_zcdp(0.5, 1e-6), 2)
     5.22
     """
+    # Where OpenDP's conversion overflows: Bun and Steinke 2016, Proposition 1.3
     if rho >= _LARGE_RHO:
         return (rho + 2 * math.sqrt(rho * -math.log(dp_delta))) * (1 + 1e-15)
     check_sampler()

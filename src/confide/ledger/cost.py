@@ -11,14 +11,15 @@ from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, weak_priv
 from confide.selection import zcdp_of_range
 from confide.support import Described, Section, one_of
 
+# Most characters of a name
 MOST_NAME = 200
 
+# Kinds of releases other than calibrations; a mechanism's name begins with its kind: `look by discrete-laplace`
 KINDS = ("evaluation", "look", "choice", "transfer")
-"""Kinds of releases other than calibrations; a mechanism's name begins with its kind: `look by discrete-laplace`."""
 
 
+# The rule of an infinite epsilon because a release has zero-concentrated privacy alone
 NO_EPSILON = "no epsilon"
-"""The rule of an infinite epsilon because a release has zero-concentrated privacy alone."""
 
 
 class Group(NamedTuple):
@@ -90,15 +91,15 @@ class Cost:
 
     @property
     def kind(self) -> str:
-        """The kind of release: `"calibration"`, `"evaluation"`, `"look"` or `"choice"`.
+        """The kind of release: `"calibration"`, or one of `KINDS`.
 
         Examples
         --------
         >>> Cost(1.0, "add_remove", "look by discrete-laplace").kind, Cost(1.0, "add_remove", "slopes").kind
         ('look', 'calibration')
         """
-        named = self.mechanism.partition(" by ")[0]
-        return named if named in KINDS else "calibration"
+        kind = self.mechanism.partition(" by ")[0]
+        return kind if kind in KINDS else "calibration"
 
     @property
     def private(self) -> bool:
@@ -107,13 +108,7 @@ class Cost:
 
     @property
     def concentrated_only(self) -> bool:
-        """Whether the release has zero-concentrated privacy without a pure epsilon.
-
-        Examples
-        --------
-        >>> Cost(math.inf, "replace_one", "gaussian", 0.5).concentrated_only
-        True
-        """
+        """Whether the release has zero-concentrated privacy without a pure epsilon."""
         return self.epsilon == math.inf and self.rho is not None
 
     @property
@@ -135,9 +130,6 @@ class Cost:
     ) -> "Cost":
         """The cost of a release with this privacy statement, under `neighbors` (default: the statement's own).
 
-        The adjacency is checked before the loss. A release with public n reveals n even if it spends nothing, for
-        example a release of +inf because of too few records.
-
         Raises
         ------
         InputError
@@ -148,14 +140,13 @@ class Cost:
         >>> Cost.of(PrivacyStatement("add_remove", 1.0, 1, 1.0, 1.2, None), "slopes", "replace_one").epsilon
         1.2
         """
+        # Before the loss: a release with public n reveals n even if it spends nothing, such as one of +inf
         relation = neighbors or privacy.neighbors
         if relation == "add_remove" and privacy.neighbors == "replace_one":
             raise InputError(
                 "neighbors",
-                (
-                    "neighbors='replace_one' publishes the number of records, which has no finite loss for "
-                    "adding or removing one"
-                ),
+                "neighbors='replace_one' publishes the number of records, which has no finite loss for "
+                "adding or removing one",
                 remedy="This data set is accounted under add_remove: use neighbors='add_remove'",
             )
         if privacy.epsilon == 0:
@@ -230,24 +221,12 @@ class Loss(Described):
 
 @lru_cache
 def decimal(value: float) -> Fraction:
-    """The exact value of the shortest decimal form of a float.
-
-    Examples
-    --------
-    >>> 10 * decimal(0.1) == 1
-    True
-    """
+    """The exact value of the shortest decimal form of a float, so that ten times 0.1 is 1."""
     return Fraction(repr(float(value)))
 
 
 def decimal_form(value: float) -> str:
-    """The shortest decimal form of a float; whole numbers without a point.
-
-    Examples
-    --------
-    >>> decimal_form(2.0), decimal_form(2 / 3)
-    ('2', '0.6666666666666666')
-    """
+    """The shortest decimal form of a float; whole numbers without a point."""
     return repr(float(value)).removesuffix(".0")
 
 
@@ -293,6 +272,7 @@ def finite_loss(argument: str, value: object) -> float:
     """A loss between 0 and 1e12."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputTypeError(argument, "must be a number", got=type(value).__name__)
-    if not 0 <= value <= 1e12:  # NaN fails
+    # NaN fails, too
+    if not 0 <= value <= 1e12:
         raise InputError(argument, "must be a loss between 0 and 1e12", got=repr(value))
     return float(value)

@@ -2,9 +2,6 @@
 
 A writer holds the ledger from before it reads until its transaction ends, so that no other process charges between its
 check and its charge. The transaction is on disk when the block ends without an error.
-
-The drivers are used directly. SQLAlchemy was tried and saves nothing: they differ in a placeholder, and the identity
-column, and everything else here would remain.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,26 +16,20 @@ from confide.ledger.location import RESTORE, MissingRecordsError, Server
 from confide.ledger.schema import TABLES, seal
 
 Row: TypeAlias = dict[str, Any]
+# The number, seal, time and account of the last row of each table
 Heads: TypeAlias = Mapping[str, Row]
-"""The number, seal, time and account of the last row of each table."""
 
 
 class Connection:
-    """A transaction; `?` stands for a value in its statements.
+    """A transaction on the driver's connection `raw`; `?` stands for a value in its statements.
 
-    Parameters
-    ----------
-    raw
-        The driver's connection.
-    on_server
-        Whether it is one of PostgreSQL.
-    by
-        The account of new rows in a file; a server states the role.
+    `by` is the account of new rows in a file; a server states the role.
     """
 
     def __init__(self, raw: Any, *, on_server: bool, by: str | None = None) -> None:
         self._raw, self._on_server, self._by = raw, on_server, by
-        self.added: tuple[str, int, str] | None = None  # table, number and seal of the last new row
+        # Table, number and seal of the last new row
+        self.added: tuple[str, int, str] | None = None
 
     def rows(self, statement: str, *values: Any) -> list[Row]:
         """The rows of a statement, by column."""
@@ -79,11 +70,12 @@ class Connection:
         """
         of_table = "SELECT '{0}' AS name, id, seal, made, by FROM {0} WHERE id IN (?, (SELECT max(id) FROM {0}))"
         numbers = [known[table]["id"] if table in known else 0 for table in TABLES]
-        found = self.rows(" UNION ALL ".join(map(of_table.format, TABLES)), *numbers)
+        rows = self.rows(" UNION ALL ".join(map(of_table.format, TABLES)), *numbers)
         for table, row in known.items():
-            if row not in found:
+            if row not in rows:
                 raise missing(place, table, row["id"], "this open ledger")
-        return {row["name"]: row for row in sorted(found, key=lambda row: int(row["id"]))}
+        # Of the known row and the last one, the last
+        return {row["name"]: row for row in sorted(rows, key=lambda row: int(row["id"]))}
 
 
 def missing(place: Path | Server, table: str, number: int, who: str) -> MissingRecordsError:
@@ -123,15 +115,7 @@ def open_ledger(place: Path | Server, *, create: bool, timeout: float) -> None:
 def transaction(
     place: Path | Server, timeout: float, *, write: bool = False, by: str | None = None
 ) -> Iterator[Connection]:
-    """A transaction that reads one state, or that also writes; `timeout` in seconds, for others and for the server.
-
-    Raises
-    ------
-    NotWrittenError
-        If the server was lost, and nothing was written.
-    LedgerError
-        If the ledger cannot be read or written, or if it is unknown whether it was. Then release nothing.
-    """
+    """A transaction that reads one state, or that also writes; `timeout` in seconds, for others and for the server."""
     if isinstance(place, Server):
         with server.transaction(place, timeout, write=write) as (raw, added):
             connection = Connection(raw, on_server=True)

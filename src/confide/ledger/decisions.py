@@ -15,8 +15,8 @@ from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest, simil
 from confide.mechanisms import Neighbors
 from confide.support import caller_stacklevel
 
+# Most characters of a stored release
 MOST_RELEASE = 1_000_000
-"""Most characters of a stored release."""
 
 
 def new_token() -> str:
@@ -26,7 +26,7 @@ def new_token() -> str:
 
 @dataclass(frozen=True)
 class Charge:
-    """One charge: data set, cost, digest of the request and token, as in `Ledger.charge`."""
+    """What `Ledger.charge` takes: data set, cost, digest of the request, and token."""
 
     dataset: Dataset
     cost: Cost
@@ -48,22 +48,23 @@ def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None
     Raises
     ------
     BudgetError
-        With the budget left, if they exceed one of them.
+        With the budget left, if they exceed either.
     """
-    own = replace(account, limit=standard) if account.limit is None else account
-    for bounded in (own, *([] if at_most is None else [replace(account, limit=at_most)])):
+    for limit in (standard if account.limit is None else account.limit, at_most):
+        bounded = replace(account, limit=limit)
         if not bounded.allows(*costs):
-            raise budget_error(bounded, *costs)
+            raise _budget_error(bounded, *costs)
 
 
-def budget_error(account: Account, *costs: Cost) -> BudgetError:
-    """The error for one release, or several together, beyond a limit, with the budget left."""
+def _budget_error(account: Account, *costs: Cost) -> BudgetError:
     name = repr(account.dataset)
     assert account.limit is not None
     group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
     limit, bound, left = account.limit, decimal_form(account.limit.epsilon), account.remaining(group)
     assert left is not None
     at = f" at dp_delta = {limit.dp_delta:g}" if limit.dp_delta else ""
+
+    # An earlier release without an epsilon
     if not account.totals.private:
         lacks = "without privacy" if account.totals.bare else "with zCDP alone and no epsilon"
         return BudgetError(
@@ -72,6 +73,7 @@ def budget_error(account: Account, *costs: Cost) -> BudgetError:
             "limit can hold",
             remedy="Use other people's records",
         )
+    # A new release without an epsilon
     if not all(cost.private for cost in costs):
         if not Totals.of(costs).bare:
             return BudgetError(
@@ -85,6 +87,7 @@ def budget_error(account: Account, *costs: Cost) -> BudgetError:
             f"{name} has the limit epsilon = {bound}{at}, and this release is not private: its loss is infinite",
             remedy="Use a private mechanism",
         )
+    # The sum of the epsilons
     requested = decimal_above(Totals.of(costs).sums.epsilon)
     return BudgetError(
         "dataset",
@@ -94,7 +97,7 @@ def budget_error(account: Account, *costs: Cost) -> BudgetError:
     )
 
 
-def find_same_data(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | None) -> Entry:
+def find_same_data(dataset: str, entries: Sequence[Entry], mechanism_input: bytes, key: str) -> Entry:
     """The newest of these stored releases that was computed from the same data.
 
     Raises
@@ -102,9 +105,9 @@ def find_same_data(dataset: str, entries: Sequence[Entry], seen: bytes, key: str
     OtherDataError
         If there is none.
     """
-    mark = None if key is None else keyed_digest(key, seen)
+    digest = keyed_digest(key, mechanism_input)
     for entry in entries:
-        if entry.fingerprint is not None and entry.fingerprint == mark:
+        if entry.fingerprint == digest:
             return entry
     if any(entry.fingerprint for entry in entries):
         origin = "made from other data"
@@ -117,11 +120,11 @@ def find_same_data(dataset: str, entries: Sequence[Entry], seen: bytes, key: str
     )
 
 
+# Remedy for data other than those of an earlier release
 OTHER_DATA_REMEDY = (
     "If these are the same people with new records, a new model or new random numbers, give again=True, which charges "
     "a new release; if they are other people, give them a name of their own; otherwise this is probably the wrong file"
 )
-"""Remedy for data other than those of an earlier release."""
 
 
 def as_dataset(dataset: str | Dataset) -> Dataset:
@@ -159,11 +162,9 @@ def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
     if shared := partitions & account.shared:
         raise InputError(
             "dataset",
-            (
-                f"{account.dataset!r} was charged for other cells of the partition {min(shared)!r}, and "
-                "the records of a person are bounded in this table alone: a person in two cells would lose "
-                "the sum, and the larger would be charged. If each person is in one cell, give one_cell=True"
-            ),
+            f"{account.dataset!r} was charged for other cells of the partition {min(shared)!r}, and "
+            "the records of a person are bounded in this table alone: a person in two cells would lose "
+            "the sum, and the larger would be charged. If each person is in one cell, give one_cell=True",
             remedy="Otherwise give this release a partition of its own, which adds up",
         )
 
@@ -194,6 +195,6 @@ def check_relation(account: Account, neighbors: Neighbors) -> None:
     if account.neighbors != neighbors:
         raise InputError(
             "dataset",
-            (f"{account.dataset!r} is accounted under {account.neighbors!r}, and this is stated for {neighbors!r}"),
+            f"{account.dataset!r} is accounted under {account.neighbors!r}, and this is stated for {neighbors!r}",
             remedy=f"Use neighbors={account.neighbors!r}",
         )

@@ -1,8 +1,7 @@
 """A ledger in an SQLite file: durable when a transaction ends, and checked when it is opened.
 
-The file is a database in WAL mode with `synchronous=FULL`. A committed row survives a crash of the process or the
-machine. A new ledger is built in a temporary file next to its path and linked there as a whole. No connection outlives
-an operation, so that handles may be shared between threads and processes.
+The database is in WAL mode with `synchronous=FULL`: a committed row survives a crash of the process or the machine. No
+connection outlives an operation, so that handles may be shared between threads and processes.
 """
 
 import errno
@@ -19,6 +18,8 @@ from confide.ledger.schema import first_row, guards, statements
 from confide.support import LEDGER_ID, SCHEMA, OutputExistsError, has_locks, new_file, to_disk
 
 MOST_BYTES = 2**33
+
+# SQLite rejects longer values, such as those of a damaged file
 MOST_TEXT = 16_000_000
 _PRAGMAS = ("trusted_schema=OFF", "cell_size_check=ON", "synchronous=FULL", "fullfsync=ON", "foreign_keys=ON")
 _STATEMENTS = statements(server=False) | guards()
@@ -63,15 +64,17 @@ def _connect(path: Path, timeout: float, *, write: bool) -> sqlite3.Connection:
 def lock(path: Path, names: Sequence[str], timeout: float) -> Iterator[None]:
     """Lock names by files next to the ledger, which are removed at the end. Without file locks nothing is locked.
 
-    The lock of a process that is killed ends; its empty file remains until the same name is locked again. Until the
-    end a connection stays open, so that the transactions meanwhile need not write the log back into the file.
+    The lock of a process that is killed ends; its empty file remains until the same name is locked again.
     """
-    real = path.resolve()  # the same for every name of the file
+    # The same for every name of the file
+    real = path.resolve()
     with ExitStack() as stack:
+        # An open connection, so that the transactions meanwhile need not write the log back into the file
         with _failures(path):
             keeper = stack.enter_context(closing(_connect(path, timeout, write=True)))
             keeper.execute("SELECT schema FROM ledger")
-        for name in sorted(set(names)) if has_locks() else ():  # in one order, so that no two wait for each other
+        # In one order, so that no two processes wait for each other
+        for name in sorted(set(names)) if has_locks() else ():
             digest = hashlib.sha256(name.encode()).hexdigest()[:32]
             stack.enter_context(_locked(real.with_name(f"{real.name}-{digest}.lock")))
         yield
@@ -89,7 +92,8 @@ def _locked(file: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         if _is_open(handle, file):
             break
-        os.close(handle)  # its last holder has removed it
+        # Its last holder has removed the file while this process waited
+        os.close(handle)
     try:
         yield
     finally:
@@ -112,12 +116,7 @@ def check_whole(connection: sqlite3.Connection) -> None:
 
 
 def check(path: Path, *, create: bool) -> None:
-    """Create a missing file if `create` is true, and check that it is a ledger before it is opened for use.
-
-    To open a foreign database might change it. SQLite therefore reads the file as immutable. Opening and closing it in
-    another way would release the locks of all connections of this process. Another process could then write at the
-    same time as a thread of this one.
-    """
+    """Create a missing file if `create` is true, and check that it is a ledger before it is opened for use."""
     if create and not path.exists():
         _create(path)
     try:
@@ -127,15 +126,18 @@ def check(path: Path, *, create: bool) -> None:
             raise OSError(code, os.strerror(code))
     except OSError as error:
         raise LedgerError("ledger", f"{str(path)!r} cannot be read: {error.strerror}") from None
+    # SQLite reads the file as immutable, because to open a foreign database might change it, and because any other way
+    # to open and close the file would release the locks of all connections of this process: another process could then
+    # write at the same time as a thread of this one.
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             connection.execute("PRAGMA writable_schema=ON")  # also if pages are in the log, which is not read here
-            found = connection.execute("PRAGMA application_id").fetchone()[0] if size >= 100 else None
+            application = connection.execute("PRAGMA application_id").fetchone()[0] if size >= 100 else None
     except sqlite3.Error:
-        found = None
-    if found is None:
+        application = None
+    if application is None:
         raise FormatError("path", "must name a ledger", got=repr(str(path)))
-    if found != LEDGER_ID:
+    if application != LEDGER_ID:
         raise FormatError("path", "must name a ledger, not a database of another program", got=repr(str(path)))
     if size > MOST_BYTES:
         raise FormatError(
@@ -144,23 +146,19 @@ def check(path: Path, *, create: bool) -> None:
 
 
 def _create(path: Path) -> None:
-    """Create an empty ledger, which is on disk when this returns; an existing file was created by another process.
-
-    Raises
-    ------
-    LedgerError
-        If the file cannot be created.
-    """
+    """Create an empty ledger, which is on disk when this returns."""
     try:
-        with new_file(path, overwrite=False) as part:
-            with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+        # Built in a temporary file next to its path, and linked there as a whole
+        with new_file(path, overwrite=False) as temporary:
+            with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
                 for statement in (*statements(server=False).values(), first_row(), *guards().values()):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id={LEDGER_ID}")
                 connection.execute(f"PRAGMA user_version={SCHEMA}")
-            to_disk(part)
+            to_disk(temporary)
     except OutputExistsError:
+        # Another process was faster
         return
     except sqlite3.Error as error:
         raise failure(path, _code(error)) from None
@@ -180,14 +178,14 @@ def _size(path: Path) -> int:
 def _check_tables(connection: sqlite3.Connection) -> None:
     """Check that a file has the schema, the tables and the triggers of a ledger."""
     tables = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'")
-    found = dict(tables.fetchall())
+    statements_of_file = dict(tables.fetchall())
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != SCHEMA or "record" in found:
+    if version != SCHEMA or "record" in statements_of_file:
         stated = f"a ledger of schema {version}" if version != SCHEMA else "a ledger of an earlier version"
         raise FormatError("ledger.schema", f"must be {SCHEMA}", got=stated, remedy=OTHER_LEDGER)
     if connection.execute("PRAGMA application_id").fetchone()[0] != LEDGER_ID:
         raise FormatError("ledger", "must be a ledger, not a database of another program", remedy=RESTORE)
-    if found != _STATEMENTS:
+    if statements_of_file != _STATEMENTS:
         raise FormatError("ledger", "must have the tables of a ledger", remedy=RESTORE)
 
 

@@ -1,9 +1,7 @@
-"""Equality of names, of requests, and of data.
+"""Equality of names, of requests by a digest, and of data by a keyed fingerprint.
 
 Names that differ only in Unicode form (an accented letter written as one character or as two) or in case are one name.
 Other similar names, letters of other scripts included, cause a warning and stay two.
-
-Requests are compared by a digest, data by a keyed fingerprint.
 """
 
 import hashlib
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 from confide.errors import InputError, InputTypeError
 from confide.ledger.cost import Group, check_group, check_name
 
+# Lower-case letters that look like a Latin one, by script; the most frequent of Unicode's table of confusables
 _LOOKALIKES = {
     "CYRILLIC": "\u0430a \u0432b \u0435e \u043ak \u043cm \u043dh \u043eo \u0440p \u0441c \u0442t \u0443y \u0445x"
     " \u0455s \u0456i \u0458j \u04bbh \u04c0l \u04cfl \u0501d \u051bq \u051dw \u0475v \u0454e \u04afy",
@@ -31,7 +30,6 @@ _LOOKALIKES = {
     "LATIN": "\u0131i \u0251a \u0261g \u0269i \u028bv",
     "DIGIT": "0o 1l",
 }
-"""Lower-case letters that look like a Latin one, by script; the most frequent of Unicode's table of confusables."""
 
 _PAIRS = {pair[0]: pair[1] for pairs in _LOOKALIKES.values() for pair in pairs.split()} | {"i": "l"}
 _PLAIN = str.maketrans({letter: like.replace("i", "l") for letter, like in _PAIRS.items()})
@@ -51,10 +49,9 @@ def name_key(name: str) -> str:
 def similar(name: str, known: Iterable[str]) -> list[str]:
     """The existing names that are similar to this one but not equal.
 
-    Names are similar if they agree after compatibility forms, case, accents, blanks and punctuation are removed, and
-    letters and digits that look like a Latin letter are replaced by it. They are also similar if they differ by one
-    typing error in one word of at least five letters: one letter added, missing or replaced, or two letters exchanged.
-    Numbers are compared digit by digit, because years and wards differ in one digit.
+    Names are similar if they agree apart from compatibility forms, case, accents, blanks, punctuation and lookalikes of
+    Latin letters, or differ by one typing error in one word of at least five letters. Numbers must agree, because years
+    and wards differ in one digit.
 
     Examples
     --------
@@ -69,6 +66,7 @@ def similar(name: str, known: Iterable[str]) -> list[str]:
     ]
 
 
+# Shorter words that differ in one letter are often different words
 _LEAST_WORD = 5
 _WORD = re.compile(r"\d+|[^\W\d_]+")
 
@@ -80,8 +78,7 @@ def _letters(name: str) -> str:
 
 def _skeleton(name: str) -> str:
     letters = _letters(name).translate(_PLAIN)
-    kept = "".join(letter for letter in letters if letter.isalnum())
-    return kept or letters
+    return "".join(letter for letter in letters if letter.isalnum()) or letters
 
 
 def _words(name: str) -> list[str]:
@@ -90,14 +87,15 @@ def _words(name: str) -> list[str]:
     return [word if word.isdecimal() else word.translate(_PLAIN) for word in _WORD.findall(plain)]
 
 
-def _mistyped(one: Sequence[str], other: Sequence[str]) -> bool:
+def _mistyped(words: Sequence[str], others: Sequence[str]) -> bool:
     """Whether all words agree except one, which differs by a single typing error."""
-    differing = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
-    if len(one) != len(other) or len(differing) != 1:
+    differing = [pair for pair in zip(words, others, strict=False) if pair[0] != pair[1]]
+    if len(words) != len(others) or len(differing) != 1:
         return False
     short, long = sorted(differing[0], key=len)
     if len(long) < _LEAST_WORD or short.isdecimal() or long.isdecimal() or len(long) - len(short) > 1:
         return False
+    # From the first difference on: a letter added, replaced, or exchanged with the next
     start = next((place for place, pair in enumerate(zip(short, long, strict=False)) if pair[0] != pair[1]), len(short))
     if len(short) < len(long):
         return short[start:] == long[start + 1 :]
@@ -193,24 +191,12 @@ def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
 
 
 def keyed_digest(key: str, content: bytes) -> str:
-    """HMAC-SHA-256 of a mechanism's input, under a ledger's own key.
-
-    Examples
-    --------
-    >>> keyed_digest("ab" * 32, b"counts") == keyed_digest("ba" * 32, b"counts")
-    False
-    """
+    """HMAC-SHA-256 of a mechanism's input, under a ledger's own key."""
     return hmac.new(bytes.fromhex(key), content, hashlib.sha256).hexdigest()
 
 
 def request_digest(content: Mapping[str, Any]) -> str:
-    """SHA-256 of a request's public fields in canonical JSON: equal requests have equal digests.
-
-    Examples
-    --------
-    >>> request_digest({"alpha": "1/10", "epsilon": 1.0}) == request_digest({"epsilon": 1.0, "alpha": "1/10"})
-    True
-    """
+    """SHA-256 of a request's public fields in canonical JSON: equal requests have equal digests."""
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 

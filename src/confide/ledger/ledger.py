@@ -1,15 +1,7 @@
 """`Ledger`: records the privacy budget spent on each data set, and charges before anything is released.
 
-The order is fixed, and each step is on disk before the next begins:
-
-    1. charge the cost, if the limit allows it      2. run the mechanism      3. store the release
-                                                                              4. return the release
-
-If a process dies after step 1, its charge stands without a release. If it dies after step 3, the release can be read
-again. There is no release without a charge, and no charge is ever taken back.
-
-With a release the ledger stores a fingerprint of the mechanism's input, under a key of its own. It compares these
-fingerprints to decide whether a request that looks identical is about the same data.
+A charge is on disk before its mechanism runs, and a release before it is returned. There is no release without a
+charge, and no charge is ever taken back: if a process dies in between, the charge stands without a release.
 """
 
 import time
@@ -44,13 +36,15 @@ from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import SCHEMA, Described, Section, listening, log_event, one_of, positive_number
 
 _IDENTITY = b"confide/ledger/identity/1"
+
+# Seconds before a lost server is asked again
 _PAUSE = 0.2
 
 Result = TypeVar("Result")
 
 
 class Lookup(NamedTuple):
-    """What a ledger knows about requests: the account without its entries, their charges, newest first, and its key."""
+    """The account without its entries, the charges by request, newest first, and the ledger's key."""
 
     account: Account | None
     charges: Mapping[str, tuple[Entry, ...]]
@@ -109,8 +103,8 @@ class Ledger(Described):
     limit: Limit | None = None
     timeout: float = 30.0
     by: str | None = None
+    # The last row of each table at the last reading
     _heads: Heads = field(init=False, repr=False, compare=False)
-    """The last row of each table at the last reading."""
 
     def __init__(
         self,
@@ -153,7 +147,7 @@ class Ledger(Described):
             If the ledger has no such data set.
         """
         accounts = self.accounts()
-        account = next((one for one in accounts.values() if name_key(one.dataset) == name_key(dataset)), None)
+        account = {name_key(name): account for name, account in accounts.items()}.get(name_key(dataset))
         if account is None:
             others = "1 other" if len(accounts) == 1 else f"{len(accounts)} others"
             raise InputError("dataset", f"{dataset!r} is not in the ledger, which contains {others}")
@@ -170,6 +164,11 @@ class Ledger(Described):
 
         A limit may be below the budget already spent; then nothing more can be released. Old limits stay on record.
 
+        Returns
+        -------
+        account
+            The account with the new limit.
+
         Raises
         ------
         InputError
@@ -179,12 +178,14 @@ class Ledger(Described):
         new = None if limit is None else check_limit(limit)
         relation = one_of("neighbors", neighbors, NEIGHBORS)
 
-        def write(connection: Connection) -> None:
-            check_relation(_opened(connection, Dataset(dataset), relation, None), relation)
+        def write(connection: Connection) -> Account:
+            account = _opened(connection, Dataset(dataset), relation, None)
+            check_relation(account, relation)
             connection.add("bound", dataset=name_key(dataset), **_stated(new))
+            entries = read_entries(connection, "charge.dataset = ?", name_key(dataset))
+            return Account(account.dataset, relation, account.fingerprint, new, entries)
 
-        self._write(write)
-        return self.account(dataset)
+        return self._write(write)
 
     def balance(self, dataset: str) -> Account | None:
         """The account of a data set without its entries; None if it is new. This is fast for any number of charges."""
@@ -200,7 +201,7 @@ class Ledger(Described):
         return next(iter(self._read(lambda connection: read_entries(connection, "charge.token = ?", token))), None)
 
     def is_about(self, entry: Entry, mechanism_input: bytes) -> bool:
-        """Whether a stored release was computed from these data; false if no fingerprint of its data is stored."""
+        """Whether a stored release was computed from these data; false if it has no fingerprint of them."""
         return entry.fingerprint == keyed_digest(self._read(_key), mechanism_input)
 
     def look_up(self, datasets: Sequence[Dataset], requests: Iterable[str]) -> Lookup:
@@ -209,9 +210,11 @@ class Ledger(Described):
 
         def read(connection: Connection) -> Lookup:
             account = read_account(connection, name, [data.group for data in datasets if data.group])
-            known = set() if account is None else set(requests)
             where = "charge.dataset = ? AND charge.request = ?"
-            charges = {one: read_entries(connection, where, name_key(name), one)[::-1] for one in known}
+            charges = {
+                request: read_entries(connection, where, name_key(name), request)[::-1]
+                for request in (() if account is None else requests)
+            }
             return Lookup(account, charges, _key(connection))
 
         return self._read(read)
@@ -298,8 +301,8 @@ class Ledger(Described):
         'text of the release'
         >>> folder.cleanup()
         """
-        one = Charge(as_dataset(dataset), cost, request, new_token() if token is None else token)
-        return self.charge_all([one], at_most=at_most, again=again)[0]
+        charge = Charge(as_dataset(dataset), cost, request, new_token() if token is None else token)
+        return self.charge_all([charge], at_most=at_most, again=again)[0]
 
     def charge_all(
         self,
@@ -308,37 +311,42 @@ class Ledger(Described):
         at_most: float | tuple[float, float] | Limit | None = None,
         again: bool = False,
     ) -> list[str]:
-        """Charge several releases about one data set in one transaction, all or none; otherwise as `charge`."""
+        """Charge several releases about one data set in one transaction, all or none; arguments of `charge`."""
         if not charges:
             return []
-        data, most = charges[0].dataset, None if at_most is None else check_limit(at_most)
-        if any((one.dataset.name, one.dataset.fingerprint) != (data.name, data.fingerprint) for one in charges):
+        data, extra_limit = charges[0].dataset, None if at_most is None else check_limit(at_most)
+        if any((c.dataset.name, c.dataset.fingerprint) != (data.name, data.fingerprint) for c in charges):
             raise InputError("charges", "must be about one data set", got="several")
 
         def write(connection: Connection) -> Account:
-            for one in charges:
-                if read_entries(connection, "charge.token = ?", one.token):
+            # A token is charged once
+            for charge in charges:
+                if read_entries(connection, "charge.token = ?", charge.token):
                     raise InputError("token", "must be new", remedy="The ledger has a charge with this one")
-            groups = [one.dataset.group for one in charges if one.dataset.group]
+
+            # Check all charges before the first is added; an error takes back the opening of the data set
+            groups = [charge.dataset.group for charge in charges if charge.dataset.group]
             account = _opened(connection, data, charges[0].cost.neighbors, self.limit, groups)
-            for one in charges:
-                check_relation(account, one.cost.neighbors)
+            for charge in charges:
+                check_relation(account, charge.cost.neighbors)
             if not again:
                 check_binding(account, data)
-            check_cells(account, [one.dataset for one in charges])
-            check_limits(account, [one.cost for one in charges], self.limit, most)
-            for one in charges:
-                account = add_charge(connection, account, one)
+            check_cells(account, [charge.dataset for charge in charges])
+            check_limits(account, [charge.cost for charge in charges], self.limit, extra_limit)
+
+            # Each row has the totals after it
+            for charge in charges:
+                account = add_charge(connection, account, charge)
             return account
 
         after = self._write(write)
         if listening("ledger"):
-            for one in charges:
-                price, left = one.cost, after.remaining(one.cost.group)
-                of = {"neighbors": price.neighbors, "mechanism": price.mechanism}
-                of |= {} if price.group is None else price.group._asdict()
-                log_event("ledger", "charged", dataset=after.dataset, epsilon=price.epsilon, left=left, **of)
-        return [one.token for one in charges]
+            for charge in charges:
+                cost, left = charge.cost, after.remaining(charge.cost.group)
+                about = {"neighbors": cost.neighbors, "mechanism": cost.mechanism}
+                about |= {} if cost.group is None else cost.group._asdict()
+                log_event("ledger", "charged", dataset=after.dataset, epsilon=cost.epsilon, left=left, **about)
+        return [charge.token for charge in charges]
 
     def lock(self, *names: str) -> AbstractContextManager[None]:
         """Lock names, such as a token or a request, for the block; other processes and threads wait as long as it runs.
@@ -383,7 +391,7 @@ class Ledger(Described):
         self.attach_all([(token, release, mechanism_input)])
 
     def attach_all(self, releases: Sequence[tuple[str, str, bytes | None]]) -> None:
-        """Store several releases in one transaction, all or none; each is (token, text, input) as in `attach`."""
+        """Store several releases in one transaction, all or none; each is (token, text, input) of `attach`."""
         if not releases:
             return
         for _, text, _ in releases:
@@ -391,11 +399,12 @@ class Ledger(Described):
 
         def write(connection: Connection) -> None:
             key = _key(connection)
-            for token, text, seen in releases:
+            for token, text, mechanism_input in releases:
                 if [entry.release for entry in read_entries(connection, "charge.token = ?", token)] != [None]:
                     raise InputError("token", "must be that of a charge without a release", got="none")
-                mark = None if seen is None else keyed_digest(key, seen)
-                connection.add("release", token=token, text=text, fingerprint=mark)
+                # The data themselves are never stored
+                digest = None if mechanism_input is None else keyed_digest(key, mechanism_input)
+                connection.add("release", token=token, text=text, fingerprint=digest)
 
         self._write(write)
 
@@ -415,10 +424,9 @@ class Ledger(Described):
         return {"kind": "confide/ledger", "schema": SCHEMA, "datasets": [account.as_json() for account in accounts]}
 
     def identity(self) -> str:
-        """Public identifier of this ledger and its copies, 64 hexadecimal digits.
+        """Public identifier of this ledger and its copies, 64 hexadecimal digits that reveal nothing of the contents.
 
-        It is a digest under the ledger's own key, so that it reveals nothing about the contents. A ledger that was
-        restored from a backup has the same identifier.
+        A ledger that was restored from a backup has the same identifier.
         """
         return keyed_digest(self._read(_key), _IDENTITY)
 
@@ -431,15 +439,16 @@ class Ledger(Described):
             If it has not: an older copy of the ledger was put back, or it is another one.
         """
         number, sealed = known
-        there = self._read(lambda connection: connection.rows("SELECT seal FROM charge WHERE id = ?", number))
-        if number and there != [{"seal": sealed}]:
+        rows = self._read(lambda connection: connection.rows("SELECT seal FROM charge WHERE id = ?", number))
+        if number and rows != [{"seal": sealed}]:
             raise missing(self.path, "charge", number, who)
         last = self._heads.get("charge", {"id": 0, "seal": ""})
         return last["id"], last["seal"]
 
     def _read(self, work: Callable[[Connection], Result]) -> Result:
         """Read in one transaction, after a check that the ledger has every row that was read before."""
-        known = self._heads  # before the transaction begins: other threads may write and remember more
+        # Before the transaction begins, because other threads may write and remember more
+        known = self._heads
         with transaction(self.path, self.timeout) as connection:
             heads = connection.heads(self.path, known)
             result = work(connection)
@@ -447,10 +456,8 @@ class Ledger(Described):
         return result
 
     def _write(self, work: Callable[[Connection], Result]) -> Result:
-        """Write in one transaction that no other process interleaves, on disk when this returns.
-
-        It is repeated until the timeout while a lost server has certainly written nothing.
-        """
+        """Write in one transaction that no other process interleaves, on disk when this returns."""
+        # Repeated until the timeout, while a lost server has certainly written nothing
         end = time.monotonic() + self.timeout
         while True:
             known = self._heads
@@ -465,7 +472,8 @@ class Ledger(Described):
                 log_event("ledger", "server asked again", after="write")
                 time.sleep(_PAUSE)
             else:
-                object.__setattr__(self, "_heads", heads)  # only now: the rows are on disk
+                # Only now are the rows on disk
+                object.__setattr__(self, "_heads", heads)
                 return result
 
 

@@ -11,7 +11,9 @@ from confide.support import names_object, names_server, shown_address
 
 @dataclass(frozen=True, repr=False)
 class Server:
-    """The address of a ledger on a PostgreSQL server. Its text has neither password nor options.
+    """The address of a ledger on a PostgreSQL server.
+
+    Its text has neither password nor options.
 
     Examples
     --------
@@ -29,15 +31,7 @@ class Server:
 
 
 def parse_location(place: str | Path | Server) -> Path | Server:
-    """A file's path, or a server's address.
-
-    Raises
-    ------
-    InputTypeError
-        If it is neither.
-    InputError
-        If it is an address of an object store, which cannot hold a ledger.
-    """
+    """A file's path, or a server's address."""
     if isinstance(place, Server):
         return place
     if not isinstance(place, str | Path):
@@ -45,10 +39,8 @@ def parse_location(place: str | Path | Server) -> Path | Server:
     if names_object(place):
         raise InputError(
             "ledger",
-            (
-                "must be a file of this machine, or postgresql://ROLE@HOST/DB, which every machine can "
-                "charge: an object store cannot hold a ledger, because two jobs could both spend what is left"
-            ),
+            "must be a file of this machine, or postgresql://ROLE@HOST/DB, which every machine can "
+            "charge: an object store cannot hold a ledger, because two jobs could both spend what is left",
         )
     return Server(place) if isinstance(place, str) and names_server(place) else Path(place)
 
@@ -73,6 +65,7 @@ class MissingRecordsError(LedgerError):
 
 Failure = TypeVar("Failure", bound=ConfideError)
 
+# Meaning and remedy of SQLite's codes and a server's SQLSTATEs
 FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
     sqlite3.SQLITE_BUSY: (LedgerError, "is in use by other processes for too long; try again"),
     sqlite3.SQLITE_LOCKED: (LedgerError, "is in use by other processes for too long; try again"),
@@ -91,7 +84,6 @@ FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
         "the role may not do that: limits are the owner's, and charging needs a charging role",
     ),
 }
-"""Meaning and remedy of SQLite's codes and a server's SQLSTATEs."""
 
 
 def failure(place: Path | Server, code: int | str) -> ConfideError:
@@ -110,9 +102,9 @@ def ledger_error(kind: type[Failure], place: Path | Server, saying: str) -> Fail
     return kind("ledger", f"{subject} {requirement}", remedy=remedy[:1].upper() + remedy[1:])
 
 
+# The remedy for a ledger of an earlier version, which never counts as empty
 OTHER_LEDGER = (
     "Its charges still count: keep the file, begin a new ledger with another name, and enter what was spent with "
     "`confide ledger init --spent EPSILON`"
 )
-"""The remedy for a ledger of an earlier version, which never counts as empty."""
 RESTORE = "Restore the ledger from a backup"

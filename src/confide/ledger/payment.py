@@ -1,22 +1,8 @@
 """Payment: return the earlier release of an identical request, or charge a ledger, draw, and store the release.
 
-All releases with a cost are paid for here: thresholds, evaluations, batches of a monitor. A release has a privacy
-statement, the name of its mechanism, and the public contents of its request. Two requests are identical if all of these
-are equal, and also data set, group and fingerprint. A keyed fingerprint of the mechanism's input decides whether the
-data are the same.
-
-0. If a request that looks identical is in progress, in another process or thread, this one waits for it.
-1. Costs beyond the ledger's limit raise an error before the data are read. All parts count together.
-2. If the ledger has a release for a request that looks identical, the data are read and compared by a keyed
-fingerprint.
-   For the same data the earlier release is returned, for other data an error is raised. Nothing is charged yet.
-3. All other parts are charged in one transaction and drawn once. The ledger stores them in another transaction, before
-   they are printed or returned. If an earlier run of the request was charged and ended before its release was stored,
-   a warning says so.
-
-A release that exists once whatever is requested later has a token of its own (`SingleRelease`): answers to federated
-plans, and parts of reconstructed sums. The ledger returns the release stored for the token. A second process waits for
-the first.
+Two requests are identical if privacy, mechanism, public contents, data set, group and fingerprint are equal. A keyed
+fingerprint of the mechanism's input decides whether their data are. A release that exists once, whatever is requested
+later, has a token of its own (`SingleRelease`): an answer to a federated plan, a share of a reconstructed sum.
 """
 
 import warnings
@@ -45,28 +31,28 @@ from confide.mechanisms import PrivacyStatement
 from confide.selection import check_sampler
 from confide.support import caller_stacklevel, log_event
 
-Part = TypeVar("Part", bound=Hashable)
-"""Identifies a part of a release, such as one of its thresholds."""
+# Identifies one of the releases that are paid for together, such as one of several thresholds
+Key = TypeVar("Key", bound=Hashable)
 
+# The input of mechanisms, computed from the data
 MechanismInput = TypeVar("MechanismInput")
-"""The input of mechanisms, computed from the data."""
 
 
 @dataclass(frozen=True)
 class SingleRelease:
-    """A release that is drawn once, with a token of its own. A ledger charges a token once.
+    """A release that is drawn once. A ledger charges a token once.
 
     Parameters
     ----------
     token
-        As in `Ledger.charge`.
-    kept
+        Of `Ledger.charge`.
+    reuse
         Returns the text of the release of a charge with this token, or raises an error. It returns None to continue
         after an interrupted process; only a deterministic text may be computed again.
     """
 
     token: str
-    kept: Callable[[Entry], str | None]
+    reuse: Callable[[Entry], str | None]
 
 
 @dataclass(frozen=True)
@@ -87,53 +73,46 @@ class Payment:
 
 
 @dataclass(frozen=True)
-class Transaction(Generic[Part]):
-    """Payments for parts released together, from one ledger and about one data set.
+class Transaction(Generic[Key]):
+    """Payments for releases that are drawn together, from one ledger and about one data set.
 
-    Parameters
-    ----------
-    payments
-        The payments by part.
-    charged
-        The earlier charges of requests that look identical, newest first; empty for a part that is drawn `again`.
-    account
-        The account of the data set when the ledger was read, without its entries; None if it is new.
-    key
-        The ledger's key.
+    `charged` are the earlier charges of requests that look identical, newest first, none with `again`. `account` is the
+    account of the data set, without its entries, when the ledger was read; None if it is new.
     """
 
-    payments: Mapping[Part, Payment]
-    charged: Mapping[Part, tuple[Entry, ...]]
+    payments: Mapping[Key, Payment]
+    charged: Mapping[Key, tuple[Entry, ...]]
     account: Account | None
-    key: str
+    ledger_key: str
 
     @classmethod
-    def of(cls, payments: Mapping[Part, Payment]) -> "Transaction[Part]":
+    def of(cls, payments: Mapping[Key, Payment]) -> "Transaction[Key]":
         """Read the ledger once for all payments."""
         first = next(iter(payments.values()))
-        requests = () if first.again else [one.request for one in payments.values()]
-        account, charges, key = first.ledger.look_up([one.dataset for one in payments.values()], requests)
+        requests = () if first.again else [payment.request for payment in payments.values()]
+        account, charges, ledger_key = first.ledger.look_up([p.dataset for p in payments.values()], requests)
         if account is not None and not first.again:
             check_binding(account, first.dataset)
-        return cls(payments, {part: charges.get(one.request, ()) for part, one in payments.items()}, account, key)
+        charged = {key: charges.get(payment.request, ()) for key, payment in payments.items()}
+        return cls(payments, charged, account, ledger_key)
 
     @classmethod
     @contextmanager
-    def alone(cls, payments: Mapping[Part, Payment]) -> "Iterator[Transaction[Part]]":
+    def alone(cls, payments: Mapping[Key, Payment]) -> "Iterator[Transaction[Key]]":
         """Wait for identical requests in progress, and let others wait; then read the ledger."""
         first = next(iter(payments.values()))
-        requests = [one.request for one in payments.values()]
+        requests = [payment.request for payment in payments.values()]
         with nullcontext() if first.again else first.ledger.lock(*requests):
             yield cls.of(payments)
 
     @property
-    def kept(self) -> Mapping[Part, tuple[Entry, ...]]:
-        """The stored releases of parts whose request looks identical to earlier ones, newest first."""
-        stored = {part: tuple(one for one in some if one.release is not None) for part, some in self.charged.items()}
-        return {part: entries for part, entries in stored.items() if entries}
+    def kept(self) -> Mapping[Key, tuple[Entry, ...]]:
+        """The stored releases of requests that look identical to earlier ones, newest first."""
+        stored = {key: tuple(e for e in entries if e.release is not None) for key, entries in self.charged.items()}
+        return {key: entries for key, entries in stored.items() if entries}
 
     def check_limit(self) -> None:
-        """Check the costs of all parts without an earlier release against the limit.
+        """Check the costs without an earlier release, together, against the limit.
 
         Raises
         ------
@@ -142,29 +121,36 @@ class Transaction(Generic[Part]):
         BudgetError
             If they exceed it. Nothing was charged, and the data were not read.
         """
-        new = [one for name, one in self.payments.items() if name not in self.kept]
-        if not new:
+        due = [payment for key, payment in self.payments.items() if key not in self.kept]
+        if not due:
             return
-        first = new[0]
+        first = due[0]
         account = self.account or Account(first.dataset.name, first.cost.neighbors)
-        check_cells(account, [one.dataset for one in new])
-        check_limits(account, [one.cost for one in new], first.ledger.limit, first.at_most)
+        check_cells(account, [payment.dataset for payment in due])
+        check_limits(account, [payment.cost for payment in due], first.ledger.limit, first.at_most)
 
-    def tell(self, earlier: Mapping[Part, Entry]) -> None:
-        """Log and warn that parts have an earlier release, if some do."""
-        for entry in earlier.values():
-            log_event("ledger", "answered before", made=entry.charged_at, epsilon=0)
-        if earlier:
-            _say_earlier(tuple(entry.charged_at for entry in earlier.values()), len(self.payments))
+    def tell(self, earlier: Mapping[Key, Entry]) -> None:
+        """Log and warn of earlier releases that are returned again."""
+        dates = tuple(entry.charged_at for entry in earlier.values())
+        for date in dates:
+            log_event("ledger", "answered before", made=date, epsilon=0)
+        if not dates:
+            return
+        text = f"earlier release of {' and '.join(sorted(set(dates)))} returned"
+        if len(dates) == len(self.payments):
+            text += "; nothing was charged"
+        else:
+            text += f" for {len(dates)} of {len(self.payments)} thresholds; the others were charged"
+        warnings.warn(EarlierReleaseWarning(text, dates), stacklevel=caller_stacklevel())
 
-    def store(self, released: Iterable[tuple[str, str, bytes | None]]) -> None:
+    def store(self, releases: Iterable[tuple[str, str, bytes | None]]) -> None:
         """Store (token, text, input) of releases durably; only then may they be shown."""
-        next(iter(self.payments.values())).ledger.attach_all(list(released))
+        next(iter(self.payments.values())).ledger.attach_all(list(releases))
 
-    def tell_charged_again(self, parts: Collection[Part]) -> None:
-        """Warn that earlier runs of the requests of these parts were charged, and ended before their release."""
-        latest = {part: self.charged[part][0] for part in parts if self.charged[part]}
-        lost = [entry.charged_at for entry in latest.values() if entry.release is None]
+    def tell_charged_again(self, keys: Collection[Key]) -> None:
+        """Warn that earlier runs of these requests were charged, and ended before their release."""
+        latest = [self.charged[key][0] for key in keys if self.charged[key]]
+        lost = [entry.charged_at for entry in latest if entry.release is None]
         if lost:
             text = (
                 f"an earlier run of this request was charged on {max(lost)} and ended before its release was stored: "
@@ -172,24 +158,24 @@ class Transaction(Generic[Part]):
             )
             warnings.warn(ChargedAgainWarning(text), stacklevel=caller_stacklevel())
 
-    def earlier_releases(self, seen: Mapping[Part, bytes]) -> dict[Part, Entry]:
+    def earlier_releases(self, inputs: Mapping[Key, bytes]) -> dict[Key, Entry]:
         """The earlier releases of requests that look identical, for the current inputs of their mechanisms.
 
         Raises
         ------
         OtherDataError
-            If one of them was computed from other data; nothing was charged.
+            If any of them was computed from other data; nothing was charged.
         """
         name = "" if self.account is None else self.account.dataset
-        return {part: find_same_data(name, entries, seen[part], self.key) for part, entries in self.kept.items()}
+        return {key: find_same_data(name, entries, inputs[key], self.ledger_key) for key, entries in self.kept.items()}
 
-    def charge(self, without: Collection[Part] = ()) -> dict[Part, str]:
-        """Charge all parts except `without` durably, all or none; only then may a mechanism run."""
-        due = {name: one for name, one in self.payments.items() if name not in without}
+    def charge(self, without: Collection[Key] = ()) -> dict[Key, str]:
+        """Charge all payments except `without` durably, all or none; only then may a mechanism run."""
+        due = {key: payment for key, payment in self.payments.items() if key not in without}
         first = next(iter(self.payments.values()))
         charges = [
-            Charge(one.dataset, one.cost, one.request, one.once.token if one.once else new_token())
-            for one in due.values()
+            Charge(payment.dataset, payment.cost, payment.request, payment.once.token if payment.once else new_token())
+            for payment in due.values()
         ]
         return dict(zip(due, first.ledger.charge_all(charges, at_most=first.at_most, again=first.again), strict=True))
 
@@ -219,18 +205,14 @@ def make_payment(
     again: bool = False,
     account: Account | None = None,
 ) -> Payment:
-    """Build the payment for a checked request.
+    """The payment for a checked request.
 
     Parameters
     ----------
-    privacy
-        The privacy statement of the release.
     mechanism
-        The name of the mechanism; for evaluations and looks it begins with the name of their kind (`Cost.kind`).
+        Its name; for evaluations and looks it begins with the name of their kind (`Cost.kind`).
     content
         The public contents of the request, as JSON values. Equal contents about the same data are one request.
-    ledger, dataset, again
-        As in `calibrate`.
     account
         The account of the data set, if it was read already.
 
@@ -263,8 +245,8 @@ def pay(
 ) -> str:
     """Pay for one release and return its text: drawn and stored now, or the earlier one for the same request and data.
 
-    The order is that of `confide.core.release`: check the limit, read, compare, charge, draw and store. A payment with
-    `once` returns the release stored for its token, and calls `read` only if there is none.
+    The order is that of `confide.core.release`. A payment with `once` returns the release stored for its token, and
+    calls `read` only if there is none.
 
     Parameters
     ----------
@@ -286,12 +268,9 @@ def pay(
 
     Raises
     ------
-    OtherDataError
-        If a request that looks identical has a release about other data; nothing was charged.
-    BudgetError
-        If the ledger's limit does not allow it; nothing was charged.
-    MissingExtraError
-        If OpenDP is not installed; nothing was charged.
+    OtherDataError, BudgetError, MissingExtraError
+        If a request that looks identical has a release about other data, the limit does not allow the cost, or OpenDP
+        is not installed. Nothing was charged.
 
     Examples
     --------
@@ -310,19 +289,25 @@ def pay(
     if payment.once is not None:
         return _pay_once(payment, payment.once, read, fingerprint_bytes, draw)
 
+    # An identical request in progress, in another process or thread, is waited for
     with Transaction.alone({None: payment}) as transaction:
+        # What can fail fails before the data are read, and before anything is charged
         transaction.check_limit()
         check_sampler()
         tokens = transaction.charge() if charge_first and not transaction.kept else None
-        seen = read()
-        marked = fingerprint_bytes(seen)
-        assert marked is not None  # without it, no identical request could be recognised
-        earlier = transaction.earlier_releases({None: marked})
+
+        # Read, and compare with the data of earlier releases
+        mechanism_input = read()
+        content = fingerprint_bytes(mechanism_input)
+        assert content is not None  # without it, no identical request could be recognised
+        earlier = transaction.earlier_releases({None: content})
+
+        # Charge before anything is drawn, and store before anything is returned
         if tokens is None:
             tokens = transaction.charge(without=earlier)
         if not earlier:
-            text = draw(seen)
-            transaction.store([(tokens[None], text, marked)])
+            text = draw(mechanism_input)
+            transaction.store([(tokens[None], text, content)])
     if earlier:
         transaction.tell(earlier)
         return earlier[None].text
@@ -337,18 +322,18 @@ def _pay_once(
     fingerprint_bytes: Callable[[MechanismInput], bytes | None],
     draw: Callable[[MechanismInput], str],
 ) -> str:
-    """Charge, draw and store for a token that the ledger does not have, one process at a time.
-
-    On a system without file locks (Windows), a charge or a release that appeared in the meantime is found.
-    """
+    """Charge, draw and store for a token that the ledger does not have, one process at a time."""
     ledger, transaction = payment.ledger, Transaction({None: payment}, {}, None, "")
-    with ledger.lock(once.token):  # an answer in progress is waited for
+    # An answer in progress is waited for
+    with ledger.lock(once.token):
         entry = ledger.entry(once.token)
-    if entry is not None and (text := once.kept(entry)) is not None:
+    if entry is not None and (text := once.reuse(entry)) is not None:
         return text
-    seen = read()
+    # The data are read only if there is no release, and while no lock is held
+    mechanism_input = read()
     if payment.cost.epsilon > 0:
         check_sampler()
+    # Without file locks (Windows) another process may have charged or stored since, which raises InputError here
     with ledger.lock(once.token):
         try:
             if (entry := ledger.entry(once.token)) is None:
@@ -356,22 +341,13 @@ def _pay_once(
         except InputError:
             if (entry := ledger.entry(once.token)) is None:
                 raise
-        if entry is not None and (text := once.kept(entry)) is not None:
+        if entry is not None and (text := once.reuse(entry)) is not None:
             return text
-        text = draw(seen)
+        text = draw(mechanism_input)
         try:
-            transaction.store([(once.token, text, fingerprint_bytes(seen))])
+            transaction.store([(once.token, text, fingerprint_bytes(mechanism_input))])
         except InputError:
             entry = ledger.entry(once.token)
             if entry is None or entry.release != text:
                 raise
     return text
-
-
-def _say_earlier(made: tuple[str, ...], parts: int) -> None:
-    dates = " and ".join(sorted(set(made)))
-    if len(made) == parts:
-        text = f"earlier release of {dates} returned; nothing was charged"
-    else:
-        text = f"earlier release of {dates} returned for {len(made)} of {parts} thresholds; the others were charged"
-    warnings.warn(EarlierReleaseWarning(text, made), stacklevel=caller_stacklevel())

@@ -1,9 +1,7 @@
 """The five tables of a ledger: one schema for SQLite and PostgreSQL (docs/ledger-format.md).
 
-`ledger` has one row with the schema and the key. Rows of the others are only added. Each states who added it and when,
-and has a seal over its content and over the seal, the time and the account of the row before it. In a file
-triggers reject changes. On a server the rights of roles do as well: the server numbers and dates rows and names the
-role that adds them, and a role may store releases of its own charges only.
+`ledger` has one row with the schema and the key. Rows of the others are only added: triggers reject changes, and on a
+server the rights of roles do as well.
 """
 
 import re
@@ -22,10 +20,10 @@ _COLUMNS = {
     "mechanism TEXT NOT NULL, epsilon {number} NOT NULL, rho {number}, division TEXT, cell TEXT, totals TEXT NOT NULL",
     "release": "token TEXT NOT NULL UNIQUE REFERENCES charge (token), text TEXT NOT NULL, fingerprint TEXT",
 }
+# The columns of the tables that have seals; each table has also a number, a time, an account and a seal
 TABLES: Mapping[str, Sequence[str]] = {
     table: [column.split()[0] for column in columns.split(", ")] for table, columns in _COLUMNS.items()
 }
-"""The columns of the tables that have seals; each table has also a number, a time, an account and a seal."""
 
 _ROW = "id {id}, {columns}, made TEXT NOT NULL {now}, by TEXT {who}, seal TEXT NOT NULL"
 _INDEXES = {
@@ -47,11 +45,11 @@ _ON_SERVER = {
 def statements(*, server: bool) -> dict[str, str]:
     """The statements that create the tables and indexes, by name."""
     types = _ON_SERVER if server else _IN_FILE
-    made = {"ledger": f"CREATE TABLE ledger (schema INTEGER NOT NULL, key TEXT NOT NULL) {types['strict']}".strip()}
+    creating = {"ledger": f"CREATE TABLE ledger (schema INTEGER NOT NULL, key TEXT NOT NULL) {types['strict']}".strip()}
     for table, columns in _COLUMNS.items():
         row = _ROW.format(columns=columns.format(**types), **types)
-        made[table] = f"CREATE TABLE {table} ({row}) {types['strict']}".strip()
-    return made | _INDEXES
+        creating[table] = f"CREATE TABLE {table} ({row}) {types['strict']}".strip()
+    return creating | _INDEXES
 
 
 def guards() -> dict[str, str]:
@@ -73,16 +71,10 @@ def seal(before: Mapping[str, Any] | None, values: Iterable[Any], salt: str | No
     """The seal of a row: 16 random digits, by which copies of a ledger that went on differ, and 48 of a checksum.
 
     It is the checksum of a list: these digits, the seal, time and account of the row before, and the row's own values.
-
-    Examples
-    --------
-    >>> first = seal(None, ["patients", 2.0, 0.0])
-    >>> seal(None, ["patients", 2.0, 0.0], first[:16]) == first, seal(None, ["patients", 2.0, 0.0]) == first
-    (True, False)
     """
-    own = salt or secrets.token_hex(8)
+    digits = salt or secrets.token_hex(8)
     earlier = [None if before is None else before[name] for name in ("seal", "made", "by")]
-    return own + checksum([own, *earlier, *map(json_number, values)])[:48]
+    return digits + checksum([digits, *earlier, *map(json_number, values)])[:48]
 
 
 _REFUSE = """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
@@ -90,22 +82,25 @@ _REFUSE = """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 _LOCK = """CREATE FUNCTION lock_ledger() RETURNS void LANGUAGE sql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS 'LOCK TABLE confide.charge IN EXCLUSIVE MODE'"""
 _PATH = "SET LOCAL search_path = confide, pg_catalog, pg_temp"
+# Compares with the charge in the name of the role that inserts, which may read it
 _OWN_CHARGES = """CREATE POLICY of_own_charges ON release FOR INSERT WITH CHECK (EXISTS (
   SELECT FROM charge AS paid WHERE paid.token = release.token AND paid.by = session_user))"""
-"""Compares with the charge in the name of the role that inserts, which may read it."""
 
 
 def create_on_server(connection: Any) -> None:
     """Create an empty ledger in the transaction of this connection; its role becomes the owner."""
+    # Tables, and the functions that they need
     connection.execute("CREATE SCHEMA confide")
     connection.execute(_PATH)
     for statement in (*statements(server=True).values(), first_row(), _REFUSE, _LOCK):
         connection.execute(statement)
     for function in ("refuse", "lock_ledger"):
         connection.execute(f"REVOKE ALL ON FUNCTION {function}() FROM PUBLIC")
+    # Rows are only added, also by the owner
     for table in ("ledger", *TABLES):
         change = f"BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} FOR EACH STATEMENT"
         connection.execute(f"CREATE TRIGGER keep {change} EXECUTE FUNCTION refuse()")
+    # A role stores releases of its own charges only
     connection.execute("ALTER TABLE release ENABLE ROW LEVEL SECURITY")
     connection.execute("CREATE POLICY all_read ON release FOR SELECT USING (true)")
     connection.execute(_OWN_CHARGES)
@@ -132,13 +127,7 @@ def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> N
 
 
 def check_role(role: str) -> str:
-    """Check a role's name: letters, digits and _ - . within PostgreSQL's length limit.
-
-    Examples
-    --------
-    >>> check_role("calibrating-jobs")
-    'calibrating-jobs'
-    """
+    """A role's name: letters, digits and _ - . within PostgreSQL's length limit."""
     if not re.fullmatch(r"[A-Za-z_][\w.-]{0,62}", role, re.ASCII) or role.lower() == "public" or role.startswith("pg_"):
         raise InputError("role", "must be a name of 1 to 63 letters, digits, '_', '-' and '.'", got=repr(role))
     return role

@@ -2,10 +2,6 @@
 
 A writer holds the lock of the table of charges. A commit is on the server's disk when it is acknowledged; a server
 configured otherwise raises an error. The server numbers and dates new rows, and names their role (schema.py).
-
-If the connection is lost before the commit was requested, nothing was written. If it is lost afterwards, the result is
-unknown at first. The ledger checks, behind the same lock, whether its row is there. If it cannot check, it raises an
-error, and nothing is released.
 """
 
 import math
@@ -21,11 +17,11 @@ from confide.ledger.schema import TABLES, check_role, create_on_server, grant
 from confide.support import SCHEMA, log_event, needs_extra
 
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
+# Detects a lost peer within half a minute
 _ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "30000"}
-"""Detects a lost peer within half a minute."""
 _GONE = ("57P01", "57P02", "57P03", "57P05", "25P03")
+# Prevents other roles from placing functions or tables in the search path that the owner would use
 _PATH = "SET search_path = confide, pg_catalog, pg_temp"
-"""Prevents other roles from placing functions or tables in the search path that the owner would use."""
 _PAUSE = 0.2
 _LOST = "the connection was lost, and nothing was charged; try again"
 _ALONE = (
@@ -37,8 +33,8 @@ _UNKNOWN = (
     "release nothing, and check with `confide ledger show` when the server is back"
 )
 
+# Receives table, number and seal of the last new row
 Added: TypeAlias = list[tuple[str, int, str] | None]
-"""Receives table, number and seal of the last new row."""
 
 
 @contextmanager
@@ -59,6 +55,7 @@ def transaction(place: Server, timeout: float, *, write: bool) -> Iterator[tuple
             yield connection, added
             return
         _begin(connection, place, timeout)
+        # If the connection is lost in the block, nothing was written
         yield connection, added
         try:
             _commit(connection, place)
@@ -67,23 +64,26 @@ def transaction(place: Server, timeout: float, *, write: bool) -> Iterator[tuple
                 raise
         else:
             return
+    # The connection was lost in the commit: it is unknown whether the row was written
     _settle(place, timeout, *added[-1])
 
 
 def _begin(connection: Any, place: Server, timeout: float) -> None:
+    # Waits are bounded, also that of the server for a lost client
     wait = math.ceil(timeout * 1000)
     connection.execute(
         "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "  # each statement after the lock sees what is committed
         f"SET LOCAL lock_timeout = {wait}; SET LOCAL statement_timeout = {wait + 30_000}; "
-        f"SET LOCAL idle_in_transaction_session_timeout = {wait + 60_000}"  # for a lost client
+        f"SET LOCAL idle_in_transaction_session_timeout = {wait + 60_000}"
     )
+    # A commit must be on the disk when it is acknowledged
     names = ("synchronous_commit", "fsync", "full_page_writes")
-    asked = ", ".join(f"current_setting('{name}')" for name in names)
-    waits, *durable = connection.execute(f"SELECT {asked}").fetchone()
+    settings = ", ".join(f"current_setting('{name}')" for name in names)
+    synchronous, *durable = connection.execute(f"SELECT {settings}").fetchone()
     if durable != ["on", "on"]:
         saying = "the server runs with fsync or full_page_writes off and may lose charges; switch them on"
         raise ledger_error(LedgerError, place, saying)
-    if waits != "remote_apply":
+    if synchronous != "remote_apply":
         connection.execute("SET LOCAL synchronous_commit = on")
     connection.execute("SELECT confide.lock_ledger()")
 
@@ -98,11 +98,11 @@ def _commit(connection: Any, place: Server) -> None:
 
 
 def _settle(place: Server, timeout: float, table: str, number: int, sealed: str) -> None:
-    """Find out whether a commit without an acknowledgement succeeded, by checking until the timeout."""
+    """Check until the timeout whether a commit without an acknowledgement succeeded."""
     end = time.monotonic() + timeout
     while True:
         try:
-            there = _holds(place, timeout, table, number, sealed)
+            written = _holds(place, timeout, table, number, sealed)
             break
         except StandbyError:
             raise
@@ -111,21 +111,20 @@ def _settle(place: Server, timeout: float, table: str, number: int, sealed: str)
                 raise ledger_error(LedgerError, place, _UNKNOWN) from None
             log_event("ledger", "server asked again", after="commit")
             time.sleep(_PAUSE)
-    if not there:
+    if not written:
         raise ledger_error(NotWrittenError, place, _LOST)
 
 
 def _holds(place: Server, timeout: float, table: str, number: int, sealed: str) -> bool:
-    """Whether a row is there, and on the standby. With the lock held, every earlier transaction has ended.
-
-    A row that can be read may be on this server alone, because the wait for its standby ended with the lost
-    connection. A commit waits for the standby only if it writes, and then for all that was written before it.
-    """
+    """Whether a row is on the server, and on its standby."""
     with connected(place, timeout) as connection:
+        # With the lock held, every earlier transaction has ended
         _begin(connection, place, timeout)
         if connection.execute(f"SELECT seal FROM {table} WHERE id = %s", (number,)).fetchone() != (sealed,):
             return False
-        connection.execute("SELECT pg_logical_emit_message(true, 'confide', '')")  # only in the write-ahead log
+        # The row may be on this server alone, because the wait for its standby ended with the lost connection. A commit
+        # waits for the standby if it writes, and then for all that was written before: write to its log alone.
+        connection.execute("SELECT pg_logical_emit_message(true, 'confide', '')")
         _commit(connection, place)
         return True
 
@@ -152,10 +151,10 @@ def _check(connection: Any, place: Server) -> None:
     tables = connection.execute(
         "SELECT relname FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace WHERE nspname = 'confide'"
     )
-    found = {name for (name,) in tables.fetchall()}
-    if not found:
+    names = {name for (name,) in tables.fetchall()}
+    if not names:
         raise ledger_error(LedgerError, place, "there is none; the owner creates one with `confide ledger init`")
-    if "record" in found or not {"ledger", *TABLES} <= found:
+    if "record" in names or not {"ledger", *TABLES} <= names:
         raise ledger_error(FormatError, place, f"it is a ledger of an earlier version. {OTHER_LEDGER}")
     (schema,) = connection.execute("SELECT schema FROM confide.ledger").fetchone()
     if schema != SCHEMA:
@@ -185,6 +184,7 @@ def make_server_ledger(
     for role in (*charge_roles, *read_roles):
         check_role(role)
     with connected(place, timeout) as connection:
+        # One process at a time creates it
         connection.execute("BEGIN")
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('confide.ledger'))")
         if connection.execute("SELECT to_regnamespace('confide')").fetchone() == (None,):
@@ -194,7 +194,8 @@ def make_server_ledger(
         if connection.execute(owns).fetchone() != (True,):
             raise ledger_error(LedgerError, place, "the role of this address is not its owner")
         grant(connection, charge_roles, read_roles)
-        connection.execute("COMMIT")  # if it is lost, the same command may be run again
+        # If the connection is lost here, the same command may be run again
+        connection.execute("COMMIT")
     return place
 
 
@@ -244,13 +245,13 @@ def _dsn(place: Server, timeout: float) -> str:
         raise ledger_error(
             InputError, place, "its address cannot be read; write postgresql://user@host/database"
         ) from None
-    own = {**_ALIVE, "connect_timeout": str(max(2, math.ceil(timeout))), "fallback_application_name": "confide"}
+    defaults = {**_ALIVE, "connect_timeout": str(max(2, math.ceil(timeout))), "fallback_application_name": "confide"}
     hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
     if "PGSSLMODE" not in os.environ and not all(host in _LOCAL or host.startswith("/") for host in hosts):
-        own["sslmode"] = "require"
-    chosen: dict[str, Any] = {**own, **given, "client_encoding": "utf8"}
-    written: str = make_conninfo(**chosen)
-    return written
+        defaults["sslmode"] = "require"
+    options: dict[str, Any] = {**defaults, **given, "client_encoding": "utf8"}
+    text: str = make_conninfo(**options)
+    return text
 
 
 def connection_errors() -> type[Exception]:

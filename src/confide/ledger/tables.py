@@ -1,8 +1,6 @@
-"""Rows of a ledger as values: accounts and charges, and what they state is checked.
+"""Rows of a ledger as values: accounts and charges, and what they state is checked (docs/ledger-format.md).
 
-The row of a charge contains the exact totals of its data set after it, as a JSON object: the sums of epsilons and of
-zero-concentrated losses as fractions, the numbers of charges by kind and of those without an epsilon, and for a cell
-the sums of its cell and the largest of its partition. A decision reads the last rows alone.
+The row of a charge contains the exact totals of its data set after it. A decision reads the last rows alone.
 """
 
 import json
@@ -28,11 +26,14 @@ _ENTRIES = """SELECT charge.*, dataset.neighbors, release.text, release.fingerpr
 def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()) -> Account | None:
     """The account of a data set without its entries, with the sums of these cells; None if it is new."""
     key = name_key(name)
+    # The last rows of the data set
     if (row := connection.last("dataset", "WHERE key = ?", key)) is None:
         return None
     limit = connection.last("bound", "WHERE dataset = ?", key) or row
     last = connection.last("charge", "WHERE dataset = ?", key)
     totals = Totals() if last is None else _totals(last)
+
+    # The last rows of each cell and of its partition
     cells, partitions, shared = {}, {}, set()
     for group in groups:
         where = "WHERE dataset = ? AND division = ?"
@@ -47,7 +48,8 @@ def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()
 
 
 def _has_other_cell(connection: Connection, key: str, partition: str, groups: Sequence[Group]) -> bool:
-    """Whether a cell of a partition was charged that is none of these; one look-up for each of these cells."""
+    """Whether a cell of a partition was charged that is none of these."""
+    # One look-up for each of these cells, however many charges there are
     after = ""
     next_cell = """SELECT min(cell) AS cell FROM charge WHERE dataset = ? AND division = ? AND cell > ?
       AND epsilon > 0"""
@@ -90,11 +92,13 @@ def read_accounts(connection: Connection) -> dict[str, Account]:
     FormatError
         If a row was changed or taken out, or contradicts another.
     """
+    # No page is damaged, no row changed or missing
     connection.check_whole()
     rows = {table: connection.rows(f"SELECT * FROM {table} ORDER BY id") for table in TABLES}
-    for table, found in rows.items():
-        check_seals(table, found)
-    limits = {row["key"]: row for row in rows["dataset"]} | {row["dataset"]: row for row in rows["bound"]}
+    for table, table_rows in rows.items():
+        check_seals(table, table_rows)
+
+    # The totals of each charge are those of the charges up to it
     totals: dict[str, Totals] = {}
     entries: dict[str, list[Entry]] = {row["key"]: [] for row in rows["dataset"]}
     for row in connection.rows(_ENTRIES.format("true")):
@@ -105,6 +109,9 @@ def read_accounts(connection: Connection) -> dict[str, Account]:
         entries[key].append(entry)
     if sum(map(len, entries.values())) != len(rows["charge"]):
         raise contradiction("charge")
+
+    # The last limit of a data set holds
+    limits = {row["key"]: row for row in rows["dataset"]} | {row["dataset"]: row for row in rows["bound"]}
     return {
         row["name"]: Account(
             row["name"], row["neighbors"], row["fingerprint"], _limit(limits[row["key"]]), tuple(entries[row["key"]])
@@ -155,10 +162,10 @@ def _totals(row: Row) -> Totals:
     """The totals of the row of a charge, with those of its own cell and partition."""
     try:
         content = json.loads(row["totals"])
-        of = {name: Sums(*map(Fraction, content[name])) for name in ("sums", "cell", "largest") if name in content}
+        sums = {name: Sums(*map(Fraction, content[name])) for name in ("sums", "cell", "largest") if name in content}
         group = None if row["division"] is None else Group(row["division"], row["cell"])
-        cells = {} if group is None else {group: of["cell"]}
-        partitions = {} if group is None else {group.partition: of["largest"]}
-        return Totals(of["sums"], content["kinds"], content["bare"], content["concentrated"], cells, partitions)
+        cells = {} if group is None else {group: sums["cell"]}
+        partitions = {} if group is None else {group.partition: sums["largest"]}
+        return Totals(sums["sums"], content["kinds"], content["bare"], content["concentrated"], cells, partitions)
     except (ValueError, TypeError, KeyError):
         raise contradiction(f"charge {row['id']}") from None

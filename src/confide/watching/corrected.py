@@ -86,22 +86,23 @@ class CorrectedRelease(Release):
     def _in_force(self) -> dict[Key, Threshold]:
         """The thresholds in force, by the keys of the calibrated release."""
         count, realised = len(self.watch.looks), self.watch.realised()
-        parts: dict[Key, Threshold] = {}
-        for k, (key, part) in enumerate(self.release.parts.items()):
-            scale, place = self.correction.scales[k], self.watch.positions[-1][k]
+        thresholds: dict[Key, Threshold] = {}
+        for k, (key, calibrated) in enumerate(self.release.parts.items()):
+            # The only statement is about the looks so far
             so_far = f"in {count:,} look{'s' * (count > 1)}, {realised[k].words}" if count else "no look was taken yet"
-            parts[key] = CorrectedThreshold(
-                threshold=scale.at(place),
-                alpha=part.alpha,
-                score=part.score,
+            scale, position = self.correction.scales[k], self.watch.positions[-1][k]
+            thresholds[key] = CorrectedThreshold(
+                threshold=scale.at(position),
+                alpha=calibrated.alpha,
+                score=calibrated.score,
                 guarantee=LongRun("none", 0.0, None, None, None, words=so_far),
-                privacy=part.privacy,
+                privacy=calibrated.privacy,
                 mechanism=None,
                 candidates=scale.size + 1,
                 recipe=scale.candidates.recipe,
-                largest=part.largest,
+                largest=calibrated.largest,
             )
-        return parts
+        return thresholds
 
     @cached_property
     def privacy(self) -> PrivacyStatement:
@@ -111,17 +112,17 @@ class CorrectedRelease(Release):
     @property
     def promises(self) -> dict[str, str]:
         """The long-run statement of each threshold: that of each group or class is about its records."""
-        return {name: str(part.guarantee) for name, part in self.by_name.items()}
+        return {name: str(threshold.guarantee) for name, threshold in self.by_name.items()}
 
     @property
     def fields(self) -> dict[str, Any]:
         """Thresholds by part, and the long-run statement; there is no guaranteed coverage."""
-        thresholds = {name or "all": part.threshold for name, part in self.by_name.items()}
+        thresholds = {name or "all": threshold.threshold for name, threshold in self.by_name.items()}
         return {"thresholds": thresholds, "coverage": None, "long_run": self.promises}
 
     def _section(self) -> Section:
-        parts = self.by_name.items()
-        named = [(name or "threshold", f"{part.text}; {part.guarantee}") for name, part in parts]
+        thresholds = self.by_name.items()
+        named = [(name or "threshold", f"{threshold.text}; {threshold.guarantee}") for name, threshold in thresholds]
         looks, gamma, alpha = len(self.watch.looks), float(self.correction.gamma), self.alpha
         facts = (
             *named,
@@ -133,8 +134,8 @@ class CorrectedRelease(Release):
         return Section("CorrectedRelease", lead, facts)
 
     def _brief(self) -> str:
-        part = self.first
-        return f"threshold {part.threshold:.6g}, score {part.score!r}, {part.guarantee.brief}, {self.privacy.brief}"
+        first = self.first
+        return f"threshold {first.threshold:.6g}, score {first.score!r}, {first.guarantee.brief}, {self.privacy.brief}"
 
 
 def in_force(release: Release, watch: Watch, place: int) -> Release:

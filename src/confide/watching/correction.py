@@ -1,9 +1,7 @@
 """Correct a threshold from the noisy counts of looks, at no further privacy cost (docs/theory-correction.md).
 
-A position theta on a public scale of thresholds rises by gamma (missed - alpha all)/(planned records) at each look,
-with the noisy counts that the look has published. Positions are integers in an exact unit, so they are the same on
-every platform. At and beyond the end of the scale the threshold is +inf. A position never falls below the start of the
-scale, and it may rise beyond the end without a limit: there it records the misses that have to be paid back.
+A position on a public scale of thresholds rises by gamma (missed - alpha all)/(planned records) at each look, with the
+noisy counts that the look has published. At and beyond the end of the scale the threshold is +inf.
 """
 
 import math
@@ -23,17 +21,20 @@ from confide.noisy_counts import noise_beyond, noise_variance
 from confide.scores import score_kind
 from confide.support import Level, exact_level, require
 
+# gamma, the share of the scale by which a look moves the threshold at most; or `"auto"`
 Correct: TypeAlias = Level | Literal["auto"]
-"""gamma, the share of the scale by which a look moves the threshold at most; or `"auto"`."""
 
+# The values among which `"auto"` chooses; the first is the largest allowed one
 GAMMAS = tuple(Fraction(share, 100) for share in (20, 10, 5, 2))
-"""The values among which `"auto"` chooses; the first is the largest allowed one."""
 
 MOST_DELAY = 1000
+
+# Statements about what records had hold with probability 0.95
 SPAN_ERROR = 0.05
 _POSITIONS = 2001
+
+# The density of scores at the threshold, on the scale, that the choice of gamma assumes
 _DENSITY = 2.0
-"""The density of scores at the threshold, on the scale, that the choice of gamma assumes."""
 
 
 @dataclass(frozen=True)
@@ -89,23 +90,17 @@ class Scale:
 class Realised(NamedTuple):
     """Coverage that the records of some looks had, whatever their distribution: only the noise is uncertain."""
 
+    # Noisy number of missed records minus alpha times that of all
     excess: float
-    """Noisy number of missed records minus alpha times that of all."""
+    # The true excess differs from it by at most this
     radius: float
-    """The true excess differs from it by at most this."""
     low: float
+    # Ends for the share of covered records
     high: float
-    """Ends for the share of covered records."""
 
     @property
     def words(self) -> str:
-        """The statement in words.
-
-        Examples
-        --------
-        >>> realised(920, 80, 2, Fraction(1, 10), 1.0).words
-        'missed minus alpha times all records: -20 +- 4; 0.916 to 0.925 of them were covered (95 %)'
-        """
+        """The statement, for a person."""
         share = f"{self.low:.3f} to {self.high:.3f} of them were covered (95 %)"
         return f"missed minus alpha times all records: {self.excess:.0f} +- {self.radius:.0f}; {share}"
 
@@ -120,37 +115,29 @@ def realised(
     error: float = SPAN_ERROR,
     sequence: bool = False,
 ) -> Realised:
-    """Coverage of the records of some looks from their noisy counts (docs/theory-correction.md, Proposition O2).
+    """Coverage of the records of some looks from the sums of their noisy counts (Proposition O2).
 
-    Parameters
-    ----------
-    covered, missed
-        Sums of the noisy counts.
-    looks
-        Number of looks, each with a noise of scale 1/epsilon in both counts.
-    alpha
-        Level with which missed records are compared.
-    error
-        Probability that the statement is wrong.
-    sequence
-        Whether it holds after every look of a watch at once, and not for these looks only.
+    It is wrong with probability at most `error`. With `sequence` it holds after every look of a watch at once, and not
+    for these looks only.
 
     Examples
     --------
-    >>> realised(9000, 1000, 52, Fraction(1, 10), 1.0).excess
-    0.0
     >>> once, always = (realised(9000, 1000, 52, Fraction(1, 10), 1.0, sequence=s) for s in (False, True))
     >>> round(once.radius), round(always.radius), always.low < once.low < 0.9 < once.high
     (20, 37, True)
     """
     a, b = alpha.as_integer_ratio()
-    if sequence:  # Levy's inequality up to the next power of two
+    # Levy's inequality up to the next power of two
+    if sequence:
         power = (looks - 1).bit_length()
         looks, error = 2**power, error / (2 * (power + 1) * (power + 2))
+    # Half of the error for the excess, in units of 1/b, and half for the number of records
     radius = noise_beyond(epsilon, ((looks, b - a), (looks, a)), error / 2)
     around = noise_beyond(epsilon, ((2 * looks, 1),), error / 2)
     excess = (b - a) * missed - a * covered
     few, many = covered + missed - around, covered + missed + around
+
+    # The share of covered records, at the number of records that is worst for each end
     low, high = 0.0, 1.0
     if few > 0:
         most, least = excess + radius, excess - radius
@@ -201,7 +188,9 @@ class Correction:
         what = "thresholds for two sides" if release.by == "side" else "a known shift"
         suited = release.by != "side" and release.population is None
         require("correct", suited, f"must be left out for a release with {what}")
-        scales = tuple(Scale(score_kind(part.score).spread_kind, part.threshold) for part in release.parts.values())
+        scales = tuple(Scale(score_kind(t.score).spread_kind, t.threshold) for t in release.parts.values())
+
+        # The largest gamma whose noise moves coverage by at most alpha/8
         (alpha,) = release.levels
         calm = [g for g in GAMMAS if noise_of_coverage(g, alpha, size, epsilon) <= alpha / 8]
         gamma = (calm or GAMMAS[-1:])[0] if correct == "auto" else exact_level("correct", correct)
@@ -266,23 +255,19 @@ class Correction:
         """
         a, b = self.alpha.as_integer_ratio()
         p, q = self.gamma.as_integer_ratio()
+        # Integers in an exact unit, so that positions are the same on every platform
         unit = batch * b * q
         now = [scale.start * unit for scale in self.scales]
-        found = [tuple(scale.start for scale in self.scales)]
+        positions = [tuple(scale.start for scale in self.scales)]
         for counts in looks:
+            # Never below the start of the scale; beyond its end a position records the misses to be paid back
             pairs = zip(counts[::2], counts[1::2], now, self.scales, strict=True)
             now = [max(x + ((b - a) * m - a * c) * p * len(self.scales) * s.size, 0) for c, m, x, s in pairs]
-            found.append(tuple(min(x // unit, s.size) for x, s in zip(now, self.scales, strict=True)))
-        return found
+            positions.append(tuple(min(x // unit, s.size) for x, s in zip(now, self.scales, strict=True)))
+        return positions
 
 
 def noise_of_coverage(gamma: Fraction, alpha: Fraction, records: float, epsilon: float) -> float:
-    """Standard deviation that noise adds to the coverage of a look of so many records, if nothing changes.
-
-    Examples
-    --------
-    >>> round(noise_of_coverage(Fraction(1, 10), Fraction(1, 10), 100, 1.0), 4)
-    0.0039
-    """
+    """Standard deviation that noise adds to the coverage of a look of so many records, if nothing changes."""
     variance = float((1 - alpha) ** 2 + alpha**2) * noise_variance(epsilon)
     return math.sqrt(float(gamma) * _DENSITY * variance / 2) / records

@@ -1,20 +1,7 @@
 """Bets against "every record is covered with probability at least p0", on noisy counts (docs/theory-after-release.md).
 
-The noisy counts of a batch are x = covered + A and y = missed + B, with independent noises A and B of scale 1/epsilon.
-A bet p1 < p0 multiplies the wealth placed on it by
-
-    exp(-s x + u y) / (M(s)^a M(u)^b),   s = ln(p0/p1),   u = ln((1 - p1)/(1 - p0)),   M(z) = E exp(z noise),
-
-where x has a noises and y has b. The mean of this factor is 1 if p0 is the coverage, and at most 1 if the coverage is
-larger. The batch size may be secret, random, or chosen after earlier batches.
-
-Records of one person may be fully dependent. With up to k of them in a batch, s and u are divided by k. Then a person's
-factor is a geometric mean of the factors of single records, so its expectation is at most 1 (Hölder).
-
-The fraction `entering_wealth(t, looks)` of the initial wealth enters at look t, so that there is fresh wealth to detect
-a drop at any time. The fractions sum to one over infinitely many looks. The wealth that has not entered yet is called
-cash. The total wealth does not grow on average while coverage is at least p0. By Ville's inequality the probability
-that it ever reaches 1/error is at most `error`.
+The total wealth of the bets does not grow on average while coverage is at least p0. By Ville's inequality the
+probability that it ever reaches 1/error is at most `error`.
 """
 
 from dataclasses import dataclass
@@ -24,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.noisy_counts import log_mgf
 
+# Each bet is optimal at the planned batch size if coverage lies this far below p0
 DROPS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
-"""Each bet is optimal at the planned batch size if coverage lies this far below p0."""
 
+# As `DROPS`, for shares of set sizes
 SIZE_DROPS = (0.02, 0.05, 0.1, 0.2)
-"""As `DROPS`, for shares of set sizes."""
 
 _FINEST, _SAFE, _MOST = 401, 0.999, 30.0
 
@@ -36,6 +23,14 @@ _FINEST, _SAFE, _MOST = 401, 0.999, 30.0
 @dataclass(frozen=True, eq=False)
 class Bets:
     """Factors of the bets on noisy counts: float64 arrays of shape (tests, bets).
+
+    The noisy counts of a batch are x = covered + A and y = missed + B, where A is the sum of a independent noises of
+    scale 1/epsilon, and B of b. A bet p1 < p0 multiplies the wealth placed on it by
+
+        exp(-s x + u y) / (M(s)^a M(u)^b),   s = ln(p0/p1),   u = ln((1 - p1)/(1 - p0)),   M(z) = E exp(z noise).
+
+    The mean of this factor is 1 if p0 is the coverage, and at most 1 if the coverage is larger. The batch size may be
+    secret, random, or chosen after earlier batches.
 
     Parameters
     ----------
@@ -82,30 +77,30 @@ def bets(
     >>> float(np.exp(-bet.covered[0, 0])).__round__(3), bet.price.shape
     (0.949, (1, 1))
     """
+    # The coverage that each bet fears
     p0 = np.atleast_1d(np.asarray(least, np.float64))[:, None, None]
     count = np.broadcast_to(np.asarray(noises, np.float64), (len(p0), 2))[:, :, None, None]
     feared = np.maximum(p0 - np.asarray(drops)[:, None], p0 / 10)
-    # A bet farther away has an infinite mean on the noise alone (s or u at epsilon), or overshoots.
+
+    # A bet farther away has an infinite mean on the noise alone (s or u at epsilon), or overshoots
     reach = _SAFE * min(epsilon * per_person, _MOST)
     bounded = np.maximum(p0 * np.exp(-reach), p0 - (1 - p0) * np.expm1(reach))
     farthest = np.maximum(np.maximum(2 * feared - p0, p0 / 100), bounded)
     p1 = farthest + (p0 - farthest) * np.linspace(0, 1, _FINEST)[:-1]
+
+    # Records of one person may be fully dependent. With s and u divided by their number, the factor of a person is a
+    # geometric mean of the factors of single records, so its expectation is at most 1 (Hölder).
     s, u = np.log(p0 / p1) / per_person, np.log1p((p0 - p1) / (1 - p0)) / per_person
     price = count[:, 0] * log_mgf(s, epsilon) + count[:, 1] * log_mgf(u, epsilon)
+
+    # The bet that grows most at the feared coverage
     growth = batch * (-s * feared + u * (1 - feared)) - price
     best = np.argmax(growth, axis=-1)[..., None]
     return Bets(*(np.take_along_axis(values, best, axis=-1)[..., 0] for values in (s, u, price)))
 
 
 def log_e_values(bet: Bets, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
-    """Logarithm of the factor of one batch, shape (tests, bets); x and y have shape (tests,).
-
-    Examples
-    --------
-    >>> bet = bets([0.5], batch=100, epsilon=1.0, drops=(0.1,))
-    >>> (log_e_values(bet, [40], [60]) > 0).item(), (log_e_values(bet, [50], [50]) > 0).item()
-    (True, False)
-    """
+    """Logarithm of the factor of one batch, shape (tests, bets); x and y have shape (tests,)."""
     covered, missed = (np.asarray(counts, np.float64)[:, None] for counts in (x, y))
     log_e: NDArray[np.float64] = missed * bet.missed - covered * bet.covered - bet.price
     return log_e
@@ -116,23 +111,12 @@ def entering_wealth(look: int, looks: int) -> float:
 
     The fraction is looks/((looks + t - 1)(looks + t)) at look t: about 1/looks at first, and decreasing. The fractions
     sum to one over infinitely many looks, so a watch may continue without end and has fresh wealth at every look.
-
-    Examples
-    --------
-    >>> round(sum(entering_wealth(look, 52) for look in range(1, 1041)), 6) == round(1 - cash(1040, 52), 6)
-    True
     """
     return looks / ((looks + look - 1) * (looks + look))
 
 
 def cash(look: int, looks: int) -> float:
-    """Fraction of the initial wealth that has not entered after a look.
-
-    Examples
-    --------
-    >>> cash(0, 52), cash(52, 52)
-    (1.0, 0.5)
-    """
+    """Fraction of the initial wealth that has not entered after a look."""
     return looks / (looks + look)
 
 
@@ -143,20 +127,10 @@ def advance(log_wealth: NDArray[np.float64], log_e: NDArray[np.float64], enterin
 
 
 def log_evidence(log_wealth: NDArray[np.float64], waiting: float) -> NDArray[np.float64]:
-    """Logarithm of each test's e-process, shape (tests,): the mean over its bets plus the cash.
-
-    Examples
-    --------
-    >>> bet, wealth = bets([0.88], 100, 1.0), np.full((1, 6), -np.inf)
-    >>> float(log_evidence(wealth, cash(0, 52))[0])
-    0.0
-    >>> for look in range(1, 31):
-    ...     wealth = advance(wealth, log_e_values(bet, [80], [20]), entering_wealth(look, 52))
-    >>> bool(log_evidence(wealth, cash(30, 52))[0] > np.log(20))
-    True
-    """
+    """Logarithm of each test's e-process, shape (tests,): the mean over its bets plus the cash."""
     together = np.logaddexp.reduce(log_wealth, axis=-1) - np.log(log_wealth.shape[-1])
-    with np.errstate(divide="ignore"):  # no cash
+    # Without cash its logarithm is -inf
+    with np.errstate(divide="ignore"):
         log_total: NDArray[np.float64] = np.logaddexp(together, np.log(waiting))
     return log_total
 
@@ -164,14 +138,7 @@ def log_evidence(log_wealth: NDArray[np.float64], waiting: float) -> NDArray[np.
 def course(bet: Bets, x: ArrayLike, y: ArrayLike, looks: int) -> NDArray[np.float64]:
     """Logarithm of each test's e-process after each look, shape (taken looks, tests).
 
-    Parameters
-    ----------
-    bet
-        The bets.
-    x, y
-        Noisy counts of the looks that were taken, shape (taken looks, tests), or (taken looks, 1) for all tests.
-    looks
-        Planned number of looks.
+    `x` and `y` are noisy counts of the taken looks, shape (taken looks, tests), or (taken looks, 1) for all tests.
 
     Examples
     --------

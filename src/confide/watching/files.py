@@ -1,8 +1,4 @@
-"""Files of watches and corrected releases, and the looks that a ledger stores.
-
-Their fields are those of the values, which check themselves; a file is accepted if its value is written with the same
-content.
-"""
+"""Files of watches and corrected releases, and the looks that a ledger stores."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +20,6 @@ _STATEMENT = "a long-run statement about looks, and no coverage guarantee for on
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON values."""
     if is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):
@@ -45,7 +40,8 @@ def _watch_content(watch: Watch) -> dict[str, Any]:
 
 def _watch(content: Mapping[str, Any]) -> Watch:
     settings = dict(content["settings"])
-    settings["promised"] = {part["name"]: part["coverage"] for part in settings["promised"]}
+    settings["promised"] = {group["name"]: group["coverage"] for group in settings["promised"]}
+    # A threshold of +inf is a text in JSON
     if "correction" in settings:
         scales = [scale | {"threshold": float(scale["threshold"])} for scale in settings["correction"]["scales"]]
         settings["correction"] = settings["correction"] | {"scales": scales}
@@ -53,7 +49,7 @@ def _watch(content: Mapping[str, Any]) -> Watch:
 
 
 def _corrected_content(corrected: CorrectedRelease) -> dict[str, Any]:
-    thresholds = [json_number(part.threshold) for part in corrected.parts.values()]
+    thresholds = [json_number(threshold.threshold) for threshold in corrected.parts.values()]
     inner = {name: json.loads(getattr(corrected, name).to_json()) for name in ("release", "watch")}
     return {"statement": _STATEMENT, "thresholds": thresholds, **inner}
 
@@ -81,6 +77,7 @@ def stored_look(text: str, name: str) -> Look:
         content = parse_object(text)
         check_schema(content, LOOK_KIND, "look")
         look = msgspec.convert(content, Look, strict=True)
+        # Only what is written again with the same content is accepted
         if look.name != name or content != json.loads(look_text(content["release"], look)):
             raise FormatError("look", "must be written as its content is: it was altered", remedy=UNUSABLE)
         return look

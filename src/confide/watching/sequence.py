@@ -1,12 +1,7 @@
 """Tests of the looks of a watch, and a confidence sequence for coverage over all looks.
 
-The tests state that parts are covered, or that set sizes are as in a reference batch. A drift of set sizes does not
+The tests state that groups are covered, or that set sizes are as in a reference batch. A drift of set sizes does not
 show coverage: sets can keep their sizes and lose coverage, or change their sizes and keep coverage.
-
-For each p0 of a grid there is an e-process against "every record is covered with probability at least p0". Another one,
-with covered and missed records exchanged, is against "at most p0". The sequence excludes every value that one of them
-has rejected at half the error. So with probability 1 - error two statements hold at all looks together: some record so
-far had a coverage below `high`, and some record had one above `low`. Constant coverage lies between them.
 """
 
 import math
@@ -21,24 +16,15 @@ from confide.noisy_counts import coverage_interval
 from confide.watching.e_process import DROPS, SIZE_DROPS, Bets, bets, course
 from confide.watching.settings import Reference, Settings
 
+# Smaller shares are not tested
 _LEAST = 0.02
-"""Smaller shares are not tested, because they cannot fall noticeably."""
 
 
 @dataclass(frozen=True, eq=False)
 class ShareTests:
-    """Tests of lower bounds on shares, each of which uses some of the counts of a look.
+    """Tests of lower bounds `least` on shares, shape (tests,), with bets that are optimal at these drops.
 
-    Parameters
-    ----------
-    names
-        Names of the tests.
-    least
-        Lower bounds to test, float64, shape (tests,).
-    members, others
-        Counts of records with the property, and of records without it; boolean, shape (tests, counts).
-    drops
-        Drops for which the bets are optimal.
+    `members` and `others` choose the counts of records with a property, and without it: boolean, shape (tests, counts).
     """
 
     names: tuple[str, ...]
@@ -57,13 +43,7 @@ class ShareTests:
 
 
 def coverage_tests(least: Sequence[float], names: Sequence[str]) -> ShareTests:
-    """Tests that each part has at least this coverage; a look has a covered and a missed count for each part.
-
-    Examples
-    --------
-    >>> coverage_tests([0.88, 0.86], ["a", "b"]).members @ [9, 1, 7, 3]
-    array([9, 7])
-    """
+    """Tests that each group has at least this coverage; a look has a covered and a missed count for each in turn."""
     each = np.eye(len(names), dtype=np.bool_)
     covered, missed = (np.kron(each, np.array([pair], np.bool_)) for pair in ([1, 0], [0, 1]))
     return ShareTests(tuple(names), np.asarray(least, np.float64), covered, missed, DROPS)
@@ -76,15 +56,6 @@ def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Share
     hold and sizes have not changed, each test has an e-process, and so has their average. The other half of the error
     is for its alarm.
 
-    Parameters
-    ----------
-    reference
-        Noisy number of records in each bin.
-    bins
-        Smallest size of each bin.
-    error
-        Probability of a false alarm in total.
-
     Examples
     --------
     >>> tests = size_tests(Reference((1400, 400, 140, 60), 1.0), [0, 1, 2, 3], 0.05)
@@ -92,6 +63,7 @@ def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Share
     (('sets of 0', 'sets of 1 and more'), [True, False])
     """
     cuts, names, least = np.tri(len(bins) - 1, len(bins), dtype=np.bool_), list[str](), list[float]()
+    # For each size, the shares of sets below it and from it on, with simultaneous bounds by the reference
     for up_to, size in zip(cuts, bins[1:], strict=True):
         both = np.stack([up_to, ~up_to])
         below, above = both @ np.asarray(reference.counts, np.int64)
@@ -100,6 +72,8 @@ def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Share
         low, high = coverage_interval([below], [above], reference.epsilon, error=chance, guess=0.5, noises=noises)
         least += [float(low[0]), 1 - float(high[0])]
         names += ["sets of 0" if size == 1 else f"sets of at most {size - 1}", f"sets of {size} and more"]
+
+    # Leave out shares that cannot fall noticeably
     members = np.stack([cuts, ~cuts], axis=1).reshape(-1, len(bins))
     tested = np.flatnonzero(np.array(least) >= _LEAST)
     chosen = members[tested]
@@ -121,18 +95,12 @@ def confidence_sequence(
     noises: int = 1,
     per_person: int = 1,
 ) -> list[tuple[float, float]]:
-    """Lower and upper end of the confidence sequence after each look.
+    """Lower and upper end of the confidence sequence after each look; each count has `noises` noises.
 
-    Parameters
-    ----------
-    covered, missed
-        Noisy counts of each look; each contains `noises` noises of scale 1/epsilon.
-    batch, looks
-        Planned number of records in a look, and planned number of looks.
-    error
-        Probability that any of the statements is wrong.
-    per_person
-        Maximum number of records of one person in a look.
+    For each p0 of a grid there is an e-process against "every record is covered with probability at least p0". Another
+    one, with covered and missed records exchanged, is against "at most p0". The sequence excludes every value that one
+    of them has rejected at half the error. So with probability 1 - error two statements hold at all looks together:
+    some record so far had a coverage below `high`, and some record had one above `low`. Constant coverage lies between.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Public choices before the first look of a watch, and values that follow from them.
-
-Set sizes can be compared with a private evaluation that was made before the first look.
-"""
+"""Public choices before the first look of a watch, and values that follow from them."""
 
 import re
 from collections.abc import Mapping
@@ -32,17 +29,7 @@ MOST_NOISES, MOST_COUNT = 5000, 2**50
 
 @dataclass(frozen=True)
 class Reference:
-    """Noisy number of records in each bin of set sizes.
-
-    Parameters
-    ----------
-    counts
-        Noisy number of records in each bin.
-    epsilon
-        Parameter of one noise, whose scale is 1/epsilon.
-    noises
-        Number of noises in each count, if it is a sum of cells.
-    """
+    """Noisy number of records in each bin of set sizes; each is a sum with `noises` noises of scale 1/epsilon."""
 
     counts: tuple[int, ...]
     epsilon: float
@@ -54,29 +41,21 @@ class Reference:
         require("counts", max(map(abs, self.counts), default=0) <= MOST_COUNT, "must lie within +-2**50")
 
 
-def reference_of(found: Evaluation, release: str, bins: tuple[int, ...]) -> Reference:
+def reference_of(evaluation: Evaluation, release: str, bins: tuple[int, ...]) -> Reference:
     """Set sizes that a private evaluation counted; using them again has no privacy cost.
-
-    Parameters
-    ----------
-    found
-        Evaluation of the monitored release, with its set sizes.
-    release
-        SHA-256 of that release.
-    bins
-        Smallest size of each bin of the watch.
 
     Raises
     ------
     InputError
-        If the evaluation is of another release, or did not count the sizes in these bins.
+        If the evaluation is not of the release with this SHA-256, or did not count the sizes in these bins.
     """
-    query, people = found.query, found.query.records_per_person
+    query, people = evaluation.query, evaluation.query.records_per_person
     must = "must be a private evaluation of the monitored release"
     require("reference", query.calibration == release, must, "one of another release")
     require("reference", query.epsilon is not None, "must be a private evaluation", "counts without noise")
     require("reference", people == 1, "must have one record of each person", f"up to {people}")
-    for table, counts in zip(query.tables, found.counts, strict=True):
+    # The first table with set sizes, summed over its other axes
+    for table, counts in zip(query.tables, evaluation.counts, strict=True):
         axis = next((axis for axis, place in enumerate(table) if query.partitions[place].kind == "size"), None)
         if axis is not None and query.outcome == "covered":
             counted = tuple(map(int, query.partitions[table[axis]].edges))
@@ -141,7 +120,7 @@ class Settings:
     correction: Correction | None = None
 
     def __post_init__(self) -> None:
-        # Every number in its range and of its type.
+        # Every number in its range and of its type
         values = {
             "epsilon": self.cost.epsilon,
             "records_per_person": self.cost.records_per_person,
@@ -154,7 +133,7 @@ class Settings:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-        # What they must fulfil together.
+        # What they must fulfil together
         bins, parts, reference, correction = self.bins, len(self.promised), self.reference, self.correction
         rising = bins[:1] == (0,) and LEAST_BINS <= len(bins) <= MOST_BINS and list(bins) == sorted(set(bins))
         low = sum(not self.tolerance < level < 1 for level in self.promised.values())
@@ -172,8 +151,9 @@ class Settings:
         require("records_per_person", people == 1 or not bins, must, str(people), "Keep one record of each person")
         must = "must be smaller than each promised coverage, which must be below 1"
         require("tolerance", not low, must, f"{low} of {parts} parts that differ")
+        # Raises if noise would hide coverage
         if correction is not None:
-            correction.remarks(self.part_batch, self.noise_epsilon, self.looks)  # raises if noise is too large
+            correction.remarks(self.part_batch, self.noise_epsilon, self.looks)
 
     @property
     def least(self) -> tuple[float, ...]:
@@ -213,16 +193,19 @@ class Settings:
 
     def remarks(self, release: Release) -> tuple[str, ...]:
         """Warnings before anything is spent, about small looks and about a tolerance that chance alone exceeds."""
-        strict = _too_strict(release, self.tolerance) if self.promised else ()
-        made = self.part_batch, self.noise_epsilon, self.looks
-        return (*self._too_small(), *strict, *(self.correction.remarks(*made) if self.correction else ()))
+        remarks = [*self._too_small()]
+        if self.promised:
+            remarks += _too_strict(release, self.tolerance)
+        if self.correction:
+            remarks += self.correction.remarks(self.part_batch, self.noise_epsilon, self.looks)
+        return tuple(remarks)
 
     def _too_small(self) -> tuple[str, ...]:
-        parts = max(len(self.promised), 1)
-        size, enough = self.batch // parts, deserved_batch(self.promised, self.noise_epsilon) // parts
+        groups = max(len(self.promised), 1)
+        size, enough = self.batch // groups, deserved_batch(self.promised, self.noise_epsilon) // groups
         if size >= enough:
             return ()
-        each = "" if parts < 2 else f"; a group has so many if {self.batch:,} are divided evenly"
+        each = "" if groups < 2 else f"; a group has so many if {self.batch:,} are divided evenly"
         return (
             f"a look of {size:,} records shows little: noise exceeds sampling error below {enough:,} records; collect "
             f"small batches until there are as many, at no privacy cost{each}",
@@ -230,18 +213,12 @@ class Settings:
 
 
 def promised_of(release: Release) -> dict[str, float]:
-    """Guaranteed coverage of each monitored part of a release: all records together, or every group or class.
+    """Guaranteed coverage of all records of a release together, by the name "", or of every group or class.
 
     Raises
     ------
     InputError
         If the release has no coverage guarantee, or several levels.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> promised_of(confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0))
-    {'': 0.9}
     """
     must = "must promise coverage to be monitored"
     remedy = "Evaluate each batch with `confide evaluate --epsilon`, which reports the loss with an interval"
@@ -253,7 +230,7 @@ def promised_of(release: Release) -> dict[str, float]:
     require("release", release.by != "level", must, remedy="Choose one of its levels with alpha")
     refuse_overlapping(release, "Evaluate each batch with `confide evaluate --epsilon`, which reports every group")
     if release.disjoint:
-        return {str(name): part.coverage for name, part in release.parts.items()}
+        return {str(name): threshold.coverage for name, threshold in release.parts.items()}
     return {"": release.promised}
 
 
@@ -270,9 +247,11 @@ def size_bins(classes: int) -> tuple[int, ...]:
 
 def _too_strict(release: Release, tolerance: float) -> tuple[str, ...]:
     """Warning that the coverage of a correct release may vary by more than the tolerance."""
-    marginal = (part for part in release.parts.values() if part.guarantee.kind == "marginal")
-    sizes = ((part, part.n or (part.size.counted if part.size else 0)) for part in marginal)
-    spread = [(2 * sqrt(part.coverage * (1 - part.coverage) / n), n) for part, n in sizes if n > 0]
+    # Twice the standard deviation of coverage after one calibration, where an average is promised
+    marginal = [threshold for threshold in release.parts.values() if threshold.guarantee.kind == "marginal"]
+    sizes = [threshold.n or (threshold.size.counted if threshold.size else 0) for threshold in marginal]
+    coverages = [threshold.coverage for threshold in marginal]
+    spread = [(2 * sqrt(c * (1 - c) / n), n) for c, n in zip(coverages, sizes, strict=True) if n > 0]
     if not spread or max(spread)[0] <= tolerance:
         return ()
     needed, n = max(spread)
@@ -295,9 +274,7 @@ def records_for(tolerance: float, level: float) -> int:
 
 
 def records_enough(coverage: float, epsilon: float) -> int:
-    """Number of records at which the sampling variance equals the noise variance of a look.
-
-    Smaller looks show little. Collect small batches until there are as many records; this has no privacy cost.
+    """Number of records at which the sampling variance equals the noise variance of a look; smaller ones show little.
 
     Examples
     --------
@@ -308,11 +285,5 @@ def records_enough(coverage: float, epsilon: float) -> int:
 
 
 def deserved_batch(promised: Mapping[str, float], epsilon: float) -> int:
-    """Number of records of a look whose parts all have `records_enough`, if they are of one size.
-
-    Examples
-    --------
-    >>> deserved_batch({"": 0.9}, 1.0), deserved_batch({"a": 0.9, "b": 0.9}, 0.1), deserved_batch({}, 1.0)
-    (21, 4442, 8)
-    """
+    """Number of records of a look whose parts all have `records_enough`, if they are of one size."""
     return max(len(promised), 1) * records_enough(min(promised.values(), default=0.5), epsilon)

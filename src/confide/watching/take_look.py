@@ -1,8 +1,7 @@
 """One look at a batch: read the state, count, charge, draw, store, write the state. One process at a time does this.
 
-If a process stops before it writes the state, nothing was added to the state. Without a ledger no number of the batch
-was shown, so you take the look again. With a ledger the charge stands. If the ledger has stored the noisy counts, the
-same look at the same batch returns them without another charge, and adds them to the state.
+If a process stops before it writes the state, take the look again: without a ledger no number of the batch was shown,
+and a ledger that has stored the noisy counts returns them without another charge.
 """
 
 import warnings
@@ -131,13 +130,13 @@ def watch(
     ...     state = Path(folder) / "watch.json"
     ...     first = watch(batch, ScoreColumn("s"), released, state=state, look="Monday", epsilon=1.0, batch=300)
     ...     second = watch(batch, ScoreColumn("s"), released, state=state, look="Tuesday")
-    >>> [one.name for one in second.looks], second.alarm
+    >>> [taken.name for taken in second.looks], second.alarm
     (['Monday', 'Tuesday'], None)
     """
     level, path = level_of(release, alpha), local_state(state)
     check_unknown_arguments("watch", choices, FirstLook.__annotations__)
     with _locked(path):
-        # Prepare, from public choices alone: the state, and the thresholds that the records were served.
+        # Prepare, from public choices alone: the state, and the thresholds that the records were served
         before = load_or_start(path, level, what, **choices)
         for remark in () if before.looks else before.settings.remarks(level):
             warnings.warn(CoverageWarning(remark), stacklevel=caller_stacklevel())
@@ -150,11 +149,13 @@ def watch(
                 return size_counts(source, what, level, before.settings.bins, **options)
             return monitoring_coverage_counts(source, what, served, **options).ravel()
 
-        # Rehearse what can fail. Then check the limit, read, compare, charge, draw and store, and write the state.
+        # Rehearse what can fail; then check the limit, read, compare, charge, draw and store
         payment = _payment(before, look, served, ledger, dataset, again=again)
         if look not in names or not _is_answered(payment):
             before.with_look(look, [0] * before.settings.cells).to_json()
         after = _taken(before, look, payment, count)
+
+        # Write the state last: until then, the same look can be taken again
         if after is not before:
             write_text(path, after.to_json(), overwrite=True, durable=True)
             log_event("watching", "looked", look=look, epsilon=before.settings.epsilon, looks=len(after.looks))
@@ -162,7 +163,6 @@ def watch(
 
 
 def _locked(path: Path) -> AbstractContextManager[None]:
-    """Lock of a state file, which ends with its process."""
     must = "must be a file that can be locked, which needs Linux or macOS"
     remedy = "Take looks there; `confide show` and `confide report` read the state everywhere"
     require("state", has_locks(), must, repr(str(path)), remedy)
@@ -205,7 +205,8 @@ def load_or_start(state: Path, release: Release, what: ColumnSpec | None = None,
 
 def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
     """Bins of set sizes, for a release and records that have sets of classes."""
-    promised_of(release)  # raises if the release cannot be monitored
+    # Raises if the release cannot be monitored
+    promised_of(release)
     suited = isinstance(what, ClassColumns | None) and score_kind(release.first.score).task != "regression"
     remedy = "Monitor coverage once labels are available, or count widths with `confide evaluate --epsilon`"
     require("unlabelled", suited, "must be left out unless sets of classes are monitored", remedy=remedy)
@@ -218,10 +219,13 @@ def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
 
 def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path) -> None:
     """Raise if the state belongs to another release or other choices."""
+    # The same release
     settings, correction = stored.settings, stored.settings.correction
     remedy = "Use a separate state for each release, also for a renewed one"
     same = settings.release == release.checksum
     require("state", same, "must belong to the monitored release", repr(str(state)), remedy)
+
+    # The same choices, as far as they are repeated
     stated = vars(settings) | {"unlabelled": stored.monitors_sizes}
     if correction is not None:
         stated |= {"correct": correction.gamma, "delay": correction.delay}
@@ -286,6 +290,7 @@ def _taken(before: Watch, name: str, payment: "Payment | None", count: Callable[
     def text(counts: Sequence[int]) -> str:
         return look_text(before.settings.release, Look(name, now(), tuple(counts), library_versions()))
 
+    # What is too long for the ledger raises before the charge
     longest = text([-(2**63)] * before.settings.cells)
     check_stored("release", len(longest), "Monitor a release with fewer groups")
     drawn = pay(payment, count, _mark, lambda counts: text(before.draw(counts)))
@@ -294,5 +299,5 @@ def _taken(before: Watch, name: str, payment: "Payment | None", count: Callable[
 
 
 def _mark(counts: NDArray[np.int64]) -> bytes:
-    """Canonical bytes of the counts, which identify the batch."""
+    """Bytes of the exact counts, which identify the batch; the ledger stores a keyed fingerprint of them only."""
     return np.ascontiguousarray(counts, dtype="<i8").tobytes()

@@ -122,11 +122,11 @@ class Point:
 class Watch(Document):
     """Monitor that tests look by look whether a release keeps its coverage, with a bounded false-alarm probability.
 
-    A look is an interim look at one batch of new records with known labels. Two noisy counts of each part are kept,
-    covered and missed records, and nothing else. Suppose that at every look every record is covered with probability at
-    least `promised - tolerance`, whatever else changes. Then the alarm is raised with probability at most `error`, for
-    any number of looks and any stopping rule. An alarm stays raised, because it is a finding about all looks so far.
-    Start a new watch after you renew the release.
+    A look is an interim look at one batch of new records with known labels. A watch contains two noisy counts of each
+    part, covered and missed records, and nothing else. Suppose that at every look every record is covered with
+    probability at least `promised - tolerance`, whatever else changes. Then the alarm is raised with probability at
+    most `error`, for any number of looks and any stopping rule. An alarm stays raised, because it is a finding about
+    all looks so far. Start a new watch after you renew the release.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class Watch(Document):
         correct, delay, reference = (given.pop(name, None) for name in ("correct", "delay", "reference"))
         require("delay", correct is not None or delay is None, "must be left out without correct")
 
-        # Either coverage is monitored, or set sizes.
+        # Either coverage is monitored, or set sizes
         bins, promised = tuple(bins), {} if bins else promised_of(release)
         if bins:
             must = "must be left out with unlabelled, because set sizes have no guarantee"
@@ -212,7 +212,7 @@ class Watch(Document):
             require("reference", bins, must)
             given["reference"] = reference_of(reference, release.checksum, bins)
 
-        # The size of a look that its noise deserves, and the correction, follow from the other settings.
+        # The size of a look that its noise deserves, and the correction, follow from the other settings
         settings = Settings(release.checksum, epsilon, promised=promised, **{"batch": 1, **given})
         if "batch" not in given:
             settings = replace(settings, batch=deserved_batch(promised, settings.noise_epsilon))
@@ -247,7 +247,8 @@ class Watch(Document):
 
     def look(self, name: str, counts: ArrayLike) -> Watch:
         """Draw noisy counts of a batch and return the watch with this look."""
-        self.with_look(name, [0] * self.settings.cells)  # a name that cannot be used raises before the draw
+        # A name that cannot be used raises before the draw
+        self.with_look(name, [0] * self.settings.cells)
         return self.with_look(name, self.draw(counts), versions=library_versions())
 
     @property
@@ -268,8 +269,8 @@ class Watch(Document):
     @cached_property
     def positions(self) -> list[tuple[int, ...]]:
         """With a correction: the position of each part on its scale before the first look and after each look."""
-        made, looks = self.settings, [look.counts for look in self.looks]
-        return [] if made.correction is None else made.correction.positions(looks, made.batch)
+        correction, counts = self.settings.correction, [look.counts for look in self.looks]
+        return [] if correction is None else correction.positions(counts, self.settings.batch)
 
     def realised(self, last: int | None = None) -> list[Realised]:
         """With a correction: the coverage that records had in each part, in all looks or in the `last` ones.
@@ -280,6 +281,7 @@ class Watch(Document):
         settings, looks = self.settings, self.looks[-last:] if last else self.looks
         if settings.correction is None or not looks:
             return []
+        # All parts at once share the error
         error = SPAN_ERROR if last else SPAN_ERROR / len(settings.promised)
         alpha, epsilon = settings.correction.alpha, settings.noise_epsilon
         sums = np.array([look.counts for look in looks], object).sum(axis=0)
@@ -291,8 +293,10 @@ class Watch(Document):
     @property
     def at_worst(self) -> str:
         """With a correction: what it guarantees for every sequence of records, in words."""
-        made = self.settings
-        return "" if (c := made.correction) is None else c.at_worst(made.part_batch, made.noise_epsilon, made.looks)
+        settings, correction = self.settings, self.settings.correction
+        if correction is None:
+            return ""
+        return correction.at_worst(settings.part_batch, settings.noise_epsilon, settings.looks)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -300,16 +304,16 @@ class Watch(Document):
         if not self.looks:
             return ()
 
-        # The tests follow from the settings, and for set sizes from a reference.
+        # The tests follow from the settings, and for set sizes from a reference: by default the first look
         settings, start = self.settings, 0
         if self.monitors_sizes:
-            start = int(settings.reference is None)  # the first look is the reference
+            start = int(settings.reference is None)
             reference = settings.reference or Reference(self.looks[0].counts, settings.noise_epsilon)
             tests = size_tests(reference, settings.bins, settings.error)
         else:
             tests = coverage_tests(settings.least, tuple(settings.promised))
 
-        # The evidence of each test, and of all together, after each look.
+        # The evidence of each test, and of all together, after each look
         counts = np.array([look.counts for look in self.looks], np.int64)
         evidence = np.zeros((len(counts), len(tests.names)))
         evidence[start:] = tests.evidence(counts[start:], settings)
@@ -317,6 +321,7 @@ class Watch(Document):
         together[:start] = 0.0
         alarmed = np.logical_or.accumulate(together >= math.log(self.alarm_at))
 
+        # One point for each look
         named = [dict(zip(tests.names, logs, strict=True)) for logs in evidence.tolist()]
         rows = zip(self.looks, together.tolist(), named, alarmed.tolist(), self._spans(counts), strict=True)
         return tuple(Point(*row, *span) for *row, span in rows)
@@ -388,7 +393,7 @@ class Watch(Document):
             yield self._coverage(last)
             if self.settings.correction is not None:
                 named = zip(self.realised(), self.settings.promised, strict=True)
-                so_far, name = min(named, key=lambda one: one[0].low)
+                so_far, name = min(named, key=lambda pair: pair[0].low)
                 yield f"corrected{f', lowest in {name}' if name else ''}: {so_far.words}"
         yield f"evidence: {evidence_text(last.log_evidence, self.alarm_at)}, alarm at {self.alarm_at:.6g}"
         yield self._verdict()
@@ -418,19 +423,13 @@ def now() -> str:
 
 
 def evidence_text(log_evidence: float, alarm_at: float) -> str:
-    """Format an e-process for printing; far beyond the alarm line, only a bound.
-
-    Examples
-    --------
-    >>> evidence_text(0.0, 20), evidence_text(3.0, 20), evidence_text(1000.0, 20)
-    ('1', '20.1', 'more than 1,000,000')
-    """
+    """An e-process in words; far beyond the alarm line, only a bound."""
     bound = max(1e6, 10 * alarm_at)
     return f"{math.exp(log_evidence):.3g}" if log_evidence <= math.log(bound) else f"more than {bound:,.0f}"
 
 
 def _mean(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithm of the mean of each row; 0 if a small reference leaves no test."""
+    """Logarithm of the mean evidence of all tests after each look; 0 if a small reference leaves no test."""
     mean: NDArray[np.float64] = np.logaddexp.reduce(logs, axis=1) - math.log(logs.shape[1] or 1)
     return mean if logs.shape[1] else np.zeros(len(logs))
 

@@ -1,11 +1,4 @@
-"""Channels, which add the silos' vectors: in the clear, or with pairwise masks.
-
-A vector has integers over the candidates. For several thresholds there may be several vectors, one after another.
-
-`Clear`: a vector is the candidate that a silo replies, which all parties may see.
-
-`Masked`: a sum of all silos opens in one message. Every silo masks its vector, and the masks cancel in the sum.
-"""
+"""Channels, which add the silos' vectors of integers over the candidates: in the clear, or with pairwise masks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -20,15 +13,15 @@ from confide.federated.refusals import Refusal
 from confide.federated.sharing import mask, open_sum, word_of
 from confide.federated.terms import Counts, Terms, check_count
 
+# Maximum length of a vector of which only the sum opens, because its message contains every number
 MOST_SUMMED = 2**14
-"""Maximum length of a vector of which only the sum opens, because its message contains every number."""
 
 
 class Channel(ABC):
     """The base class of all channels. Silos are numbered by their position in the terms."""
 
+    # Whether the vector of every silo is visible; else only the sum opens
     single_replies: ClassVar[bool] = False
-    """Whether the vector of every silo is visible; else only the sum opens."""
 
     @classmethod
     def check(cls, terms: Terms, method: str, serves: str) -> None:
@@ -54,10 +47,8 @@ class Channel(ABC):
         if not self.single_replies and vectors * terms.candidates.size > MOST_SUMMED:
             raise InputError(
                 "candidates",
-                (
-                    f"must number at most {MOST_SUMMED // vectors} for {vectors} thresholds by the method "
-                    f"{method!r}{serves}"
-                ),
+                f"must number at most {MOST_SUMMED // vectors} for {vectors} thresholds by the method "
+                f"{method!r}{serves}",
             )
 
     @property
@@ -67,10 +58,7 @@ class Channel(ABC):
 
     @property
     def colluders(self) -> int | None:
-        """The number of silos that may collude with the coordinator; None if no message relies on other silos.
-
-        The plan states it, and every silo's policy checks it.
-        """
+        """The number of silos that may collude with the coordinator; None if no message relies on other silos."""
         return None
 
     def least(self, terms: Terms) -> int:
@@ -89,8 +77,8 @@ class Channel(ABC):
         """Reject answers of too few silos for a threshold."""
 
     @abstractmethod
-    def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
-        """What silo `own` sends for int64 vectors of shape (thresholds, m).
+    def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
+        """What silo i sends for int64 vectors of shape (thresholds, m).
 
         `agreement` is its X25519 private key; `context`, session and plan digest, must never be used twice.
         """
@@ -120,7 +108,7 @@ class Clear(Channel):
         """The reply of every silo."""
         return "the coordinator and every reader of the release see the reply of each silo"
 
-    def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
+    def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """The index of the candidate of each vector."""
         chosen: list[int] = np.argmax(vectors, axis=1).tolist()
         return chosen
@@ -143,14 +131,9 @@ class Clear(Channel):
 
 @dataclass(frozen=True)
 class Masked(Channel):
-    """A channel with pairwise masks: the sum opens only with the messages of all silos.
+    """A channel with pairwise masks modulo 2**bits: the sum opens only with the messages of all silos.
 
-    Parameters
-    ----------
-    colluding
-        Number of silos that may collude with the coordinator.
-    bits
-        Masks are modulo 2**bits.
+    `colluding` is the number of silos that may collude with the coordinator.
     """
 
     colluding: int
@@ -185,8 +168,8 @@ class Masked(Channel):
 
     def check_answers(self, terms: Terms, who: Sequence[int]) -> None:
         """Reject a sum without all silos."""
-        there = set(who)
-        absent = [silo.name for i, silo in enumerate(terms.silos) if i not in there]
+        present = set(who)
+        absent = [silo.name for i, silo in enumerate(terms.silos) if i not in present]
         if absent:
             names = ", ".join(repr(name) for name in absent[:5]) + (", ..." if len(absent) > 5 else "")
             raise Refusal(
@@ -195,10 +178,10 @@ class Masked(Channel):
                 "or make a new plan without them, for which the others pay again",
             )
 
-    def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
+    def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """The vectors, one after another, masked."""
         roster = [silo.agreement for silo in terms.silos]
-        masked: list[int] = mask(vectors.ravel(), agreement, roster[own], roster, context, self.bits).tolist()
+        masked: list[int] = mask(vectors.ravel(), agreement, roster[i], roster, context, self.bits).tolist()
         return masked
 
     def read_message(self, terms: Terms, sent: list[int], vectors: int) -> NDArray[Any]:

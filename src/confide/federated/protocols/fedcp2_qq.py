@@ -1,18 +1,7 @@
 """`fedcp2-qq`, and `fedcp2-qq-sum`, which opens only the sum of its replies.
 
-FedCP^2-QQ: the published private version of FedCP-QQ with the best of all gamma, for equal public sizes.
-
-Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023: ranks (l, k) for the level
-(1-alpha)/(1-gamma alpha), a correction of 2/epsilon log(B/(1-(1-gamma alpha)^(1/m))) ranks by a union bound over
-silos, and the exponential mechanism of Angelopoulos, Bates, Zrnic and Jordan, "Private prediction sets", in each silo.
-gamma is chosen as there, for the least M(l + l_cor, k); no grid is published, and none is needed (`best_published`).
-The certificate, and everything about missing and Byzantine silos, is that of docs/theory-federated.md, Theorems F1, F3
-and F12.
-
-In section 4 of the paper every silo's private reply is a one-hot vector, of which only the sum opens. The sum counts
-how many silos replied each candidate, so its k-th smallest reply is that of `fedcp2-qq`, with the same certificate and
-the same loss. The paper claims a loss smaller by the order of sqrt(m), which does not hold for silos of more than one
-record (docs/theory-federated.md, Theorems F10 and F11).
+Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023, with the best of all gamma,
+for equal public sizes. The certificate is that of docs/theory-federated.md, Theorems F1, F3 and F12.
 """
 
 import math
@@ -33,15 +22,20 @@ from confide.federated.terms import Terms
 from confide.mechanisms import PrivatePredictionSets
 from confide.support import Level, exact_level, positive_integer, privacy_loss, scale_for
 
+# Relative increase of levels, so that rounded values still reach the claimed level
 _ROUNDING = 1e-13
-"""Relative increase of levels, so that rounded values still reach the claimed level."""
 
 
 @dataclass(frozen=True)
 class FedCP2QQ(SortedReplies):
     """FedCP^2-QQ, the published private method; over a sum the replies of single silos are hidden.
 
-    Its privacy does not rely on other silos, because every reply is private by itself.
+    The ranks (l, k) are those for the level (1-alpha)/(1-gamma alpha). A union bound over silos corrects them by
+    l_cor. Each silo runs the exponential mechanism of Angelopoulos, Bates, Zrnic and Jordan, "Private prediction sets".
+
+    A sum counts how many silos replied each candidate, so its k-th smallest reply has the same certificate and the same
+    loss. The paper claims a loss smaller by the order of sqrt(m), which does not hold for silos of more than one record
+    (docs/theory-federated.md, Theorems F10 and F11). Every reply is private by itself, without other silos.
 
     Parameters
     ----------
@@ -54,10 +48,10 @@ class FedCP2QQ(SortedReplies):
     --------
     >>> from confide.federated import SiloKeys, plan
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
-    >>> made = plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq")
-    >>> made.certify()[0] == made.protocol.published_k
+    >>> p = plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq")
+    >>> p.certify()[0] == p.protocol.published_k
     True
-    >>> plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq-sum").protocol == made.protocol
+    >>> plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq-sum").protocol == p.protocol
     True
     """
 
@@ -78,10 +72,11 @@ class FedCP2QQ(SortedReplies):
         choice = best_published(m, n, terms.alpha, terms.epsilon, terms.candidates.size)
         if choice is None:
             raise too_few_records()
-        made = cls((choice.rank,) * m, choice.k)
-        if summed and made.certify(terms, range(m))[0] > m:
+        method = cls((choice.rank,) * m, choice.k)
+        # A sum needs a finite threshold, because it opens with all silos only
+        if summed and method.certify(terms, range(m))[0] > m:
             raise too_few_records()
-        return made
+        return method
 
     def loss(self, terms: Terms, i: int) -> float:
         """The published loss of one reply, which holds for all observers."""
@@ -105,11 +100,6 @@ def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSe
     The published method never aims below the median, which is rounded up to an integer rank. `rank` is the corrected
     rank l + l_cor, at most n. `epsilon` is the published loss when one record is replaced, which is up to twice the
     proven one.
-
-    Examples
-    --------
-    >>> published_quantile(200, 184, 4.0).slope_left
-    2.0
     """
     level = max(Fraction(rank, n), Fraction(-(-n // 2), n))
     return PrivatePredictionSets(level, 0.0, scale_for(2 * level.numerator, epsilon))
@@ -117,18 +107,9 @@ def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSe
 
 @dataclass(frozen=True)
 class PublishedChoice:
-    """A published pair (l + l_cor, k), and its degree of compensation.
+    """A published pair (rank = l + l_cor, k), where gamma is the share of alpha for the union bound.
 
-    Parameters
-    ----------
-    rank
-        l + l_cor, at most n.
-    k
-        Rank of the reply that becomes the threshold.
-    gamma
-        Share of alpha for the union bound.
-    compensation
-        M(l + l_cor, k), the degree of compensation: the coverage if every silo returned exactly its target rank.
+    `compensation` is M(l + l_cor, k): the coverage if every silo returned exactly its target rank.
     """
 
     rank: int
@@ -169,8 +150,7 @@ def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int
     """The choice of least compensation over all gamma in (0, 1), for m silos of n scores; None if all are beyond n.
 
     Of all gamma that select the pair (l, k), the largest one has the least l_cor. Its level (1-alpha)/(1-gamma alpha)
-    is M(l, k) itself. So for every l_cor there is one level, and for every l the smallest k that reaches it. The search
-    ends when no pair of the level 1-alpha is better with the next l_cor.
+    is M(l, k) itself. So for every l_cor there is one level, and for every l the smallest k that reaches it.
 
     Examples
     --------
@@ -181,10 +161,13 @@ def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int
     epsilon, best = privacy_loss("epsilon", epsilon), None
     all_l, all_k = smallest_k_of_ranks(m, n, 1 - level)
     for l_cor in range(published_correction(epsilon, candidates, m, level), n):
+        # Stop when no pair of the level 1-alpha is better with this correction
         within = all_l + l_cor <= n
         bound = np.min(qq_coverage(all_l[within] + l_cor, all_k[within], m, n), initial=np.inf)
         if not within.any() or (best is not None and bound >= best.compensation):
             break
+
+        # The pairs for the level of this correction
         share = -math.expm1(m * math.log1p(-min(candidates * math.exp(-epsilon * l_cor / 2), 1.0)))
         l, k = smallest_k_of_ranks(m, n, (1 - level) / (1 - share) * (1 + 4 * _ROUNDING))
         l, k = l[l + l_cor <= n], k[l + l_cor <= n]

@@ -1,8 +1,7 @@
 """The interface of a method of one-shot federated calibration: its draw, certificate and loss.
 
 A silo draws a vector over the candidates, a channel adds the vectors of all silos, and the threshold follows from the
-sum. A method is a frozen dataclass of public numbers. Planning, own shares and pages treat some methods apart:
-fedcp2-qq, and those whose replies are sorted.
+sum. A method is a frozen dataclass of public numbers. Only planning, own shares and pages treat some methods apart.
 """
 
 from abc import ABC, abstractmethod
@@ -45,18 +44,18 @@ class Promise:
 class Method(ABC):
     """The base class of all methods. Silos are numbered by their position in the terms."""
 
+    # The theorem of its guarantee in docs/theory-federated.md
     theorem: ClassVar[str]
-    """The theorem of its guarantee in docs/theory-federated.md."""
+    # Whether silos may keep their sizes secret
     secret_sizes: ClassVar[bool] = False
-    """Whether silos may keep their sizes secret."""
+    # Label of the row that states the reliance on other silos, if only a sum opens
     reliance_label: ClassVar[str] = "privacy relies on"
-    """Label of the row that states the reliance on other silos, if only a sum opens."""
+    # Populations that it can guarantee coverage for; the first one is the default
     populations: ClassVar[tuple[Population, ...]] = ("common",)
-    """Populations that it can guarantee coverage for; the first one is the default."""
+    # Whether all levels of a plan follow from one draw
     one_draw: ClassVar[bool] = False
-    """Whether all levels of a plan follow from one draw."""
+    # Advice on the number of candidates, for errors about a bound on it
     candidate_advice: ClassVar[str] = ""
-    """Advice on the number of candidates, for errors about a bound on it."""
 
     @classmethod  # noqa: B027 - most have no terms of their own
     def check(cls, terms: Terms) -> None:
@@ -85,8 +84,8 @@ class Method(ABC):
         return []
 
     @abstractmethod
-    def draw(self, terms: Terms, own: int, counts: Counts) -> Counts:
-        """Draw the vector of silo `own` once from its counts over the candidates; both int64 of shape (m,)."""
+    def draw(self, terms: Terms, i: int, counts: Counts) -> Counts:
+        """Draw the vector of silo i once from its counts over the candidates; both int64 of shape (m,)."""
 
     @abstractmethod
     def check_total(self, terms: Terms, who: Sequence[int], total: Counts) -> None:
@@ -149,6 +148,7 @@ class Row(NamedTuple):
 
     def check(self, terms: Terms) -> None:
         """Reject unsupported terms with an error for the argument of `confide.federated.plan`."""
+        # What the draw needs
         draws, channel = self.draws, self.channel
         if terms.size is None and not draws.secret_sizes:
             raise InputError(
@@ -156,6 +156,7 @@ class Row(NamedTuple):
                 f"must state their sizes for the method {self.name!r}",
                 remedy="Only private-qq keeps sizes secret",
             )
+        # What a sum cannot withstand
         if terms.liars and not channel.single_replies:
             raise InputError(
                 "liars", f"must be 0 for the method {self.name!r}: one Byzantine silo can move its threshold anywhere"

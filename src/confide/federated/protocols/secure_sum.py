@@ -30,7 +30,10 @@ from confide.guarantee import (
 )
 from confide.support import float_above, scale_for
 
+# Counts and noise below this bound do not wrap around modulo 2**32
 MOST_DEFICIT = 2**30
+
+# Draws of counts and noise for a comparison
 _DRAWS = 1000
 
 
@@ -38,14 +41,8 @@ _DRAWS = 1000
 class NoisyCounts(Method):
     """secure-sum, the method of confide for non-IID silos and for the least noise.
 
-    Parameters
-    ----------
-    scale
-        The noise scale of the opened sum.
-    target
-        The target rank among all records.
-    honest
-        Number of silos that are certainly in the sum and do not collude, from the channel.
+    `scale` is that of the noise in the opened sum, `target` the target rank among all records, and `honest` the number
+    of silos that are certainly in the sum and do not collude.
 
     Examples
     --------
@@ -53,8 +50,8 @@ class NoisyCounts(Method):
     >>> from confide.federated import SiloKeys, plan
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(7)]
     >>> few = Candidates.unit(100)
-    >>> made = plan(silos, 0.1, 2.0, candidates=few, method="secure-sum", population="common")
-    >>> made.protocol.scale, made.channel.colluding, made.loss(0), made.certify()[1].coverage
+    >>> p = plan(silos, 0.1, 2.0, candidates=few, method="secure-sum", population="common")
+    >>> p.protocol.scale, p.channel.colluding, p.loss(0), p.certify()[1].coverage
     (1.0, 3, 2.0, 0.9)
     """
 
@@ -95,7 +92,7 @@ class NoisyCounts(Method):
         """2/scale, because a replaced record changes two counts by one."""
         return float_above(Fraction(2) / Fraction(self.scale))
 
-    def draw(self, terms: Terms, own: int, counts: Counts) -> Counts:
+    def draw(self, terms: Terms, i: int, counts: Counts) -> Counts:
         """The counts with a share of noise."""
         return counts + noise_share(len(counts), self.scale, self.honest)
 
@@ -134,27 +131,19 @@ class NoisyCounts(Method):
 
 
 def _exchangeable(terms: Terms) -> int:
-    """The number of records that are exchangeable with the new one.
-
-    A record of silo j with probability n_j/n costs one record and one rank (Theorem F7).
-    """
+    """The number of records that are exchangeable with the new one; a mixture costs one record and rank (F7)."""
     return (terms.size or 0) - (terms.population == "mixture")
 
 
 @lru_cache(maxsize=64)
 def _cost(scale: float, silos: int, honest: int) -> float:
-    """The ranks that the shares of so many silos cost, `honest` of which make discrete Laplace noise.
-
-    The shares of all silos add up to more than discrete Laplace noise, of a log-concave law.
-    """
+    """The ranks that the shares of so many silos cost, `honest` of which make discrete Laplace noise."""
+    # All shares add up to more than discrete Laplace noise, of a log-concave law
     law = noise_law(scale, silos / honest)
     return log_concave_residual_life(law[len(law) // 2 :])
 
 
 def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
-    """32 if counts and noise stay below 2**30 (noise except with a probability below e**-700), else 64.
-
-    A total beyond half the modulus would wrap around. Counts cannot reach it, and noise practically never does.
-    """
+    """32 if counts and noise stay below 2**30 (noise except with a probability below e**-700), else 64."""
     room = 700 * scale * (1 + silos / honest) + math.log2(1 + silos)
     return 32 if n + room < MOST_DEFICIT else 64

@@ -1,10 +1,7 @@
 """Methods in which every silo runs a mechanism on its own counts and replies with one of the candidates.
 
 The threshold is the k-th smallest reply. Coverage follows from the laws of the silos' replies, which each method states
-(docs/theory-federated.md, Theorem F1; missing and Byzantine silos: Theorem F12). `certified_k` finds k.
-
-private-qq, the default: every silo replies by the slope mechanism. A reply is private by itself, from all parties
-(Theorem F3 for public sizes, F4 for secret ones). `private_quantiles.py` chooses the mechanisms.
+(docs/theory-federated.md, Theorems F1, F3, F4, and F12 for missing and Byzantine silos).
 """
 
 import math
@@ -29,6 +26,7 @@ from confide.guarantee import Guarantee
 from confide.mechanisms import Mechanism, PrivacyStatement, Slopes
 from confide.selection import selection_law, zcdp_of_range
 
+# Candidates whose probability is smaller by a factor e**-35 than the largest are left out
 _UNLIKELY = 35.0
 
 
@@ -40,8 +38,8 @@ class SortedReplies(Method):
 
     theorem = "Theorems F1 and F3"
 
+    # The target rank of each silo
     targets: tuple[Fraction | int, ...]
-    """The target rank of each silo."""
 
     @abstractmethod
     def mechanism(self, terms: Terms, i: int) -> Mechanism:
@@ -57,24 +55,25 @@ class SortedReplies(Method):
         loss = mechanism.add_remove if terms.silos[i].size is None else mechanism.replace_one
         return math.inf if loss is None else loss
 
-    def reply(self, terms: Terms, own: int, counts: Counts) -> int:
-        """The index of the candidate that silo `own` replies; that of +inf also if a rank exceeds the records."""
-        return min(self.mechanism(terms, own).choose(counts), len(counts) - 1)
+    def reply(self, terms: Terms, i: int, counts: Counts) -> int:
+        """The index of the candidate that silo i replies; that of +inf also if a rank exceeds the records."""
+        return min(self.mechanism(terms, i).choose(counts), len(counts) - 1)
 
-    def draw(self, terms: Terms, own: int, counts: Counts) -> Counts:
+    def draw(self, terms: Terms, i: int, counts: Counts) -> Counts:
         """A vector with a one at the replied candidate."""
         vector = np.zeros(len(counts), dtype=np.int64)
-        vector[self.reply(terms, own, counts)] = 1
+        vector[self.reply(terms, i, counts)] = 1
         return vector
 
     def check_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
         """Check that a sum of one-hot vectors has no negative number and as many replies as silos."""
-        found, negative = sum(total.tolist()), int(np.count_nonzero(total < 0))
-        if found != len(who) or negative:
+        replies, negative = sum(total.tolist()), int(np.count_nonzero(total < 0))
+        if replies != len(who) or negative:
             raise Refusal(
                 "implausible",
-                f"the opened sum counts {found} replies of {len(who)} silos, {negative} of its numbers are negative: a "
-                "silo's vector is not one reply, and the silo cannot be identified; ask all silos, and make a new plan",
+                f"the opened sum counts {replies} replies of {len(who)} silos, {negative} of its numbers are negative: "
+                "a silo's vector is not one reply, and the silo cannot be identified; ask all silos, and make a new "
+                "plan",
             )
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
@@ -92,15 +91,20 @@ class SortedReplies(Method):
 
     def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
         """The smallest certified k; one more than the number of answers if none is."""
+        # A k that the plan fixes
         m, level = len(terms.silos), float(terms.level)
         if len(who) == m and (planned := self.planned_k(terms)) is not None:
             return planned, self.guarantee(terms, level, who)
-        if terms.missing == "arbitrary":  # the k-th of any subset is at least the k-th of all
+
+        # If silos may stay away because of their scores: the k-th of any subset is at least the k-th of all
+        if terms.missing == "arbitrary":
             replies, honest = self._laws(terms, range(m)), m
         else:
             replies, honest = self._laws(terms, who), len(who) - terms.liars
-        found = certified_k(replies, terms.level, terms.delta, honest)
-        k = len(who) + 1 if found is None else found[0] + terms.liars
+
+        # Byzantine silos may reply lowest
+        certificate = certified_k(replies, terms.level, terms.delta, honest)
+        k = len(who) + 1 if certificate is None else certificate[0] + terms.liars
         if k > len(who):
             return len(who) + 1, self.guarantee(terms, 1.0, who)
         return k, self.guarantee(terms, level, who)
@@ -116,9 +120,10 @@ class SortedReplies(Method):
             if count == m and (planned := self.planned_k(terms)) is not None:
                 table[count] = Promise(level, planned, "never")
                 continue
+            # The certified k holds also for those silos that reply lowest
             honest = m if terms.missing == "arbitrary" else count - terms.liars
-            found = None if honest < 1 else ks[honest]  # for those of them that reply lowest
-            k = count + 1 if found is None else min(found + terms.liars, count + 1)
+            certified = None if honest < 1 else ks[honest]
+            k = count + 1 if certified is None else min(certified + terms.liars, count + 1)
             if k <= count:
                 table[count] = Promise(level, k, "never")
             elif equal or honest < 1:
@@ -147,8 +152,8 @@ def _certified(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | 
         return dict(enumerate(every_certified_k(replies, terms.level, terms.delta), 1))
     ks = dict[int, int | None]()
     for honest in [m] if terms.missing == "arbitrary" else range(1, m - terms.liars + 1):
-        found = certified_k(replies, terms.level, terms.delta, honest)
-        ks[honest] = None if found is None else found[0]
+        certificate = certified_k(replies, terms.level, terms.delta, honest)
+        ks[honest] = None if certificate is None else certificate[0]
     return ks
 
 
@@ -163,6 +168,7 @@ def mean_law_of_choice(mechanism: Slopes, counts: NDArray[np.int64]) -> NDArray[
     return mean
 
 
+# Draws for a comparison: of all representative sizes together, and at least of each
 _ALL_DRAWS, _LEAST_DRAWS = 400, 8
 
 
@@ -170,25 +176,15 @@ _ALL_DRAWS, _LEAST_DRAWS = 400, 8
 class PrivateQQ(SortedReplies):
     """private-qq, the method of confide for private replies.
 
-    Parameters
-    ----------
-    targets
-        One target rank per silo.
-    rate
-        Increase of the target with n + 1 for silos of secret size, else 0.
-    left, right, scale
-        The slopes and the noise of the mechanism.
-    n_min, n_typical
-        For secret sizes: least and typical number of records per silo.
-    flat, rise
-        The prior weights of the candidates, as in `Slopes`; without a rise all are equal.
+    `targets` has a target rank for each silo; for a secret size the target increases by `rate` with n + 1. Left, right,
+    scale, flat and rise are those of `Slopes`. `n_min` is the least number of records of a silo of secret size.
 
     Examples
     --------
     >>> from confide.federated import SiloKeys, plan
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
-    >>> made = plan(silos, 0.1, 5.0, score="lac", method="private-qq")
-    >>> made.protocol.target_rank(0) < 200, made.loss(0)
+    >>> p = plan(silos, 0.1, 5.0, score="lac", method="private-qq")
+    >>> p.protocol.target_rank(0) < 200, p.loss(0)
     (True, 5.0)
     """
 
@@ -209,7 +205,7 @@ class PrivateQQ(SortedReplies):
         """The mechanisms of least expected coverage among the certified ones."""
         m = len(terms.silos)
         sure = m - terms.liars - terms.dropouts
-        found = best_private_qq(
+        choice = best_private_qq(
             [silo.size for silo in terms.silos],
             terms.level,
             terms.epsilon,
@@ -221,11 +217,13 @@ class PrivateQQ(SortedReplies):
             n_min=terms.n_min,
             n_typical=terms.n_typical,
         )
-        if found is None:
+        if choice is None:
             raise too_few_records()
-        one, targets = found.mechanisms[0], tuple(mechanism.offset for mechanism in found.mechanisms)
-        sizes = terms.n_min, terms.n_typical
-        return cls(targets, one.rate, one.left, one.right, one.scale, *sizes, one.flat, one.rise)
+
+        # All mechanisms are equal except for their targets
+        slopes, targets = choice.mechanisms[0], tuple(mechanism.offset for mechanism in choice.mechanisms)
+        numbers = terms.n_min, terms.n_typical
+        return cls(targets, slopes.rate, slopes.left, slopes.right, slopes.scale, *numbers, slopes.flat, slopes.rise)
 
     def mechanism(self, terms: Terms, i: int) -> Slopes:
         """The slope mechanism."""
@@ -239,6 +237,7 @@ class PrivateQQ(SortedReplies):
 
     def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         """The law from drawn counts and the exact law of each silo's choice, which is computed once for each size."""
+        # The mean law of the reply of each representative size
         k = self.certify(terms, range(len(terms.silos)))[0]
         stand = StandIns.of([silo.size or self.n_typical for silo in terms.silos])
         places = {silo.size or self.n_typical: i for i, silo in enumerate(terms.silos)}
@@ -248,6 +247,7 @@ class PrivateQQ(SortedReplies):
             mean_law_of_choice(self.mechanism(terms, places[n]), rng.multinomial(n, bins, draws))
             for n in stand.sizes.tolist()
         ]
+        # P(at least k replies are at most e_j)
         at_most = tails(np.cumsum(replies, axis=1), stand.silos)(k) if k <= len(terms.silos) else np.zeros(len(below))
         at_most[-1] = 1.0
         return np.maximum(np.diff(at_most, prepend=0.0), 0.0)
