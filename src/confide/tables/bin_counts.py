@@ -19,7 +19,7 @@ from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
 from confide.tables.expressions import bin_index, number, with_trees
 from confide.tables.failures import RowErrors
 from confide.tables.named_columns import AnyGroups, NamedColumn
-from confide.tables.readers import mark
+from confide.tables.number_columns import mark
 from confide.tables.records import RecordColumns, rows_per_batch
 from confide.tables.table import PERSON_ERROR_COLUMN, Progress, Table
 

@@ -29,8 +29,9 @@ from confide.support import (
     refuse_first_of_pair,
     several,
 )
-from confide.tables.arrow import describe_type, is_boolean, is_number, is_text, list_element
+from confide.tables.arrow import is_number, is_text
 from confide.tables.named_columns import NamedColumn, Names, group_of_release, label_column
+from confide.tables.number_columns import NumberColumns, is_pattern, number_columns
 from confide.tables.predictors import (
     AnyGroup,
     Predictor,
@@ -45,7 +46,6 @@ from confide.tables.readers import (
     ClassReader,
     FalseNegativeReader,
     LossReader,
-    NumberColumns,
     RecordReader,
     ScoreReader,
     TargetReader,
@@ -55,8 +55,6 @@ from confide.tables.table import Table
 ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with ScoreColumn"
 SIDES = "cqr_sides"
 """The score that stands for both `cqr_low` and `cqr_high`, each with its own threshold."""
-
-_PAIR = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
 
 _END = re.compile(
     r"(.*[^a-z])?((?P<word>lower|low|lo|upper|high|hi)|(q|p|quantile|percentile)_?(?P<level>[0-9]+))", re.DOTALL
@@ -314,7 +312,7 @@ class ClassColumns(ColumnSpec):
     def _pair(self, table: Table) -> NumberColumns | None:
         """The one column of two classes, or None if `probabilities` names something else."""
         named = self.probabilities
-        if not isinstance(named, str) or _is_pattern(table, named):
+        if not isinstance(named, str) or is_pattern(table, named):
             return None
         kind = table.type_of(named)
         if not is_number(kind) and not (is_text(kind) and table.holds_numbers(named)):
@@ -644,73 +642,3 @@ def _upper_first(lower: str, upper: str) -> bool:
 def _is_for(task: str, score: str | None) -> bool:
     """Whether a score is one of this task."""
     return score_kind(score).task == task
-
-
-def number_columns(
-    table: Table,
-    named: str | tuple[str, ...],
-    what: str,
-    *,
-    leave_out: str | None = None,
-    booleans: bool = False,
-    length: int | None = None,
-) -> tuple[NumberColumns, Names]:
-    """Several columns of numbers, or one column of lists of numbers, and the name of each number.
-
-    `length` is the length of lists if it is known without reading a row.
-    """
-    found = matching(table, named, leave_out) if isinstance(named, str) and _is_pattern(table, named) else None
-    if found is not None or isinstance(named, tuple):
-        columns = tuple(named if found is None else found)
-        for name in columns:
-            if found is not None and not (table.holds_numbers(name) or (booleans and is_boolean(table.type_of(name)))):
-                raise InputError(
-                    "column",
-                    f"{name!r} must hold numbers, because the pattern {named!r} matches it",
-                    got=str(describe_type(table.type_of(name))),
-                    remedy=f"Rename it, or choose a narrower pattern; {table.existing()}",
-                )
-            if not (booleans and is_boolean(table.type_of(name))):
-                table.check_number(name)
-        names = tuple(range(len(columns))) if found is None else tuple(found.values())
-        return NumberColumns(columns, len(columns), from_list=False), names
-    kind = table.type_of(named)
-    element = list_element(kind)
-    if element is None or not (is_number(element) or (booleans and is_boolean(element))):
-        raise InputError(
-            "column",
-            (f"{named!r} holds {describe_type(kind)}{'' if element is None else ' of something else than numbers'}"),
-            remedy=(
-                f"{what} come from a column of lists of numbers, or from one column per class by a pattern "
-                f"such as 'p_*'{f' ({_PAIR})' if table.holds_numbers(named) else ''}; {table.existing()}"
-            ),
-        )
-    k = table.list_length(named, length)
-    return NumberColumns((named,), k, from_list=True), tuple(map(str, range(k)))
-
-
-def _is_pattern(table: Table, name: str) -> bool:
-    return "*" in name and name not in table.columns
-
-
-def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[str, Any]:
-    """The columns that a pattern matches, each with the text in place of its `*`.
-
-    Raises
-    ------
-    InputError
-        If the pattern does not have exactly one `*`, or matches fewer than two columns.
-    """
-    before, _, after = pattern.partition("*")
-    if "*" in after:
-        raise InputError("probabilities", f"the pattern {pattern!r} must have one '*'", got=str(pattern.count("*")))
-    shape = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
-    found = {name: match[1] for name in table.columns if name != leave_out and (match := shape.fullmatch(name))}
-    if len(found) < 2:
-        both = f"; {_PAIR}" if found else ""
-        raise InputError(
-            "probabilities",
-            f"the pattern {pattern!r} must match one column per class",
-            remedy=f"It matches {len(found)}{both}; {table.existing()}",
-        )
-    return found

@@ -20,8 +20,9 @@ from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.columns import ColumnSpec
 from confide.tables.named_columns import GroupedColumns, NamedColumn, WeightColumn, group_column
+from confide.tables.number_columns import refuse_first_rows
 from confide.tables.open_table import as_open_table
-from confide.tables.readers import ClassReader, refuse_first_rows
+from confide.tables.readers import ClassReader
 from confide.tables.records import JoinedColumns, RecordColumns, checked_batches
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 

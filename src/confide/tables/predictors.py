@@ -13,7 +13,8 @@ from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.support import check_column_order, is_numbering
 from confide.tables.arrow import from_names, from_numpy, from_texts
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
-from confide.tables.readers import NumberColumns, ProbabilityReader, Reasons, TargetReader
+from confide.tables.number_columns import NumberColumns, Reasons
+from confide.tables.readers import ProbabilityReader, TargetReader
 from confide.tables.records import RecordColumns
 
 AnyGroup: TypeAlias = NamedColumn | GroupedColumns | None

@@ -7,30 +7,20 @@ on, of the requirement that it breaks.
 """
 
 from abc import ABC, abstractmethod
-from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.arrays import SUM_REMEDY, SUM_TO_ONE, far_from_one, look_like_probabilities, softmax
 from confide.candidates import Candidates
 from confide.core import critical_thresholds, false_negative_thresholds
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
-from confide.tables.arrow import ColumnRef, column_of, integers_of, matrix_column, number_column, to_numpy
+from confide.tables.arrow import ColumnRef, column_of, integers_of, number_column, to_numpy
 from confide.tables.expressions import exact, matches, number
-from confide.tables.failures import ColumnError, RowErrors
+from confide.tables.failures import ColumnError
 from confide.tables.named_columns import NamedColumn
-from confide.tables.table import Table
-
-LOOKED_AT = 100
-"""The number of rows of each batch whose sum is checked."""
-
-_MOSTLY = 0.9
-
-Reasons: TypeAlias = NDArray[np.integer] | None
-"""The reason why each record cannot be used: the position of the broken requirement, from 1 on, or 0; or None."""
+from confide.tables.number_columns import NumberColumns, Reasons, mark, number_error, other_sums
 
 
 @dataclass(frozen=True)
@@ -125,134 +115,6 @@ class ScoreReader(RecordReader):
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The column in double precision."""
         return exact(table[self.reads[0].column]), {}
-
-
-@dataclass(frozen=True)
-class NumberColumns:
-    """Numbers for K classes, labels or candidates, from K columns or from one list column.
-
-    For two classes one column is enough, that of the second: the first class has one minus it, in double precision.
-
-    Parameters
-    ----------
-    columns
-        The K columns, or the one list column, or the one column of two classes.
-    width
-        K.
-    from_list
-        Whether they come from a list column.
-    logits
-        Whether they are logits, whose softmax is used. The one column of two classes is the logit of the second
-        compared with the first.
-    exclusive
-        Whether exactly one of K classes is true; otherwise each of K labels can be true.
-    """
-
-    columns: tuple[str, ...]
-    width: int
-    from_list: bool
-    logits: bool = False
-    exclusive: bool = True
-
-    @property
-    def reads(self) -> tuple[ColumnRef, ...]:
-        """The columns."""
-        return tuple(ColumnRef(column, "numbers" if self.from_list else "number") for column in self.columns)
-
-    @property
-    def of_pair(self) -> bool:
-        """Whether one column stands for both of two classes."""
-        return not self.from_list and len(self.columns) == 1 and self.width == 2
-
-    def in_order(self, order: list[int]) -> "NumberColumns":
-        """The same numbers with the columns in another order; lists and the one column of two classes are unchanged."""
-        if len(self.columns) != self.width:
-            return self
-        return replace(self, columns=tuple(self.columns[place] for place in order))
-
-    @property
-    def title(self) -> str:
-        """The name of the columns in messages."""
-        first = repr(self.columns[0])
-        return f"column {first}" if len(self.columns) == 1 else f"columns {first} and following"
-
-    @property
-    def probability_requirements(self) -> tuple[str, str]:
-        """The requirements on probabilities, and on the length of lists: reasons 1 and 2 of `matrix`."""
-        if self.logits:
-            return (
-                f"{self.title} must hold finite logits, none missing,",
-                f"{self.title} must hold a list of {self.width} logits, one per class",
-            )
-        remedy = "give logits=True for logits" if self.exclusive else "write the sigmoid of logits"
-        return (
-            f"{self.title} must hold probabilities between 0 and 1, none missing ({remedy}, divide percentages by 100)",
-            f"{self.title} must hold a list of {self.width} probabilities, one per class",
-        )
-
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """Numbers that are not probabilities, column by column, with the requirement about each: reason 1."""
-        columns = {} if self.from_list else {name: number_column(batch, name) for name in self.columns}
-        requirement = self.probability_requirements[0]
-        found = [
-            number_error(1, requirement.replace(self.title, f"column {name!r}", 1), p, self._unusable(p))
-            for name, p in columns.items()
-        ]
-        if self.logits:
-            return [one for one in found if one.wrong.any()]
-        some_are_right = not all(one.wrong.any() for one in found)
-        return [replace(one, requirement=_or_no_class(one)) for one in found] if some_are_right else found
-
-    @property
-    def sum_requirement(self) -> str:
-        """The requirement on the sum of rows, if the numbers are probabilities of classes that exclude each other."""
-        if self.logits:
-            return (
-                f"{self.title} must hold logits and not probabilities, as far as the first rows show (leave out "
-                "logits=True for those),"
-            )
-        return f"{self.title} must hold probabilities that {SUM_TO_ONE}, as far as the first rows show ({SUM_REMEDY}),"
-
-    def matrix(self, batch: Any, most: float = 1.0, order: Literal["C", "F"] = "C") -> tuple[NDArray[Any], Reasons]:
-        """The numbers, shape (n, K); reason 1 for those outside [0, most], 2 for lists of another length.
-
-        The order "F" copies columns as they are, which is faster if one entry of each row is needed.
-        """
-        if self.from_list:
-            p, whole = matrix_column(batch, self.columns[0], self.width)
-        else:
-            columns = [number_column(batch, column) for column in self.columns]
-            if self.of_pair and not self.logits:
-                second = columns[0].astype(np.float64)
-                columns = [1 - second, second]
-            p, whole = _side_by_side(columns, "C" if self.logits else order), None
-        if self.logits:
-            return self._softmax(p, whole)
-        if whole is None and (not p.size or (p.min() >= 0 and p.max() <= most)):  # NaN fails both
-            return p, None
-        reasons = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, 1).astype(np.int8)
-        if whole is not None:
-            reasons[~whole] = 2
-        return p, reasons
-
-    def _unusable(self, column: NDArray[Any]) -> NDArray[np.bool_]:
-        """The numbers of a column that are not logits, or not probabilities."""
-        return ~np.isfinite(column) if self.logits else ~((column >= 0) & (column <= 1))
-
-    def _softmax(self, z: NDArray[Any], whole: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], Reasons]:
-        """The softmax of logits; rows that are already probabilities become 0, which does not sum to one."""
-        wrong, already = ~np.isfinite(z).all(axis=1), look_like_probabilities(z)
-        reasons = mark(None, wrong if whole is None else wrong & whole, 1)
-        reasons = reasons if whole is None else mark(reasons, ~whole, 2)
-        sound = np.where(wrong[:, None], 0, z) if wrong.any() else z
-        p = softmax(np.column_stack([np.zeros(len(z)), sound]) if self.of_pair else sound)
-        p[already] = 0
-        return p, reasons
-
-    def expressions(self, table: Any) -> list[Any]:
-        """The numbers as Ibis expressions, in double precision; not for lists."""
-        columns = [exact(table[column]) for column in self.columns]
-        return [number(1.0) - columns[0], *columns] if self.of_pair else columns
 
 
 @dataclass(frozen=True)
@@ -463,42 +325,6 @@ class FalseNegativeReader(ProbabilityReader):
         return false_negative_thresholds(arrays[0], arrays[1] == 1)
 
 
-def _or_no_class(column_error: ColumnError) -> str:
-    """The requirement of one column among correct others; it may not be a class if nearly no row is usable."""
-    mostly = np.count_nonzero(column_error.wrong) >= _MOSTLY * len(column_error.wrong)
-    remedy = "percentages by 100; if it is no class, leave it out by a narrower pattern)"
-    return column_error.requirement.replace("percentages by 100)", remedy) if mostly else column_error.requirement
-
-
-def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
-    """The rows of a batch that do not sum to one, shape (n,), among the first rows."""
-    wrong = np.zeros(len(p), dtype=np.bool_)
-    far = far_from_one(p, LOOKED_AT)
-    wrong[: len(far)] = far
-    return wrong
-
-
-def refuse_first_rows(table: Table, p: NumberColumns) -> None:
-    """Reject a table whose first rows do not sum to one, if no other code checks all entries of a row."""
-    found = RowErrors()
-    with closing(table.head(LOOKED_AT).batches(p.reads, LOOKED_AT)) as batches:
-        first = next(batches, None)
-        if first is not None and first.num_rows:
-            matrix, unusable = p.matrix(first)  # other checks report unusable rows
-            wrong = other_sums(matrix) if unusable is None else other_sums(matrix) & (unusable == 0)
-            found.note(wrong.astype(np.int8), 0 if table.ordered else None)
-    found.refuse([p.sum_requirement], table.rows)
-
-
-def mark(reasons: Reasons, wrong: NDArray[np.bool_], reason: int) -> Reasons:
-    """Reasons with one more reason, for records that are wrong and had none."""
-    if not wrong.any():
-        return reasons
-    reasons = np.zeros(len(wrong), np.int8) if reasons is None else reasons
-    reasons[wrong & (reasons == 0)] = reason
-    return reasons
-
-
 def finite_requirement(column: str, positive: bool = False) -> str:
     """The requirement on a prediction or a target, for messages."""
     what = "a positive number" if positive else "a number"
@@ -511,18 +337,6 @@ def _unusable(column: NDArray[Any], positive: bool) -> NDArray[np.bool_]:
     return wrong | ~(column > 0) if positive else wrong
 
 
-def number_error(reason: int, requirement: str, column: NDArray[Any], wrong: NDArray[np.bool_]) -> ColumnError:
-    """The error of a column of numbers, in which missing numbers are NaN."""
-    return ColumnError(reason, requirement, wrong, bool(np.isnan(column).any()))
-
-
 def finite_expression(column: Any) -> Any:
     """Whether a number is finite, as an expression; defined for missing numbers as well."""
     return ((column > number(-np.inf)) & (column < number(np.inf))).fill_null(False)
-
-
-def _side_by_side(columns: list[NDArray[Any]], order: Literal["C", "F"]) -> NDArray[Any]:
-    matrix = np.empty((len(columns[0]), len(columns)), dtype=np.result_type(*columns), order=order)
-    for k, column in enumerate(columns):
-        matrix[:, k] = column
-    return matrix

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn, WeightColumn
-from confide.tables.readers import Reasons, RecordReader, mark
+from confide.tables.number_columns import Reasons, mark
+from confide.tables.readers import RecordReader
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
 _CELLS = 2**18

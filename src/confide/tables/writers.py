@@ -10,8 +10,8 @@ import numpy as np
 from confide.sets import warn_of_widths
 from confide.tables.arrow import ColumnRef, to_numpy
 from confide.tables.failures import ColumnError
+from confide.tables.number_columns import Reasons
 from confide.tables.predictors import LOWER, SIZE, Predictor
-from confide.tables.readers import Reasons
 from confide.tables.records import BatchReader, checked_batches
 from confide.tables.table import Progress, Table
 
