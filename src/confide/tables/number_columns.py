@@ -24,36 +24,25 @@ from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import Names
 from confide.tables.table import Table
 
+# Rows of each batch whose sum is checked, so that the check costs next to nothing.
 LOOKED_AT = 100
-"""The number of rows of each batch whose sum is checked."""
 
+# The share of unusable rows from which a column among correct ones may be no class at all.
 _MOSTLY = 0.9
 
 _PAIR = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
 
+# Why each record cannot be used: the position of the broken requirement, from 1 on, or 0; None if all can be used.
 Reasons: TypeAlias = NDArray[np.integer] | None
-"""The reason why each record cannot be used: the position of the broken requirement, from 1 on, or 0; or None."""
 
 
 @dataclass(frozen=True)
 class NumberColumns:
-    """Numbers for K classes, labels or candidates, from K columns or from one list column.
+    """Numbers for K = `width` classes, labels or candidates, from K columns or from one list column.
 
     For two classes one column is enough, that of the second: the first class has one minus it, in double precision.
-
-    Parameters
-    ----------
-    columns
-        The K columns, or the one list column, or the one column of two classes.
-    width
-        K.
-    from_list
-        Whether they come from a list column.
-    logits
-        Whether they are logits, whose softmax is used. The one column of two classes is the logit of the second
-        compared with the first.
-    exclusive
-        Whether exactly one of K classes is true; otherwise each of K labels can be true.
+    Of logits the softmax is used; the one column of two classes is the logit of the second compared with the first.
+    Of `exclusive` classes exactly one is true; otherwise each of K labels can be true.
     """
 
     columns: tuple[str, ...]
@@ -64,7 +53,7 @@ class NumberColumns:
 
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
-        """The columns."""
+        """The columns as they are read."""
         return tuple(ColumnRef(column, "numbers" if self.from_list else "number") for column in self.columns)
 
     @property
@@ -102,14 +91,14 @@ class NumberColumns:
         """Numbers that are not probabilities, column by column, with the requirement about each: reason 1."""
         columns = {} if self.from_list else {name: number_column(batch, name) for name in self.columns}
         requirement = self.probability_requirements[0]
-        found = [
+        errors = [
             number_error(1, requirement.replace(self.title, f"column {name!r}", 1), p, self._unusable(p))
             for name, p in columns.items()
         ]
         if self.logits:
-            return [one for one in found if one.wrong.any()]
-        some_are_right = not all(one.wrong.any() for one in found)
-        return [replace(one, requirement=_or_no_class(one)) for one in found] if some_are_right else found
+            return [error for error in errors if error.wrong.any()]
+        some_are_right = not all(error.wrong.any() for error in errors)
+        return [replace(error, requirement=_or_no_class(error)) for error in errors] if some_are_right else errors
 
     @property
     def sum_requirement(self) -> str:
@@ -126,6 +115,7 @@ class NumberColumns:
 
         The order "F" copies columns as they are, which is faster if one entry of each row is needed.
         """
+        # Collect the numbers; `whole` are the lists of the right length
         if self.from_list:
             p, whole = matrix_column(batch, self.columns[0], self.width)
         else:
@@ -136,6 +126,7 @@ class NumberColumns:
             p, whole = _side_by_side(columns, "C" if self.logits else order), None
         if self.logits:
             return self._softmax(p, whole)
+        # Check all of them at once; row by row only if that fails
         if whole is None and (not p.size or (p.min() >= 0 and p.max() <= most)):  # NaN fails both
             return p, None
         reasons = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, 1).astype(np.int8)
@@ -144,17 +135,15 @@ class NumberColumns:
         return p, reasons
 
     def _unusable(self, column: NDArray[Any]) -> NDArray[np.bool_]:
-        """The numbers of a column that are not logits, or not probabilities."""
         return ~np.isfinite(column) if self.logits else ~((column >= 0) & (column <= 1))
 
     def _softmax(self, z: NDArray[Any], whole: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], Reasons]:
-        """The softmax of logits; rows that are already probabilities become 0, which does not sum to one."""
         wrong, already = ~np.isfinite(z).all(axis=1), look_like_probabilities(z)
         reasons = mark(None, wrong if whole is None else wrong & whole, 1)
         reasons = reasons if whole is None else mark(reasons, ~whole, 2)
-        sound = np.where(wrong[:, None], 0, z) if wrong.any() else z
-        p = softmax(np.column_stack([np.zeros(len(z)), sound]) if self.of_pair else sound)
-        p[already] = 0
+        finite = np.where(wrong[:, None], 0, z) if wrong.any() else z
+        p = softmax(np.column_stack([np.zeros(len(z)), finite]) if self.of_pair else finite)
+        p[already] = 0  # does not sum to one, so that the check of sums reports these rows
         return p, reasons
 
     def expressions(self, table: Any) -> list[Any]:
@@ -165,8 +154,8 @@ class NumberColumns:
 
 def number_columns(
     table: Table,
-    named: str | tuple[str, ...],
-    what: str,
+    spec: str | tuple[str, ...],
+    title: str,
     *,
     leave_out: str | None = None,
     booleans: bool = False,
@@ -176,34 +165,37 @@ def number_columns(
 
     `length` is the length of lists if it is known without reading a row.
     """
-    found = matching(table, named, leave_out) if isinstance(named, str) and is_pattern(table, named) else None
-    if found is not None or isinstance(named, tuple):
-        columns = tuple(named if found is None else found)
+    # Several columns, of a pattern or named one by one
+    matched = matching(table, spec, leave_out) if isinstance(spec, str) and is_pattern(table, spec) else None
+    if matched is not None or isinstance(spec, tuple):
+        columns = tuple(spec if matched is None else matched)
         for name in columns:
-            if found is not None and not (table.holds_numbers(name) or (booleans and is_boolean(table.type_of(name)))):
+            if booleans and is_boolean(table.type_of(name)):
+                continue
+            if matched is not None and not table.holds_numbers(name):
                 raise InputError(
                     "column",
-                    f"{name!r} must hold numbers, because the pattern {named!r} matches it",
+                    f"{name!r} must hold numbers, because the pattern {spec!r} matches it",
                     got=str(describe_type(table.type_of(name))),
                     remedy=f"Rename it, or choose a narrower pattern; {table.existing()}",
                 )
-            if not (booleans and is_boolean(table.type_of(name))):
-                table.check_number(name)
-        names = tuple(range(len(columns))) if found is None else tuple(found.values())
+            table.check_number(name)
+        names = tuple(range(len(columns))) if matched is None else tuple(matched.values())
         return NumberColumns(columns, len(columns), from_list=False), names
-    kind = table.type_of(named)
+    # One column of lists
+    kind = table.type_of(spec)
     element = list_element(kind)
     if element is None or not (is_number(element) or (booleans and is_boolean(element))):
         raise InputError(
             "column",
-            (f"{named!r} holds {describe_type(kind)}{'' if element is None else ' of something else than numbers'}"),
+            f"{spec!r} holds {describe_type(kind)}{'' if element is None else ' of something else than numbers'}",
             remedy=(
-                f"{what} come from a column of lists of numbers, or from one column per class by a pattern "
-                f"such as 'p_*'{f' ({_PAIR})' if table.holds_numbers(named) else ''}; {table.existing()}"
+                f"{title} come from a column of lists of numbers, or from one column per class by a pattern "
+                f"such as 'p_*'{f' ({_PAIR})' if table.holds_numbers(spec) else ''}; {table.existing()}"
             ),
         )
-    k = table.list_length(named, length)
-    return NumberColumns((named,), k, from_list=True), tuple(map(str, range(k)))
+    k = table.list_length(spec, length)
+    return NumberColumns((spec,), k, from_list=True), tuple(map(str, range(k)))
 
 
 def is_pattern(table: Table, name: str) -> bool:
@@ -212,38 +204,32 @@ def is_pattern(table: Table, name: str) -> bool:
 
 
 def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[str, Any]:
-    """The columns that a pattern matches, each with the text in place of its `*`.
-
-    Raises
-    ------
-    InputError
-        If the pattern does not have exactly one `*`, or matches fewer than two columns.
-    """
+    """The columns that a pattern with one `*` matches, each with the text in its place; two of them or more."""
     before, _, after = pattern.partition("*")
     if "*" in after:
         raise InputError("probabilities", f"the pattern {pattern!r} must have one '*'", got=str(pattern.count("*")))
-    shape = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
-    found = {name: match[1] for name in table.columns if name != leave_out and (match := shape.fullmatch(name))}
-    if len(found) < 2:
-        both = f"; {_PAIR}" if found else ""
+    regex = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
+    matched = {name: match[1] for name in table.columns if name != leave_out and (match := regex.fullmatch(name))}
+    if len(matched) < 2:
+        both = f"; {_PAIR}" if matched else ""
         raise InputError(
             "probabilities",
             f"the pattern {pattern!r} must match one column per class",
-            remedy=f"It matches {len(found)}{both}; {table.existing()}",
+            remedy=f"It matches {len(matched)}{both}; {table.existing()}",
         )
-    return found
+    return matched
 
 
 def refuse_first_rows(table: Table, p: NumberColumns) -> None:
-    """Reject a table whose first rows do not sum to one, if no other code checks all entries of a row."""
-    found = RowErrors()
+    """Reject a table whose first rows do not sum to one; other checks report rows that are no probabilities."""
+    errors = RowErrors()
     with closing(table.head(LOOKED_AT).batches(p.reads, LOOKED_AT)) as batches:
         first = next(batches, None)
         if first is not None and first.num_rows:
-            matrix, unusable = p.matrix(first)  # other checks report unusable rows
-            wrong = other_sums(matrix) if unusable is None else other_sums(matrix) & (unusable == 0)
-            found.note(wrong.astype(np.int8), 0 if table.ordered else None)
-    found.refuse([p.sum_requirement], table.rows)
+            matrix, reasons = p.matrix(first)
+            wrong = other_sums(matrix) if reasons is None else other_sums(matrix) & (reasons == 0)
+            errors.note(wrong.astype(np.int8), 0 if table.ordered else None)
+    errors.refuse([p.sum_requirement], table.rows)
 
 
 def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:

@@ -1,9 +1,7 @@
-"""The columns that are read of each record, and the score computed from them: in this process, or as SQL.
+"""The columns that are read of each record, and the score computed from them: from an Arrow batch in numpy, or as SQL.
 
-A reader has columns, requirements on every record, and two implementations of its score: from an Arrow batch in numpy,
-and as an Ibis expression. Engines compute the expression with the same result in every bit, because everything is in
-double precision with at most one rounding per operation. A record without a score has a reason: the position, from 1
-on, of the requirement that it breaks.
+Engines compute the Ibis expression with the same result in every bit, because everything is in double precision with at
+most one rounding per operation. A record without a score has a reason: the position of the requirement that it breaks.
 """
 
 from abc import ABC, abstractmethod
@@ -25,30 +23,16 @@ from confide.tables.number_columns import NumberColumns, Reasons, mark, number_e
 
 @dataclass(frozen=True)
 class RecordReader(ABC):
-    """The columns of each record, and its score.
+    """The columns of each record, and its score."""
 
-    Parameters
-    ----------
-    score
-        The score's name.
-    reads
-        The columns.
-    requirements
-        The requirements on every record, in words; the first is about the score itself.
-    width
-        The approximate count of numbers that are read of each record.
-    in_sql
-        Whether engines can compute the score.
-    """
-
+    # Whether the range of scores is left to the code that counts them.
     checked_when_counted = False
-    """Whether only the one who counts the scores checks their range."""
 
     score: str | None
     reads: tuple[ColumnRef, ...]
-    requirements: tuple[str, ...]
-    width: int
-    in_sql: bool
+    requirements: tuple[str, ...]  # on every record, in words; the first is about the score itself
+    width: int  # about as many numbers are read of each record
+    in_sql: bool  # whether engines can compute the score
 
     @property
     def kind(self) -> ScoreKind:
@@ -57,7 +41,7 @@ class RecordReader(ABC):
 
     def in_range(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each score is a number in the score's range."""
-        low, high = np.float64(self.kind.low), np.float64(self.kind.high)  # float would be rounded to float32
+        low, high = np.float64(self.kind.low), np.float64(self.kind.high)  # Python's would be rounded to float32
         inside: NDArray[np.bool_] = (scores >= low) & (scores <= high)
         return inside | (scores == np.inf) if self.kind.takes_infinity else inside
 
@@ -82,9 +66,9 @@ class RecordReader(ABC):
         arrays, reasons = self.read(batch)
         if reasons is None:
             return self.score_of(arrays), None
-        good, scores = reasons == 0, np.full(len(reasons), np.nan)
-        if good.any():
-            scores[good] = self.score_of([array[good] for array in arrays])
+        usable, scores = reasons == 0, np.full(len(reasons), np.nan)
+        if usable.any():
+            scores[usable] = self.score_of([array[usable] for array in arrays])
         return scores, reasons
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
@@ -100,8 +84,8 @@ class ScoreReader(RecordReader):
     @classmethod
     def of(cls, column: str, score: str | None) -> "ScoreReader":
         """The reader of a column."""
-        wanted = f"column {column!r} must hold a number {score_kind(score).range_text} (not missing, not NaN)"
-        return cls(score, (ColumnRef(column),), (wanted,), 1, True)
+        requirement = f"column {column!r} must hold a number {score_kind(score).range_text} (not missing, not NaN)"
+        return cls(score, (ColumnRef(column),), (requirement,), 1, True)
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The column."""
@@ -124,10 +108,11 @@ class ProbabilityReader(RecordReader):
     probabilities: NumberColumns
 
     @classmethod
-    def of_sets(cls, p: NumberColumns, score: str) -> "ProbabilityReader":
+    def of_sets(cls, probabilities: NumberColumns, score: str) -> "ProbabilityReader":
         """The reader of probabilities alone; those of classes that exclude each other sum to one."""
-        sums = (p.sum_requirement,) if p.exclusive else ()
-        return cls(score, p.reads, (*p.probability_requirements, *sums), p.width, False, p)
+        sums = (probabilities.sum_requirement,) if probabilities.exclusive else ()
+        requirements = (*probabilities.probability_requirements, *sums)
+        return cls(score, probabilities.reads, requirements, probabilities.width, False, probabilities)
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The probabilities, shape (n, K)."""
@@ -152,9 +137,9 @@ class ClassReader(ProbabilityReader):
         in_sql = score_kind(score).of_one_entry and not p.logits  # one minus a probability
         by_entry = entries and in_sql and p.from_list and label.positions
         entry = ColumnRef(p.columns[0], "entry", label.read.column), ColumnRef(p.columns[0], "length")
-        own = entry if by_entry else p.reads
-        wanted = (*p.probability_requirements, label.requirement, p.sum_requirement)
-        return cls(score, (*own, label.read), wanted, 1 if by_entry else p.width, in_sql, p, label, by_entry)
+        reads = (*(entry if by_entry else p.reads), label.read)
+        requirements = (*p.probability_requirements, label.requirement, p.sum_requirement)
+        return cls(score, reads, requirements, 1 if by_entry else p.width, in_sql, p, label, by_entry)
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """Probabilities, shape (n, K), or the label's own, shape (n, 1); and the positions of the labels."""
@@ -179,17 +164,16 @@ class ClassReader(ProbabilityReader):
         """Any classification score; +inf for labels that are no class. Randomised scores draw new numbers."""
         p, place = arrays
         if self.in_sql:
-            own = p if self.by_entry else p[np.arange(len(p)), place][:, None]
-            return own_class_scores(own, np.minimum(place, 0), "lac")
+            of_label = p if self.by_entry else p[np.arange(len(p)), place][:, None]
+            return own_class_scores(of_label, np.minimum(place, 0), "lac")
         return own_class_scores(p, place, str(self.score))
 
     def _entries(self, batch: Any, place: NDArray[np.int64]) -> tuple[NDArray[Any], Reasons]:
-        """The label's own probability, shape (n, 1)."""
         (column,) = self.probabilities.columns
-        own = to_numpy(column_of(batch, ColumnRef(column, "entry")))
+        p = to_numpy(column_of(batch, ColumnRef(column, "entry")))
         length = integers_of(column_of(batch, ColumnRef(column, "length")), -1)
         reasons = mark(None, length != self.probabilities.width, 2)
-        return own[:, None], mark(reasons, (place >= 0) & ~((own >= 0) & (own <= 1)), 1)
+        return p[:, None], mark(reasons, (place >= 0) & ~((p >= 0) & (p <= 1)), 1)
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """1 - p of the label's own class, in double precision; +inf for labels that are no class."""
@@ -197,25 +181,24 @@ class ClassReader(ProbabilityReader):
 
         place, missing = self.label.expressions(table)
         columns, width = self.probabilities.columns, self.probabilities.width
+        # One column per class: compare the label with each name
         if not self.probabilities.from_list:
             labels = matches(table[self.label.read.column], self.label.values)
             scores = [number(1.0) - p for p in self.probabilities.expressions(table)]
             return ibis.cases(*zip(labels, scores, strict=True), else_=number(np.inf)), {3: missing}
+        # Lists: engines may evaluate an index of any row, so it is 0 where there is no such entry
         lists = table[columns[0]]
         usable = (place < width) & (lists.length() == width)
-        own = usable.ifelse(lists[usable.ifelse(place, 0).cast("int32")], ibis.null(lists.type().value_type))
-        score = (place >= width).ifelse(number(np.inf), number(1.0) - exact(own))
+        p = usable.ifelse(lists[usable.ifelse(place, 0).cast("int32")], ibis.null(lists.type().value_type))
+        score = (place >= width).ifelse(number(np.inf), number(1.0) - exact(p))
         return score, {2: (lists.length() != width).fill_null(True), 3: missing}
 
 
 @dataclass(frozen=True)
 class TargetReader(RecordReader):
-    """A regression score: absolute residual, gamma, or CQR and its sides; or predictions alone.
+    """A regression score: absolute residual, gamma, or CQR and its sides; or predictions alone."""
 
-    `names` are the columns of predictions and of the target, if it is read.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the predictions, and of the target if it is read
     positive: bool
     scored: bool
 
@@ -226,12 +209,13 @@ class TargetReader(RecordReader):
         apart = f"columns {', '.join(map(repr, names))} must hold numbers that are not too far apart to be subtracted"
         finite = [finite_requirement(name, positive and place == 0) for place, name in enumerate(names)]
         in_sql = score in ("absolute_residual", "cqr", "cqr_low", "cqr_high")
-        wanted = (*(() if target is None else (apart,)), *finite)
-        return cls(score, tuple(map(ColumnRef, names)), wanted, len(names), in_sql, names, positive, target is not None)
+        requirements = (*(() if target is None else (apart,)), *finite)
+        return cls(
+            score, tuple(map(ColumnRef, names)), requirements, len(names), in_sql, names, positive, target is not None
+        )
 
     @property
-    def _columns(self) -> list[tuple[int, str, bool]]:
-        """The reason of each column's requirement, its name, and whether its numbers must be positive."""
+    def _columns(self) -> list[tuple[int, str, bool]]:  # (reason, column, whether its numbers must be positive)
         reasons = enumerate(self.names, start=2 if self.scored else 1)
         return [(reason, name, self.positive and name == self.names[0]) for reason, name in reasons]
 
@@ -244,7 +228,7 @@ class TargetReader(RecordReader):
         return [numbers[0] if len(numbers) == 1 else np.column_stack(numbers), *y], reasons
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
-        """The same errors column by column, also if several numbers of a record are wrong."""
+        """The errors column by column, also if several numbers of a record are wrong."""
         errors = []
         for reason, name, positive in self._columns:
             column = number_column(batch, name)
@@ -261,7 +245,7 @@ class TargetReader(RecordReader):
             return np.asarray(interval_score(arrays[0], arrays[1], str(self.score)))
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
-        """The same in double precision, for the absolute residual and CQR."""
+        """The score in double precision, for the absolute residual and CQR."""
         *f, y = (exact(table[name]) for name in self.names)
         wrong = {i: ~finite_expression(column) for i, column in enumerate([*f, y], start=2)}
         if self.score == "absolute_residual":
@@ -274,10 +258,7 @@ class TargetReader(RecordReader):
 
 @dataclass(frozen=True)
 class LossReader(RecordReader):
-    """The critical threshold of a monotone bounded loss, from its values at every finite candidate.
-
-    Fresh uniform numbers are drawn, one per record (docs/theory.md, Theorem R1).
-    """
+    """The critical threshold of a monotone bounded loss, by a fresh uniform number per record (theory.md, R1)."""
 
     losses: NumberColumns
     candidates: Candidates
@@ -286,11 +267,11 @@ class LossReader(RecordReader):
     @classmethod
     def of(cls, losses: NumberColumns, candidates: Candidates, score: str, bound: float) -> "LossReader":
         """The reader of losses."""
-        wanted = (
+        requirements = (
             f"{losses.title} must hold losses in [0, {bound:g}] that do not increase with the threshold",
             f"{losses.title} must hold a list of {losses.width} losses, one for each finite candidate",
         )
-        return cls(score, losses.reads, wanted, losses.width, False, losses, candidates, bound)
+        return cls(score, losses.reads, requirements, losses.width, False, losses, candidates, bound)
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The losses, shape (n, m - 1)."""
@@ -311,8 +292,10 @@ class FalseNegativeReader(ProbabilityReader):
     @classmethod
     def of(cls, p: NumberColumns, truth: NumberColumns, score: str) -> "FalseNegativeReader":
         """The reader of probabilities and true labels."""
-        wanted = f"{truth.title} must hold 1 for each label that is true and 0 for others"
-        return cls(score, (*p.reads, *truth.reads), (*p.probability_requirements, wanted), 2 * p.width, False, p, truth)
+        requirement = f"{truth.title} must hold 1 for each label that is true and 0 for others"
+        return cls(
+            score, (*p.reads, *truth.reads), (*p.probability_requirements, requirement), 2 * p.width, False, p, truth
+        )
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """Probabilities and true labels, shape (n, K) each."""
@@ -332,7 +315,6 @@ def finite_requirement(column: str, positive: bool = False) -> str:
 
 
 def _unusable(column: NDArray[Any], positive: bool) -> NDArray[np.bool_]:
-    """The numbers that are not finite, or not positive where this is required."""
     wrong: NDArray[np.bool_] = ~np.isfinite(column)
     return wrong | ~(column > 0) if positive else wrong
 
