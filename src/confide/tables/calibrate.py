@@ -214,7 +214,7 @@ def class_histograms(
     >>> from confide.tables import ClassColumns
     >>> table = pyarrow.table({"p_no": [0.9, 0.2], "p_yes": [0.1, 0.8], "y": ["no", "yes"]})
     >>> counts = class_histograms(table, ClassColumns("p_*", "y"), Candidates.of([0.15, 0.5]))
-    >>> {name: one.counts.tolist() for name, one in counts.items()}
+    >>> {name: histogram.counts.tolist() for name, histogram in counts.items()}
     {'no': [1, 0, 0], 'yes': [0, 1, 0]}
     """
     with as_open_table(source) as table:

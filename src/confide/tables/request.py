@@ -62,22 +62,7 @@ from confide.tables.unread import CountsFiles, UnreadTable, bounded
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of each record of a table in addition to its score: its group, its weight, its person.
-
-    Parameters
-    ----------
-    by, groups
-        The column of each record's group, and the public list of its values. With class weights: the column of its
-        class. For groups that overlap: the columns, and a mapping from each of them to the public list of its values.
-    by_class
-        Whether there is a threshold for each class.
-    weights
-        The column of each record's weight.
-    people
-        The bound on the number of records that count for each person.
-    skip_incomplete
-        Whether records with missing values are left out.
-    """
+    """The columns of each record of a table in addition to its score; `calibrate_table` documents them."""
 
     by: str | Sequence[str] | None = None
     groups: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None = None
@@ -116,7 +101,7 @@ class Columns:
     def group(
         self, table: Table, what: ColumnSpec, population: Population | None
     ) -> NamedColumn | GroupedColumns | None:
-        """The column that a threshold or a class weight depends on; None for one threshold for all records."""
+        """The column that a threshold or a class weight depends on; None if neither does."""
         if isinstance(population, ClassShift):
             return class_weight_column(table, what, None if self.by is None else one_column(self.by), population)
         if self.by_class:
@@ -141,7 +126,7 @@ class Columns:
 
 
 class TableOptions(Options, total=False):
-    """Further options of `calibrate_table`; documented in `Columns` and `confide.calibrate`."""
+    """Further options of `calibrate_table`, which documents them."""
 
     by: str | Sequence[str] | None
     groups: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None
@@ -156,28 +141,18 @@ class TableOptions(Options, total=False):
 
 def split_columns(options: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
     """Split options into the columns and the other options."""
-    names = [one.name for one in fields(Columns)]
-    own = {name: options[name] for name in names if name in options}
-    return Columns(**own), {name: value for name, value in options.items() if name not in names}
+    names = [field.name for field in fields(Columns)]
+    columns = Columns(**{name: options[name] for name in names if name in options})
+    return columns, {name: value for name, value in options.items() if name not in names}
 
 
 @dataclass(frozen=True)
 class TableSource:
-    """The records of a table as a source of releases.
-
-    Parameters
-    ----------
-    counting
-        The counting pass. Its columns are looked up before the budget is charged.
-    progress
-        As in `score_histogram`.
-    stated
-        The public number of records, if you state it.
-    """
+    """The records of a table as a source of releases; its columns were looked up before the budget is charged."""
 
     counting: Counting
     progress: Progress = no_progress
-    stated: int | None = None
+    stated: int | None = None  # the public number of records, if the caller states it
 
     @property
     def reading_is_visible(self) -> bool:
@@ -194,15 +169,17 @@ class TableSource:
 
     def count(self, request: Request, candidates: Candidates) -> Mapping[Any, ScoreHistogram]:
         """Count by row of the request; raises `InputError` if the number of records is not the stated one."""
-        table, found = self.counting.table, self.counting.run(candidates, self.progress)
+        table, by_score = self.counting.table, self.counting.run(candidates, self.progress)
         overlapping = self.counting.overlapping
+        # Name the histograms: by group of every column, by score, or by group
         if overlapping is not None:
-            values = chain.from_iterable(one.values() for one in found)
+            values = chain.from_iterable(histograms.values() for histograms in by_score)
             counted = dict[Any, ScoreHistogram](zip(overlapping.columns.names, values, strict=True))
-        elif len(found) > 1:
-            counted = {kind.name: one[None] for kind, one in zip(self.counting.kinds, found, strict=True)}
+        elif len(by_score) > 1:
+            counted = {kind.name: of_all[None] for kind, of_all in zip(self.counting.kinds, by_score, strict=True)}
         else:
-            counted = dict(found[0])
+            counted = dict(by_score[0])
+        # Compare the number of records with the stated one
         total = next(iter(counted.values())).total
         if self.stated is not None and total != self.stated:
             raise InputError(
@@ -211,10 +188,11 @@ class TableSource:
         log_event("tables", "counted", DEBUG, table=table.name, rows=total if request.public_n else "secret")
         if request.public_n:
             table.check_rows(total)
+        # Match them with the rows of the request
         if isinstance(request.population, ClassShift):
             return {None: weighted_sum(counted, request.population)}
-        named = {None if name is None else canonical_name(name): one for name, one in counted.items()}
-        return {row: named[None if row is None else canonical_name(row)] for row in request.rows}
+        by_name = {None if name is None else canonical_name(name): histogram for name, histogram in counted.items()}
+        return {row: by_name[None if row is None else canonical_name(row)] for row in request.rows}
 
 
 @dataclass(frozen=True)
@@ -252,6 +230,7 @@ class TableRequest:
         **options: Unpack[TableOptions],
     ) -> "TableRequest":
         """Build the request from the arguments of `calibrate_table`."""
+        # Divide the options into columns, the payer and fields of a request
         if what._labelled:
             _ = kind_of_task(str(what.kind.name), "classification", "a classification score, such as 'lac' or 'aps'")
         columns, rest = split_columns(options)
@@ -261,6 +240,7 @@ class TableRequest:
         what = what._over(candidates)
         if columns.people is not None:
             request_options["records_per_person"] = columns.people.bound(request_options.get("records_per_person"))
+        # Refuse what does not fit together
         if n is not None:
             positive_integer("n", n)
         check_together(weights=columns.weights, weight_bound=weight_bound)
@@ -271,6 +251,7 @@ class TableRequest:
             refuse_weights(request_options.get("by"), ["weights" if class_weights is None else "class_weights"])
         if columns.by_class:
             check_combinations({**request_options, "by": "class"})
+        # Derive the remaining fields
         if (low := request_options.pop("share_low", None)) is not None:
             if request_options.get("by") != "side" or "shares" in request_options:
                 raise InputError(
@@ -293,10 +274,12 @@ class TableRequest:
         **options: Unpack[TableOptions],
     ) -> "TableRequest":
         """Build the request from the arguments of `recalibrate_table`."""
+        # Renew the request of the release, with the columns that are given
         columns, rest = split_columns(options)
         payer, request_options = split_options("recalibrate_table", rest, "partition")
         request_options["about"] = {**what._outputs, **(request_options.get("about") or {})} or None
         request = renewed(previous, epsilon=epsilon, candidates=candidates, **request_options)
+        # Refuse columns that would change what the release states
         if columns.people is not None and columns.people.most != request.records_per_person:
             raise InputError(
                 "people",
@@ -316,11 +299,11 @@ class TableRequest:
     def check_limit(self) -> None:
         """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
         bills = {key: step.bill for key, step in prepare(self.request, self.n).items()}
-        with self._who_pays.account(self.request, bills).alone() as account:
+        with self._charged.account(self.request, bills).alone() as account:
             account.check_limit()
 
     @property
-    def _who_pays(self) -> Payer:
+    def _charged(self) -> Payer:
         people, payer = self.columns.people, self.payer
         return payer if people is None else replace(payer, dataset=people.payer(payer.dataset))
 
@@ -333,7 +316,7 @@ class TableRequest:
                 table = opening.enter_context(as_open_table(source))
             counting, request = self._counting(table)
             counted = bounded(request, table.most_candidates, self.n) if counting.in_sql else request
-            released = release(TableSource(counting, progress, self.n), counted, self._who_pays)
+            released = release(TableSource(counting, progress, self.n), counted, self._charged)
         return released if counted is request else replace(released, request=request.stated())
 
     def query(self, dialect: str, table: str) -> str:
@@ -351,56 +334,53 @@ class TableRequest:
         what, columns, request = self.what, self.columns, self.request
         group = columns.group(table, what, request.population)
         counting = columns.counting(table, what, group, request.population)
-        named: dict[str, Any] = {}
+        # The fields that are known from the columns
+        from_table: dict[str, Any] = {}
         if (classified := what._classified) is not None:
             probabilities, classes = classified.columns(table)
-            named["classes"] = classes
+            from_table["classes"] = classes
         if group is not None and request.population is None:
             names = group.columns if isinstance(group, GroupedColumns) else group.names
-            named |= {"by": "class" if columns.by_class else "group", "names": names}
+            from_table |= {"by": "class" if columns.by_class else "group", "names": names}
+        # A renewal already states them, so that the table's must agree
         if self.previous is not None:
             if classified is not None:
                 release_class_names(self.previous, probabilities, classes)
-            if columns.by_class and order_of(named["names"], tuple(request.terms)) is None:
+            if columns.by_class and order_of(from_table["names"], tuple(request.terms)) is None:
                 raise InputError("what", f"must have the {len(request.terms)} classes of previous", got="others")
-            named = {}
-        if any(getattr(request, name) != value for name, value in named.items()):
-            request = replace(request, **named)
-        return counting, request
+            return counting, request
+        changes = {name: value for name, value in from_table.items() if getattr(request, name) != value}
+        return counting, replace(request, **changes) if changes else request
 
 
 def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Population | None) -> dict[str, Any]:
-    """The division into several thresholds, as fields of a request: levels, groups or sides; or a loss.
-
-    The names of classes, and the type of the names of groups, come from the table.
-    """
+    """The division into several thresholds, as fields of a request; the names of classes come from the table later."""
     requested = what._requested
-    kinds = {
+    divisions = {
         "level": is_several(alpha),
         "class": columns.by_class,
         "group": columns.by is not None and population is None,
         "side": "by" in requested,
         "loss": "loss" in requested,
     }
-    found = [name for name, applies in kinds.items() if applies]
-    if len(found) > 1:
+    if sum(divisions.values()) > 1:
         raise InputError(
             "by", "only one of several levels, groups or classes, two sides, and losses can be requested", got="more"
         )
-    by: dict[str, Any] = {"by": "level"} if kinds["level"] else {}
-    if kinds["group"]:
+    by: dict[str, Any] = {"by": "level"} if divisions["level"] else {}
+    if divisions["group"]:
         by = {"by": "group", "names": columns.names}
     return {**by, **requested}
 
 
 def _of_the_release(what: ColumnSpec, request: Request) -> ColumnSpec:
-    """The same columns for the score of the release; raises `InputError` if they give another score."""
-    listed = list(request.terms.values())
-    scores: Sequence[str | None] = [terms.score for terms in listed]
-    what = what._over(listed[0].spread if isinstance(listed[0].spread, Candidates) else None)
-    given = [kind.name for kind in what.kinds]
-    if set(given) != set(scores):
-        raise InputError("what", f"must give the score {scores[0]!r}, as in previous", remedy=f"It gives {given[0]!r}")
+    """The same columns for the score of the release; raises `InputError` if they give another score or bound."""
+    first, *_ = request.terms.values()
+    what = what._over(first.spread if isinstance(first.spread, Candidates) else None)
+    if {kind.name for kind in what.kinds} != {terms.score for terms in request.terms.values()}:
+        raise InputError(
+            "what", f"must give the score {first.score!r}, as in previous", remedy=f"It gives {what.kinds[0].name!r}"
+        )
     bound = what._requested.get("bound", request.bound)
     if request.loss is not None and bound != request.bound:
         raise InputError("bound", f"must be that of previous, {request.bound:g}", got=f"{bound:g}")
@@ -408,9 +388,7 @@ def _of_the_release(what: ColumnSpec, request: Request) -> ColumnSpec:
 
 
 def _again(columns: Columns, request: Request) -> Columns:
-    """The columns with the groups or classes of the release; a column `by` names the class of a record as well."""
-    if columns.by_class or columns.groups is not None:
-        raise InputError("groups", "groups and by_class must be left out: they are those of previous")
+    """The columns with the groups or classes of the release; `by` may also name the column of each record's class."""
     if not request.disjoint and request.overlap is None:
         if columns.by is not None and not isinstance(request.population, ClassShift):
             raise InputError("by", "must be left out: previous has no thresholds per group of records")
@@ -423,10 +401,10 @@ def _again(columns: Columns, request: Request) -> Columns:
 
 def named_column(table: Table, column: str, names: Names) -> NamedColumn:
     """A column with a public list of names, which are integers if the column holds those, or all can be in CSV."""
-    held = group_column(table, column, names)
+    group = group_column(table, column, names)
     in_csv = table.texts and all(as_integer(name) is not None for name in names)
     integers = in_csv or is_integer(table.type_of(column))
-    return replace(held, names=tuple(as_integer(name) if integers else canonical_name(name) for name in names))  # type: ignore[misc]
+    return replace(group, names=tuple(as_integer(name) if integers else canonical_name(name) for name in names))  # type: ignore[misc]
 
 
 def class_weight_column(table: Table, what: ColumnSpec, by: str | None, shift: ClassShift) -> NamedColumn:
@@ -442,6 +420,6 @@ def class_weight_column(table: Table, what: ColumnSpec, by: str | None, shift: C
     if order is None:
         known = set(map(canonical_name, shift.classes))
         without = [name for name in column.names if canonical_name(name) not in known]
-        found = f"{without[0]!r} has none" if without else "some are of no class"
-        raise InputError("class_weights", "must have a weight for every class, and no other", remedy=found)
+        remedy = f"{without[0]!r} has none" if without else "some are of no class"
+        raise InputError("class_weights", "must have a weight for every class, and no other", remedy=remedy)
     return replace(column, names=tuple(shift.classes[place] for place in order), others=False)
