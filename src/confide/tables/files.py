@@ -282,10 +282,6 @@ def _agreed(name: str, places: Sequence[FileLocation], schemas: Sequence[Any]) -
     """The columns that agree in type in all files, as a schema, and the types of the others."""
     import pyarrow as pa
 
-    if any(len({column.lower() for column in schema.names}) < len(schema.names) for schema in schemas):
-        raise InputError(
-            "path", f"{name} must have column names that differ in more than upper and lower case", remedy="Rename them"
-        )
     widest = widest_schema(schemas)
     disagreements = type_disagreements(list(zip(map(repr, map(str, places)), schemas, strict=False)), widest)
     return pa.schema([field for field in widest if field.name not in disagreements]), disagreements

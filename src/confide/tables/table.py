@@ -250,7 +250,8 @@ class Table(ABC):
             raise unreadable(self.name, [column])
         if column not in self.schema.names:
             raise InputError("column", f"{column!r} is not in {self.name}", remedy=self.existing())
-        twins = [name for name in self.schema.names if name != column and name.lower() == column.lower()]
+        names = (*self.schema.names, *self.disagreements)
+        twins = [name for name in names if name != column and name.lower() == column.lower()]
         if twins and not self.distinguishes_case:
             must = f"{column!r} must differ from {twins[0]!r} in more than upper and lower case"
             raise InputError("column", must, remedy="Rename one of them")
