@@ -13,10 +13,10 @@ from confide.errors import FormatError, InputError
 from confide.support import as_place
 from confide.tables import CountsFiles, ScoreColumn, TargetColumns
 from confide.tables.bin_counts import Job
-from confide.tables.calibrate import Columns
 from confide.tables.counting import Counting
 from confide.tables.counts_file import read_counts
 from confide.tables.named_columns import group_column
+from confide.tables.request import Columns
 from confide.tables.unread import UnreadTable
 from tests.refused import refused
 

@@ -285,14 +285,24 @@ def test_the_row_that_is_too_short_or_too_long(tmp_path, lines, row, values, pac
     assert f"row {row}, as in a spreadsheet, has {values} value" in message
 
 
-@pytest.mark.parametrize("kind", ["memory", "frame", "batches"])
-def test_names_that_differ_in_case_alone_are_refused_where_they_are_read(kind):
+@pytest.mark.parametrize("kind", ["memory", "frame", "batches", "parquet", "arrow"])
+def test_names_that_differ_in_case_alone_are_refused_where_they_are_read(tmp_path, kind):
     """DuckDB would read the first of them for both."""
     held = pa.table({"s": [0.1] * 9, "S": [0.9] * 9, "t": [0.5] * 9})
-    data = {"memory": lambda: held, "frame": held.to_pandas, "batches": lambda: iter(held.to_batches())}[kind]
+    data = {"memory": lambda: held, "frame": held.to_pandas, "batches": lambda: iter(held.to_batches())}.get(
+        kind, lambda: str(write(tmp_path / f"a.{kind}", held))
+    )
     for name in ("s", "S"):
         refusal(lambda name=name: score_histogram(data(), ScoreColumn(name, "lac"), UNIT), "column")
     assert score_histogram(data(), ScoreColumn("t", "lac"), UNIT).counts.sum() == 9
+
+
+def test_names_that_differ_in_case_alone_in_one_file_of_a_folder(tmp_path):
+    held = pa.table({"S": [0.9] * 9, "s": [0.1] * 9, "t": [0.5] * 9})
+    write(tmp_path / "a.parquet", held)
+    write(tmp_path / "b.parquet", held.select(["s", "t"]))
+    refusal(lambda: score_histogram(str(tmp_path), ScoreColumn("s", "lac"), UNIT), "column")
+    assert score_histogram(str(tmp_path), ScoreColumn("t", "lac"), UNIT).counts.sum() == 18
 
 
 @pytest.mark.parametrize("header", ["p_a,p_a,label", "p_a,p_A,label"])

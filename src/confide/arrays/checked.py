@@ -132,9 +132,9 @@ def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
     values = array.ravel().tolist()
     wrong = [i for i, value in enumerate(values) if not (_is_missing(value) or _is_number(value))]
     if wrong or array.ndim == 0:
-        found = type(values[wrong[0]] if wrong else values[0]).__name__
+        kind = type(values[wrong[0]] if wrong else values[0]).__name__
         where = f" in {len(wrong)} place(s), the first at position {wrong[0]}" if array.ndim else ""
-        raise InputTypeError(name, "must hold real numbers", got=f"{found}{where}", remedy="Convert them to floats")
+        raise InputTypeError(name, "must hold real numbers", got=f"{kind}{where}", remedy="Convert them to floats")
     return np.array([np.nan if _is_missing(value) else _to_float(value) for value in values]).reshape(array.shape)
 
 
@@ -230,17 +230,17 @@ def unit_check(array: NDArray[Any]) -> Callable[[slice], bool]:
 
     if array.dtype.kind != "f" or array.dtype.itemsize not in (2, 4, 8) or not array.dtype.isnative:
         return compared
-    bits, one = _bits_of_one(array.dtype)
+    bits, code_of_one = _bits_of_one(array.dtype)
     codes = array.view(bits)
-    return lambda rows: bool(np.maximum.reduce(codes[rows], axis=None) <= one) or compared(rows)
+    return lambda rows: bool(np.maximum.reduce(codes[rows], axis=None) <= code_of_one) or compared(rows)
 
 
 @lru_cache(maxsize=8)
 def _bits_of_one(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], np.unsignedinteger]:
     """The unsigned integer type of a float's size, and the integer with the bits of 1.0."""
     bits = np.dtype(f"u{dtype.itemsize}")
-    one: np.unsignedinteger = np.ones(1, dtype).view(bits)[0]
-    return bits, one
+    code: np.unsignedinteger = np.ones(1, dtype).view(bits)[0]
+    return bits, code
 
 
 def refuse_outside_unit(name: str, array: NDArray[Any]) -> None:

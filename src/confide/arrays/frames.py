@@ -235,6 +235,6 @@ def _pandas(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: An
         require("like", len(like) == n, "must have one row per record", f"{len(like)} for {n}")
         refuse_other_rows(sets=None if index is None else pd.Series(0, index), like=like)
     names = pd.Index([name for name, _ in columns], tupleize_cols=False)
-    made = pd.DataFrame(dict(enumerate(values for _, values in columns)), index=index if like is None else like.index)
-    made.columns = names
-    return made
+    frame = pd.DataFrame(dict(enumerate(values for _, values in columns)), index=index if like is None else like.index)
+    frame.columns = names
+    return frame

@@ -95,11 +95,11 @@ class GroupColumns:
             reduced to some of them.
         """
         given = self._given(groups, n)
-        found = [
+        places = [
             as_positions(f"groups[{column!r}]", given[column], values, n) + piece.start
             for (column, values), piece in zip(self.columns.items(), self.slices, strict=True)
         ]
-        return np.stack(found, axis=1)
+        return np.stack(places, axis=1)
 
     def _given(self, groups: Any, n: int) -> Mapping[str, Any]:
         named = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)

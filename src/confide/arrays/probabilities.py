@@ -163,15 +163,15 @@ def look_like_probabilities(rows: NDArray[Any]) -> NDArray[np.bool_]:
     >>> look_like_probabilities(np.array([[0.5, 0.5], [0.1, 0.9], [3.0, -2.0]]))
     array([False, False, False])
     """
-    found, first = np.zeros(len(rows), dtype=np.bool_), rows[:_ROWS_LOOKED_AT]
-    one = rows.shape[1] == 1
-    if len(first) < (_PAIRS if one else _ROWS):
-        return found
+    alike, first = np.zeros(len(rows), dtype=np.bool_), rows[:_ROWS_LOOKED_AT]
+    of_pair = rows.shape[1] == 1
+    if len(first) < (_PAIRS if of_pair else _ROWS):
+        return alike
     with np.errstate(invalid="ignore", over="ignore"):
         total = first.sum(axis=1, dtype=np.float64)
-        near = (first <= 1).all(axis=1) if one else np.abs(total - 1) < _NEAR_ONE
-        found[: len(first)] = bool(((first >= 0).all(axis=1) & near).all())
-    return found
+        near = (first <= 1).all(axis=1) if of_pair else np.abs(total - 1) < _NEAR_ONE
+        alike[: len(first)] = bool(((first >= 0).all(axis=1) & near).all())
+    return alike
 
 
 Found = TypeVar("Found")
@@ -183,11 +183,11 @@ def image_by_image(images: Iterable[tuple[Any, Any]], work: Callable[[Any, Any],
         pair = isinstance(image, tuple | list) and len(image) == 2
         require("images", pair, "must be pairs (probabilities, truth)", f"{type(image).__name__} at image {i}")
         try:
-            found = work(*image)
+            result = work(*image)
         except InputError as error:
             where = f"{error.requirement} (image {i}, counted from 0)"
             raise type(error)(error.argument, where, error.got, error.remedy) from None
-        yield found
+        yield result
 
 
 def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, Any]]:

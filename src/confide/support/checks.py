@@ -16,24 +16,24 @@ from numpy.typing import ArrayLike
 
 from confide.errors import InputError, InputTypeError
 
+# The schema of every document. Kinds of version 0.3 and older begin with `confide.` and are never read in part.
 SCHEMA = 1
-"""The schema of every document. Kinds of version 0.3 and older begin with `confide.` and are never read in part."""
 OTHER_SCHEMA = "Calibrate again with this version, or use the version that made it"
 
+# Largest number of calibration records.
 MOST_RECORDS = 2**48
-"""Largest number of calibration records."""
 
+# Largest number of candidate thresholds, +inf included.
 MOST_CANDIDATES = 2**20
-"""Largest number of candidate thresholds, +inf included."""
 
+# Largest number of records of one person.
 MOST_PER_PERSON = 10**6
-"""Largest number of records of one person."""
 
+# Largest number of weight steps of one record.
 MOST_WEIGHT = 2**20
-"""Largest number of weight steps of one record."""
 
+# Range of a privacy loss: less means no information at all, more means no privacy at all.
 LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
-"""Range of a privacy loss: less means no information at all, more means no privacy at all."""
 
 Choice = TypeVar("Choice", bound=str)
 Given = ParamSpec("Given")

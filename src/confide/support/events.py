@@ -64,8 +64,8 @@ def _value(value: Any) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
+# This package, and packages that call its estimators for a user: pipelines, searches, their threads.
 _BETWEEN = (__name__.partition(".")[0], "sklearn", "joblib")
-"""This package, and packages that call its estimators for a user: pipelines, searches, their threads."""
 
 
 def caller_stacklevel() -> int:

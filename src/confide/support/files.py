@@ -20,16 +20,19 @@ from confide.support.object_stores import FileLocation, ObjectPath, as_place
 
 HEAD = 2**16
 _DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide[./][a-z.-]{1,60})"(?:,\s*"schema":\s*(\d{1,3})\b)?')
+
+# A signed message (DSSE), whose kind is in the type of its payload.
 _SIGNED = re.compile(rb'\A\s*\{\s*"payloadType":\s*"([^"]{1,120})"')
-"""A signed message (DSSE), whose kind is in the type of its payload."""
 _TITLE = " · confide</title>".encode()
 _REQUEST = b"# A request to confide"
+
+# The first line of documents in Markdown, in a comment of YAML or of HTML.
 WRITTEN_BY = "Written by confide"
-"""The first line of documents in Markdown, in a comment of YAML or of HTML."""
 _DATABASE = b"SQLite format 3\0"
 _TABLES = (b"PAR1", b"ARROW1")
+
+# The application id in SQLite's header of a ledger.
 LEDGER_ID = 0x436F6E66  # "Conf"
-"""The application id in SQLite's header of a ledger."""
 
 
 class FileKind(StrEnum):
@@ -77,6 +80,7 @@ _DOCUMENTS = {
 }
 
 
+# Commands for kinds of files that `confide show` does not print.
 SHOWN_ELSEWHERE = {
     FileKind.PAGE: "a browser shows it",
     FileKind.CARD: "it is Markdown, which an editor shows",
@@ -85,7 +89,6 @@ SHOWN_ELSEWHERE = {
     FileKind.LEDGER: "`confide ledger list FILE` shows it",
     FileKind.TABLE: "`confide evaluate` and other commands read its records",
 }
-"""Commands for kinds of files that `confide show` does not print."""
 
 
 def foreign_file(text: str, wanted: FileKind, remedy: str = "") -> FormatError:
@@ -99,7 +102,7 @@ def foreign_file(text: str, wanted: FileKind, remedy: str = "") -> FormatError:
     head = text[:HEAD].encode()
     kind, document = kind_of_content(head), _DOCUMENT.match(head)
     if kind is FileKind.OTHER and document is not None:  # a document of another version
-        stated, schema = (part.decode() for part in document.groups(b"none"))
+        stated, schema = (text.decode() for text in document.groups(b"none"))
         what = kind_named(stated.replace("confide.", "confide/", 1))
         got = f"{what}: kind {stated!r}, schema {schema}"
         return FormatError("file", f"must be of schema {SCHEMA}", got=got, remedy=OTHER_SCHEMA)
@@ -202,9 +205,9 @@ def card_or_page(path: str | FileLocation) -> FileKind:
     a model card, a page
     """
     kinds = {".md": FileKind.CARD, ".html": FileKind.PAGE, ".htm": FileKind.PAGE}
-    if (found := kinds.get(PurePath(str(path)).suffix.lower())) is None:
+    if (kind := kinds.get(PurePath(str(path)).suffix.lower())) is None:
         raise InputError("output", f"{str(path)!r} must end in .md for Markdown, or in .html")
-    return found
+    return kind
 
 
 def check_replaceable(
@@ -339,39 +342,40 @@ def new_file(
     """
     path = as_place(path)
     check_new(path, overwrite=overwrite, kind=kind, what_is=what_is)
+    # An object is uploaded from the folder for temporary files
     if isinstance(path, ObjectPath):
         with tempfile.TemporaryDirectory(prefix="confide-") as folder:  # readable by this user only
-            part = Path(folder) / "part"
-            part.touch(0o600)
-            yield part
+            temporary = Path(folder) / "part"
+            temporary.touch(0o600)
+            yield temporary
             check_new(path, overwrite=overwrite, kind=kind, what_is=what_is)  # it may exist by now
             try:
-                path.write(part, overwrite=overwrite)
+                path.write(temporary, overwrite=overwrite)
             except FileExistsError:
                 raise _exists(path) from None
         return
-    part = (
-        path.parent / f".confide-{os.urandom(8).hex()}.part"
-    )  # named before it exists, so that interruptions clean up
+    # A file is written next to its place, under a name that is known before it exists, so that interruptions clean up
+    temporary = path.parent / f".confide-{os.urandom(8).hex()}.part"
     try:
-        os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        yield part
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        yield temporary
         if not private:
-            part.chmod(0o666 & ~_umask())
+            temporary.chmod(0o666 & ~_umask())
+        # Move it into place; a link, unlike a rename, never replaces another file
         if overwrite:
             if path.exists():  # it may exist by now
                 check_replaceable(path, kind, what_is)
-            part.replace(path)
+            temporary.replace(path)
         else:
             try:
-                os.link(part, path)
+                os.link(temporary, path)
             except FileExistsError:
                 raise _exists(path) from None
     except OSError as error:
         raise InputError("output", f"{str(path)!r} cannot be written: {error.strerror}") from None
     finally:
         with suppress(FileNotFoundError, NotADirectoryError):
-            for left in part.parent.glob(f"{part.name}*"):  # SQLite adds files next to it
+            for left in temporary.parent.glob(f"{temporary.name}*"):  # SQLite adds files next to it
                 left.unlink()
 
 
@@ -403,10 +407,10 @@ def write_text(
     A `durable` file always has either the old text or the new one on disk, and the new one when this returns. Only the
     owner can read a `private` file.
     """
-    with new_file(path, overwrite=overwrite, kind=kind_of_content(text.encode()[:HEAD]), private=private) as part:
-        part.write_text(text, encoding="utf-8")
+    with new_file(path, overwrite=overwrite, kind=kind_of_content(text.encode()[:HEAD]), private=private) as temporary:
+        temporary.write_text(text, encoding="utf-8")
         if durable:
-            to_disk(part)
+            to_disk(temporary)
     if durable:
         to_disk(Path(str(path)).parent)
 

@@ -21,13 +21,13 @@ Name: TypeAlias = str | int
 Classes: TypeAlias = tuple[Name, ...] | int
 """Classes: their names, or their number if they have only positions."""
 
+# Largest total length of class names in a release; longer lists are replaced by their number.
 _MOST_CHARACTERS = 1_000_000
-"""Largest total length of class names in a release; longer lists are replaced by their number."""
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}", re.ASCII)
 
+# Prefix, number and suffix of a name.
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,15})([^0-9]*)", re.DOTALL | re.ASCII)
-"""Prefix, number and suffix of a name."""
 
 _SHOWN = 3
 
@@ -212,9 +212,11 @@ def column_order(
         ...
     confide.errors.InputError: classes: classes and columns must have the same order; got column 'p_cat' for 'dog'. ...
     """
+    # Without names, or with numbers alone, the order counts
     as_listed = list(range(len(classes)))
     if columns is None or is_numbering(texts := list(map(_shown, columns))):
         return as_listed
+    # The same names in any order; names with a common prefix or suffix in the same order
     if (order := order_of(classes, columns)) is not None:
         return order
     check_column_order(argument, classes, columns, called)
@@ -237,7 +239,9 @@ def check_column_order(argument: str, classes: Sequence[Any], columns: Sequence[
     """
     column_cores, class_cores = (_cores(list(map(_shown, names))) for names in (columns, classes))
     if sorted(column_cores) == sorted(class_cores) and column_cores != class_cores:
-        place = next(i for i, (one, other) in enumerate(zip(column_cores, class_cores, strict=True)) if one != other)
+        place = next(
+            i for i, (column, name) in enumerate(zip(column_cores, class_cores, strict=True)) if column != name
+        )
         raise InputError(
             argument,
             f"{argument} and {called} must have the same order",
@@ -315,8 +319,8 @@ def public_classes(argument: str, classes: Iterable[Any] | int) -> Classes:
         return positive_integer(argument, int(classes))
     names = check_names(argument, plain_names(argument, several(argument, classes)))
     texts = list(map(canonical_name, names))
-    kept = not is_numbering(texts) and all(map(str.isprintable, texts))
-    return names if kept and sum(map(len, texts)) <= _MOST_CHARACTERS else len(names)
+    stated = not is_numbering(texts) and all(map(str.isprintable, texts))
+    return names if stated and sum(map(len, texts)) <= _MOST_CHARACTERS else len(names)
 
 
 class _Places(dict[Any, int]):
@@ -350,7 +354,7 @@ def _cores(texts: list[str]) -> list[str]:
 def _common_length(texts: list[str]) -> int:
     """The length of the common prefix of all strings: that of the first and the last in sorted order."""
     first, last = min(texts), max(texts)
-    return next((i for i, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+    return next((i for i, (left, right) in enumerate(zip(first, last, strict=False)) if left != right), len(first))
 
 
 def _numbered(classes: Sequence[Any], columns: list[str]) -> bool:

@@ -25,6 +25,8 @@ _CREDENTIALS = (
     "taken from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, GOOGLE_APPLICATION_CREDENTIALS, or "
     "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or from the role of the machine"
 )
+
+# The meaning of an error of a store by the first of these marks that it contains.
 _REASONS = {
     r"NoSuchBucket|ContainerNotFound|bucket does not exist": "there is no such bucket",
     r"configured region|AuthorizationHeaderMalformed| 301 ": "the bucket is in another region; set AWS_REGION",
@@ -35,9 +37,9 @@ _REASONS = {
     "GOOGLE_BASE_URL or AZURE_STORAGE_ENDPOINT if it is a server of your own",
     r"": "the store rejects the request",
 }
-"""The meaning of an error of a store by the first of these marks that it contains."""
+
+# Larger objects are sent in parts; stores then do not compare names.
 _IN_ONE_REQUEST = 2**28
-"""Larger objects are sent in parts; stores then do not compare names."""
 
 
 def names_object(place: object) -> bool:

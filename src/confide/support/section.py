@@ -12,11 +12,11 @@ from typing import Any
 
 from confide.support.shown import aligned, escape_line, escape_text
 
+# Names and values.
 Facts = tuple[tuple[str, str], ...]
-"""Names and values."""
 
+# Rows of a table in a notebook; texts and files have all of them.
 MOST_SHOWN = 20
-"""Rows of a table in a notebook; texts and files have all of them."""
 
 
 @dataclass(frozen=True)
@@ -164,10 +164,10 @@ def _lines(section: Section, facts: Sequence[str]) -> Iterator[str]:
     yield from facts
     for table in section.tables:
         yield from _columns(table)
-    for part in section.parts:
-        if part.title:
-            yield f"{part.title}:"
-        yield from _lines(part, [aligned(part.facts)] if part.facts else [])
+    for inner in section.parts:
+        if inner.title:
+            yield f"{inner.title}:"
+        yield from _lines(inner, [aligned(inner.facts)] if inner.facts else [])
     yield from section.notes
 
 
@@ -180,8 +180,8 @@ def _columns(table: Table) -> Iterator[str]:
 
 # Markdown
 
+# Characters that Markdown interprets within a line, or at its beginning.
 _MARKS = re.compile(r"[\\`*_\[\]<>|~&$]|^[#+=-]|(?<=^\d)[.)](?=\s)")
-"""Characters that Markdown interprets within a line, or at its beginning."""
 
 
 def to_markdown(section: Section, level: int = 1) -> str:
@@ -218,8 +218,8 @@ def _blocks(section: Section, level: int) -> Iterator[str]:
             yield _marked(table.caption)
         rows = [table.heads, ["---"] * len(table.heads), *table.rows]
         yield "\n".join(f"| {' | '.join(cell if row is rows[1] else _marked(cell) for cell in row)} |" for row in rows)
-    for part in section.parts:
-        yield from _blocks(part, level + 1 if section.title else level)
+    for inner in section.parts:
+        yield from _blocks(inner, level + 1 if section.title else level)
     yield from map(_marked, section.notes)
 
 
@@ -240,7 +240,7 @@ def to_html(section: Section) -> str:
     >>> to_html(Section("Plan", facts=(("alpha", "<0.1>"),)))
     '<table class=...>Plan</caption><tbody><tr><th scope="row"...>alpha</th><td...>&lt;0.1&gt;</td></tr>...'
     """
-    columns = max((len(table.heads) for part in _all(section) for table in part.tables), default=2)
+    columns = max((len(table.heads) for inner in _all(section) for table in inner.tables), default=2)
     caption = f"<caption{_LEFT}>{_text(section.title)}</caption>"
     body = "".join(_rows(section, columns))
     return f'<table class="tex2jax_ignore mathjax_ignore">{caption}<tbody>{body}</tbody></table>'
@@ -248,8 +248,8 @@ def to_html(section: Section) -> str:
 
 def _all(section: Section) -> Iterator[Section]:
     yield section
-    for part in section.parts:
-        yield from _all(part)
+    for inner in section.parts:
+        yield from _all(inner)
 
 
 def _rows(section: Section, columns: int) -> Iterator[str]:
@@ -259,10 +259,10 @@ def _rows(section: Section, columns: int) -> Iterator[str]:
     for table in section.tables:
         yield f"<tr>{''.join(_cell('th', head, scope='col') for head in table.heads)}</tr>"
         yield from _first(table.rows, table.total, columns)
-    for part in section.parts:
-        if part.title:
-            yield f"<tr>{_cell('th', part.title, scope='rowgroup', columns=columns)}</tr>"
-        yield from _rows(part, columns)
+    for inner in section.parts:
+        if inner.title:
+            yield f"<tr>{_cell('th', inner.title, scope='rowgroup', columns=columns)}</tr>"
+        yield from _rows(inner, columns)
     yield from (_row((line,), columns) for line in section.notes)
 
 

@@ -45,11 +45,11 @@ def escape_json(text: str) -> str:
     >>> escape_json('{"name": "\x9b31m"}')
     '{"name": "\\u009b31m"}'
     """
-    return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _STEERS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return repr(found[0])[1:-1]
+def _escaped(match: re.Match[str]) -> str:
+    return repr(match[0])[1:-1]
 
 
 def short_number(value: float) -> str:

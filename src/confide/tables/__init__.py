@@ -24,8 +24,6 @@ calibrate.py, evaluate.py, batches.py   the other calls
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
 from confide.tables.calibrate import (
-    Columns,
-    TableRequest,
     calibrate_table,
     class_histograms,
     counting_query,
@@ -59,6 +57,7 @@ from confide.tables.predict import (
     refuse_existing_predictions,
 )
 from confide.tables.published import read_published_counts
+from confide.tables.request import Columns, TableRequest
 from confide.tables.table import ContributionBound, Progress, no_progress
 from confide.tables.unread import DIALECTS, CountsFiles
 

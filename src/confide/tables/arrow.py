@@ -281,8 +281,9 @@ def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -
     values = _names(batch, read)
     kind, places = values.type, list(range(len(names)))
     if pa.types.is_integer(kind):
-        integers = {place: one for place in places if (one := as_integer(names[place])) is not None}
-        places = [place for place, one in integers.items() if abs(one) < 2**63]
+        # Names that int64 does not hold match no value
+        integers = {place: integer for place in places if (integer := as_integer(names[place])) is not None}
+        places = [place for place, integer in integers.items() if abs(integer) < 2**63]
         known = from_numpy(np.array([integers[place] for place in places], np.int64))
         values = values.cast(pa.int64(), safe=False) if kind != pa.uint64() else _below_2_63(values)
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -290,8 +291,9 @@ def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -
         values = values.cast(pa.large_string())
     else:
         raise InputError("column", f"{read.column!r} must hold texts or whole numbers, the names of classes or groups")
-    found = pc.index_in(values, value_set=known, skip_nulls=True)
-    return np.append(np.array(places, np.int64), -1)[integers_of(found, -1)]
+    # The last place, -1, is that of values that are not found
+    index = pc.index_in(values, value_set=known, skip_nulls=True)
+    return np.append(np.array(places, np.int64), -1)[integers_of(index, -1)]
 
 
 def missing_names(batch: Any, read: ColumnRef) -> NDArray[np.bool_]:
@@ -379,20 +381,21 @@ def widens(kind: Any, wider: Any) -> bool:
     if element is not None and wider_element is not None:
         size = getattr(wider, "list_size", None)
         return size in (None, getattr(kind, "list_size", None)) and widens(element, wider_element)
+    # Numbers: every digit must fit
     if pa.types.is_decimal(kind) and pa.types.is_decimal(wider):
-        whole_digits = [one.precision - one.scale for one in (kind, wider)]
-        return bool(whole_digits[1] >= whole_digits[0] and wider.scale >= kind.scale)
+        more_whole_digits = wider.precision - wider.scale >= kind.precision - kind.scale
+        return bool(more_whole_digits and wider.scale >= kind.scale)
     if pa.types.is_floating(kind) and pa.types.is_floating(wider):
         return bool(wider.bit_width >= kind.bit_width)
     if is_integer(kind) and (is_integer(wider) or pa.types.is_floating(wider)):
-        signed = [pa.types.is_signed_integer(one) for one in (kind, wider)]
+        signed = [pa.types.is_signed_integer(integer) for integer in (kind, wider)]
         digits = _FLOAT_DIGITS.get(wider.bit_width) if pa.types.is_floating(wider) else wider.bit_width - signed[1]
         return bool(kind.bit_width - signed[0] <= digits and (signed == sorted(signed) or not is_integer(wider)))
     return is_text(kind) and is_text(wider)
 
 
+# The binary digits of a float, by its size.
 _FLOAT_DIGITS = {16: 11, 32: 24, 64: 53}
-"""The binary digits of a float, by its size."""
 
 
 def widest_schema(parts: Sequence[Any]) -> Any:
@@ -402,12 +405,11 @@ def widest_schema(parts: Sequence[Any]) -> Any:
     kinds: dict[str, list[Any]] = {}
     for field in chain.from_iterable(parts):
         kinds.setdefault(field.name, []).append(field.type)
-    return pa.schema(
-        [
-            (name, next((kind for kind in some if all(widens(other, kind) for other in some)), some[0]))
-            for name, some in kinds.items()
-        ]
-    )
+
+    def widest(types: list[Any]) -> Any:
+        return next((kind for kind in types if all(widens(other, kind) for other in types)), types[0])
+
+    return pa.schema([(name, widest(types)) for name, types in kinds.items()])
 
 
 def type_disagreements(parts: Sequence[tuple[str, Any]], schema: Any) -> dict[str, str]:
@@ -417,7 +419,11 @@ def type_disagreements(parts: Sequence[tuple[str, Any]], schema: Any) -> dict[st
     """
     disagreements = {}
     for field in schema:
-        kinds = [(part.field(field.name).type if field.name in part.names else None, title) for title, part in parts]
+        # The first part that differs, and the first part that it differs from
+        kinds = [
+            (schema_of.field(field.name).type if field.name in schema_of.names else None, title)
+            for title, schema_of in parts
+        ]
         known = [(kind, title) for kind, title in kinds if kind is not None]
         other = next((pair for pair in kinds if pair[0] is None or not widens(pair[0], field.type)), None)
         if known and other is not None:

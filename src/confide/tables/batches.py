@@ -144,8 +144,8 @@ def merge_counts(
     Examples
     --------
     >>> candidates = Candidates.of([0.5])
-    >>> parts = [count_batches([np.array(part)], candidates=candidates) for part in ([0.1], [0.2, 0.9])]
-    >>> merge_counts(parts, candidates=candidates).counts
+    >>> tables = [count_batches([np.array(scores)], candidates=candidates) for scores in ([0.1], [0.2, 0.9])]
+    >>> merge_counts(tables, candidates=candidates).counts
     array([2, 1])
     """
     chosen = score_kind(score).candidates() if candidates is None else candidates
@@ -179,19 +179,20 @@ def _counted(
     with needs_extra("a batch", "standard", "pyarrow"):
         pass
     what = ScoreColumn(scores, score) if isinstance(scores, str) else scores
-    own = what.kind.name if isinstance(what, ColumnSpec) else score
-    if score not in (None, own):
-        raise InputError("score", f"must be left out or be {own!r}, which is computed", got=repr(score))
+    name = what.kind.name if isinstance(what, ColumnSpec) else score
+    if score not in (None, name):
+        raise InputError("score", f"must be left out or be {name!r}, which is computed", got=repr(score))
+    # The first batch shows the columns that a score is computed from; a function's scores need no columns
     if isinstance(what, ColumnSpec):
         chosen = what.kind.candidates() if candidates is None else candidates
         arriving = (piece for batch in batches for piece in as_record_batches(batch, "the batches"))
         first = next(arriving, None)
         pieces: Iterator[Any] = arriving if first is None else chain([first], arriving)
-        (reader,) = (ScoreReader.of("score", own),) if first is None else what.readers(_Columns(first))
+        (reader,) = (ScoreReader.of("score", name),) if first is None else what.readers(_Columns(first))
     else:
-        chosen = score_kind(own).candidates() if candidates is None else candidates
-        reader = ScoreReader.of("scores", own)
-        pieces = (_own_scores(batch, what) for batch in batches)
+        chosen = score_kind(name).candidates() if candidates is None else candidates
+        reader = ScoreReader.of("scores", name)
+        pieces = (_computed_scores(batch, what) for batch in batches)
     ((counts, errors),) = count_stream(pieces, [Job(RecordColumns(reader), chosen.edges)], no_progress, threads=1)
     return chosen, reader, counts[0], errors
 
@@ -216,14 +217,14 @@ class _Columns(Table):
         return first_length(self._first.column(column))
 
 
-def _own_scores(batch: Any, scores: Any) -> Any:
+def _computed_scores(batch: Any, scores: Any) -> Any:
     """The scores of one batch as a column of an Arrow batch; missing scores are NaN."""
     import pyarrow as pa
 
-    found = batch if scores is None else scores(batch)
-    if isinstance(found, Mapping) or hasattr(found, "schema"):
+    computed = batch if scores is None else scores(batch)
+    if isinstance(computed, Mapping) or hasattr(computed, "schema"):
         raise InputError("scores", "must name the column of scores, or be a function that computes them", got="columns")
-    array = as_numeric("scores", as_host_array(found))
+    array = as_numeric("scores", as_host_array(computed))
     if array.ndim != 1:
         raise InputError("scores", "must be one-dimensional", got=f"shape {array.shape}")
     return pa.record_batch({"scores": array})

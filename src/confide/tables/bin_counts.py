@@ -1,8 +1,7 @@
 """Counts per group and bin of streamed records: in this process by two threads, or by a GROUP BY of an engine.
 
-DuckDB reads. Its batches are passed on without a copy, and are scored and counted here. This is several times faster
-than a search for the bin of every row in SQL. Other engines count where the rows are: a query, whose answer has at
-most one row per group and bin.
+DuckDB only reads, because counting its batches here is several times faster than a search for every row's bin in SQL.
+Other engines count where the rows are: a query, whose answer has at most one row per group and bin.
 """
 
 import threading
@@ -19,7 +18,7 @@ from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
 from confide.tables.expressions import bin_index, number, with_trees
 from confide.tables.failures import RowErrors
 from confide.tables.named_columns import AnyGroups, NamedColumn
-from confide.tables.readers import mark
+from confide.tables.number_columns import mark
 from confide.tables.records import RecordColumns, rows_per_batch
 from confide.tables.table import PERSON_ERROR_COLUMN, Progress, Table
 
@@ -29,18 +28,10 @@ _GATHERED = 2**14
 
 @dataclass(frozen=True)
 class Job:
-    """A counting task: the scores of records over public edges, by group; of weighted records, also sums of weights.
-
-    Parameters
-    ----------
-    columns
-        The columns of a record; its group is a column with a public list of names.
-    edges
-        The finite candidates, increasing, float64, shape (m-1,).
-    """
+    """A counting task: the scores of records over public edges, by group; of weighted records, also sums of weights."""
 
     columns: RecordColumns
-    edges: NDArray[np.float64]
+    edges: NDArray[np.float64]  # the finite candidates, increasing, shape (m-1,)
 
     @property
     def group(self) -> NamedColumn | None:
@@ -67,8 +58,8 @@ class Job:
         return {name: ScoreHistogram(candidates, counts[place]) for place, name in enumerate(names)}
 
 
+# Counts per group and bin, with the shape of their job, and the rows that cannot be used.
 Counts = tuple[NDArray[np.int64], RowErrors]
-"""Counts per group and bin, with the shape of their job, and the rows that cannot be used."""
 
 
 class Counters:
@@ -87,14 +78,17 @@ class Counters:
     def add(self, batch: Any, start: int | None) -> None:
         """Count a `pyarrow.RecordBatch`, which begins at row `start` if rows have an order."""
         columns, group = self._job.columns, self._job.group
+        # Score, and find each record's group and weight
         scores, reasons = columns.reader.scores(batch)
         places = np.zeros(0, np.int64) if group is None else group.places(batch)
         weights, unweighed = (places, None) if columns.weight is None else columns.weight.whole(batch)
         ungrouped = None if group is None else (places < 0) & group.unusable(batch)
+        # Reasons of unusable records, in the order of the requirements
         unusable = [wrong for wrong in (ungrouped, unweighed) if wrong is not None]
         if unusable or reasons is not None:  # otherwise the counter checks the range
             reasons = mark(reasons, ~columns.reader.in_range(scores), 1)
         reasons = columns.with_column_reasons(batch, reasons, unusable)
+        # Count, unless a record is wrong: then there is no release
         if reasons is not None:
             self.errors.note(reasons, start, columns.column_errors(batch))
         elif columns.weight is not None:
@@ -151,17 +145,17 @@ def count_stream(
 ) -> list[Counts]:
     """Count a stream of record batches, by threads that take turns to read; the first is the thread of the caller."""
     workers = [[Counters(job) for job in jobs] for _ in range(threads)]
-    reading, failures, seen = threading.Lock(), list[BaseException](), 0
+    reading, failures, rows_read = threading.Lock(), list[BaseException](), 0
 
     def work(counters: list[Counters]) -> None:
-        nonlocal seen
+        nonlocal rows_read
         try:
             while not failures:
                 with reading:
-                    batch, start = next(batches, None), seen
+                    batch, start = next(batches, None), rows_read
                     if batch is None:
                         return
-                    seen += batch.num_rows
+                    rows_read += batch.num_rows
                     progress(batch.num_rows)
                 if batch.num_rows:
                     for counter in counters:
@@ -169,12 +163,12 @@ def count_stream(
         except BaseException as error:
             failures.append(error)
 
-    others = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers[1:]]
-    for other in others:
-        other.start()
+    threads_started = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers[1:]]
+    for thread in threads_started:
+        thread.start()
     work(workers[0])
-    for other in others:
-        other.join()
+    for thread in threads_started:
+        thread.join()
     if failures:
         raise failures[0]
     return [_merged(counters) for counters in zip(*workers, strict=True)]
@@ -182,9 +176,9 @@ def count_stream(
 
 def _merged(counters: Sequence[Counters]) -> Counts:
     errors = RowErrors()
-    for one in counters:
-        errors.merge(one.errors)
-    return np.sum([one.counts() for one in counters], axis=0), errors
+    for counter in counters:
+        errors.merge(counter.errors)
+    return np.sum([counter.counts() for counter in counters], axis=0), errors
 
 
 def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
@@ -211,14 +205,12 @@ def add_count(row: Mapping[str, Any], job: Job, counts: NDArray[np.int64], error
 
 
 def _fetched(query: Any, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """The rows of a query's answer.
-
-    Ibis reads results of PostgreSQL by a cursor of the server, for which it would count in a single process.
-    """
+    """The rows of a query's answer."""
     backend = query.get_backend()
     if backend.name == "polars":
         fetched = query.to_pyarrow().to_pylist()
     elif backend.name == "postgres":
+        # Ibis would read by a cursor of the server, for which PostgreSQL counts in a single process
         with backend.raw_sql(backend.compile(query)) as cursor:
             fetched = [dict(zip(query.columns, values, strict=True)) for values in cursor.fetchall()]
     else:
@@ -228,8 +220,8 @@ def _fetched(query: Any, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
     return list(fetched)
 
 
+# The engines' names of double precision that are not DOUBLE.
 DOUBLES: Mapping[str, str] = {"bigquery": "FLOAT64"}
-"""The engines' names of double precision that are not DOUBLE."""
 
 
 def scored_rows(table: Any, columns: RecordColumns) -> Any:
@@ -240,15 +232,17 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
     import ibis
 
     reader, kind = columns.reader, columns.reader.kind
+    # The values of a record, and the conditions under which it cannot be used
     score, reasons = reader.expressions(table)
     values: dict[str, Any] = {"group": ibis.literal(0, "int32")}
-    for reason, one in enumerate(columns.required, start=len(reader.requirements) + 1):
-        assert not isinstance(one, AnyGroups)  # groups are counted by a public list of names
-        value, reasons[reason] = one.expressions(table)
-        values |= {"weight": value} if one is columns.weight else {"group": value.cast("int32")}
+    for reason, column in enumerate(columns.required, start=len(reader.requirements) + 1):
+        assert not isinstance(column, AnyGroups)  # groups are counted by a public list of names
+        value, reasons[reason] = column.expressions(table)
+        values |= {"weight": value} if column is columns.weight else {"group": value.cast("int32")}
     if columns.people is not None:
         after = len(reader.requirements) + len(columns.required)
         reasons |= {after + flag: table[PERSON_ERROR_COLUMN] == flag for flag in (1, 2)}
+    # The first condition that applies
     clauses = [(wrong, reason) for reason, wrong in sorted(reasons.items())]
     first = ibis.cases(*clauses, else_=0).cast("int32") if clauses else ibis.literal(0, "int32")
     rows = table.select(score=score, reason=first, **values)
@@ -257,8 +251,8 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
     if kind.takes_infinity:
         usable |= rows.score == number(np.inf)
     unusable = ~usable.fill_null(False)
-    its_own = (rows.reason > 0) & (rows.reason <= len(reader.requirements))  # why there is no score
-    return rows.mutate(reason=ibis.cases((its_own, rows.reason), (unusable, 1), else_=rows.reason).cast("int32"))
+    unscored = (rows.reason > 0) & (rows.reason <= len(reader.requirements))
+    return rows.mutate(reason=ibis.cases((unscored, rows.reason), (unusable, 1), else_=rows.reason).cast("int32"))
 
 
 def binned(rows: Any, job: Job, engine: str) -> Any:
@@ -275,11 +269,11 @@ def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
     """The GROUP BY of all rows, also by `reason` and any `part`; rows with a reason have neither bin nor group."""
     import ibis
 
-    good, nothing = rows.reason == 0, ibis.null("int32")
-    columns = {"group": good.ifelse(rows.group, nothing)}
-    columns["bin"] = good.ifelse(bin_index(rows.score, job.edges, engine), nothing)
-    kept = [*(["part"] if "part" in rows.columns else []), "reason"]
-    return _grouped(rows.select(*kept, *_of_job(job, "weight"), **columns), [*kept, *columns])
+    usable, nothing = rows.reason == 0, ibis.null("int32")
+    columns = {"group": usable.ifelse(rows.group, nothing)}
+    columns["bin"] = usable.ifelse(bin_index(rows.score, job.edges, engine), nothing)
+    keys = [*(["part"] if "part" in rows.columns else []), "reason"]
+    return _grouped(rows.select(*keys, *_of_job(job, "weight"), **columns), [*keys, *columns])
 
 
 def _of_job(job: Job, *names: str) -> list[str]:

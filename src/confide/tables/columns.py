@@ -1,10 +1,4 @@
-"""The columns of each record of a table: one definition for the command line, the library, batches and silos.
-
-ScoreColumn    scores that were computed elsewhere
-ClassColumns   class probabilities, and the true class
-TargetColumns  predictions or predicted quantiles, and the true number
-LossColumns    a loss at every candidate, or probabilities and true labels of several labels: risk control
-"""
+"""The columns of each record of a table: one definition for the command line, the library, batches and silos."""
 
 import re
 from abc import ABC, abstractmethod
@@ -29,8 +23,9 @@ from confide.support import (
     refuse_first_of_pair,
     several,
 )
-from confide.tables.arrow import describe_type, is_boolean, is_number, is_text, list_element
+from confide.tables.arrow import is_number, is_text
 from confide.tables.named_columns import NamedColumn, Names, group_of_release, label_column
+from confide.tables.number_columns import NumberColumns, is_pattern, number_columns
 from confide.tables.predictors import (
     AnyGroup,
     Predictor,
@@ -45,7 +40,6 @@ from confide.tables.readers import (
     ClassReader,
     FalseNegativeReader,
     LossReader,
-    NumberColumns,
     RecordReader,
     ScoreReader,
     TargetReader,
@@ -53,22 +47,22 @@ from confide.tables.readers import (
 from confide.tables.table import Table
 
 ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with ScoreColumn"
+# Stands for both cqr_low and cqr_high, each with its own threshold.
 SIDES = "cqr_sides"
-"""The score that stands for both `cqr_low` and `cqr_high`, each with its own threshold."""
 
-_PAIR = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
+_NO_CANDIDATES = "candidates", "must be given for losses: the thresholds that they belong to"
 
-_END = re.compile(
+# Column names whose end states which of two quantiles the column contains.
+_QUANTILE_NAME = re.compile(
     r"(.*[^a-z])?((?P<word>lower|low|lo|upper|high|hi)|(q|p|quantile|percentile)_?(?P<level>[0-9]+))", re.DOTALL
 )
-"""Column names whose end states which of two quantiles the column contains."""
 
 
 class ColumnSpec(ABC):
     """The columns of each record, and everything that depends on their kind."""
 
+    # Whether the class of each record is known from these columns.
     _labelled = False
-    """Whether the class of each record is known from these columns."""
 
     @property
     def _classified(self) -> "ClassColumns | LossColumns | None":
@@ -91,7 +85,7 @@ class ColumnSpec(ABC):
 
     @property
     def _requested(self) -> dict[str, Any]:
-        """What these columns are for, as fields of a request: a score, two sides or a loss."""
+        """The fields of a request that follow from these columns: a score, two sides or a loss."""
         return {"score": self.kind.name}
 
     @property
@@ -102,33 +96,22 @@ class ColumnSpec(ABC):
     @property
     @abstractmethod
     def _types_in_sql(self) -> dict[str, str]:
-        """The columns, and what a query on a table that is not read takes each for: number, text or position.
+        """What a query on a table that is not read takes each column for: number, text or position.
 
-        Raises
-        ------
-        InputError
-            If such a query cannot compute the score.
+        Raises `InputError` if such a query cannot compute the score.
         """
 
     def _with_score(self, score: str | None) -> Self:
-        """The columns with the score of a release; unchanged if they cannot give it, or state their own score's name.
-
-        Examples
-        --------
-        >>> TargetColumns(("low", "high"), "y")._with_score("cqr_sides").kinds[1].name
-        'cqr_high'
-        >>> ClassColumns("p_*", "y")._with_score("absolute_residual").score
-        'lac'
-        """
+        """The columns with the score of a release; unchanged if they cannot give it, or state their score's name."""
         return self
 
     def _over(self, candidates: AnyCandidates) -> Self:
-        """The columns with the candidates that they belong to, if they are losses."""
+        """Losses with the candidates that they belong to; other columns unchanged."""
         return self
 
     @property
     def _whole(self) -> Self:
-        """The columns, of which everything is read that a score of this kind may depend on."""
+        """The columns with a score that reads everything on which a score of this kind may depend."""
         return self
 
     def _class_column(self, table: Table) -> NamedColumn:
@@ -138,41 +121,33 @@ class ColumnSpec(ABC):
     def _predictors(
         self, table: Table, release: Release, by: str | Sequence[str] | None = None
     ) -> tuple[Predictor, ...]:
-        """The predictors of a release for a table: one, or one per level.
-
-        Raises
-        ------
-        InputError
-            If the release is for other scores than those of the columns, or has thresholds per group and `by`, the
-            column of the group, is not given.
-        """
-        parts = {"": release}
+        """The predictors of a release for a table: one, or one per level."""
+        levels = {"": release}
         if as_release(release).by == "level":
-            parts = {f"_{float(alpha):g}": release.at(alpha) for alpha in release.parts}
+            levels = {f"_{float(alpha):g}": release.at(alpha) for alpha in release.parts}
         predictors = []
-        for suffix, part in parts.items():
-            if part.by == "group" and by is None:
+        for suffix, level in levels.items():
+            if level.by == "group" and by is None:
                 raise InputError(
                     "by", "must be given, the column of each record's group, each of which has a threshold"
                 )
-            if part.by != "group" and by is not None:
+            if level.by != "group" and by is not None:
                 raise InputError("by", "must be left out: the release has no thresholds per group of records")
-            group = None if by is None else group_of_release(table, by, part)
-            predictors.append(self._predictor(table, part, group, suffix))
+            group = None if by is None else group_of_release(table, by, level)
+            predictors.append(self._predictor(table, level, group, suffix))
         return tuple(predictors)
 
     def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
-        """The predictor of a release with one level."""
         raise InputError(
             "probabilities", "probabilities or predictions must be given: sets and intervals are made from them"
         )
 
     def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
-        """The reader of each record, and its comparison with a release: that of its score, if nothing else is known."""
+        """The reader of each record and its comparison with a release; that of its score, if nothing else is known."""
         return self._with_score(_score_of(release)).readers(table)[0], ScoreOutcomes(release)
 
     def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """The scores of a batch, and what a plan tells about their records; `reader` is one of `whole`."""
+        """The scores of a batch and what a plan reports about its records; `reader` is one of `_whole`."""
         return {"scores": reader.score_of(arrays)}
 
 
@@ -181,7 +156,7 @@ def _score_of(release: Release) -> str | None:
 
 
 def class_keys(names: Names) -> Names:
-    """The names under which classes are released: positions as numbers, as in `predict_set`; other names unchanged.
+    """The names under which classes are released: positions as numbers, other names unchanged.
 
     Examples
     --------
@@ -225,7 +200,6 @@ class ScoreColumn(ColumnSpec):
         return (ScoreReader.of(self.column, self.score),)
 
     def _with_score(self, score: str | None) -> "ScoreColumn":
-        """The column with this score, unless it has another."""
         return self if self.score is not None else replace(self, score=score)
 
 
@@ -280,48 +254,45 @@ class ClassColumns(ColumnSpec):
         """The columns of probabilities in a table, and the class names.
 
         `known` is the number of classes for a column of lists without any list, unless the class names are given.
-
-        Raises
-        ------
-        InputError
-            If the columns do not exist, contain something else, or have other names than the classes.
         """
         if isinstance(self.probabilities, str) and self.label is not None:
             table.type_of(self.label)  # the shorter message first
+        # One column of two classes, or one column or entry per class
         length = None if self.classes is None else len(self.classes)
-        found = self._pair(table) if length == 2 else None
+        p = self._pair(table) if length == 2 else None
         length = known if length is None else length
-        if found is not None:
+        if p is not None:
             names: Names = (0, 1)
         else:
-            found, names = number_columns(
-                table, self.probabilities, "probabilities", leave_out=self.label, length=length
+            p, names = number_columns(table, self.probabilities, "probabilities", leave_out=self.label, length=length)
+        # Match the columns with the class names, by name where the columns have names
+        classes = names if self.classes is None else tuple(self.classes)
+        if len(classes) != p.width:
+            raise InputError("classes", "must name every class", got=f"{len(classes)} names for {p.width} classes")
+        if len(set(classes)) != len(classes):
+            raise InputError(
+                "classes", "must differ from one another", got=f"{len(classes) - len(set(classes))} repeated"
             )
-        given = names if self.classes is None else tuple(self.classes)
-        if len(given) != found.width:
-            raise InputError("classes", "must name every class", got=f"{len(given)} names for {found.width} classes")
-        if len(set(given)) != len(given):
-            raise InputError("classes", "must differ from one another", got=f"{len(given) - len(set(given))} repeated")
-        matched = found.in_order(column_order("classes", given, names))
-        if self.label_positions and matched != found:
+        matched = p.in_order(column_order("classes", classes, names))
+        if self.label_positions and matched != p:
             raise InputError(
                 "classes",
                 "must stand in the order of the columns with label_positions, which count them",
                 got="another",
             )
-        return replace(matched, logits=self.logits), given
+        return replace(matched, logits=self.logits), classes
 
     def _pair(self, table: Table) -> NumberColumns | None:
         """The one column of two classes, or None if `probabilities` names something else."""
-        named = self.probabilities
-        if not isinstance(named, str) or _is_pattern(table, named):
+        column = self.probabilities
+        if not isinstance(column, str) or is_pattern(table, column):
             return None
-        kind = table.type_of(named)
-        if not is_number(kind) and not (is_text(kind) and table.holds_numbers(named)):
+        kind = table.type_of(column)
+        if not is_number(kind) and not (is_text(kind) and table.holds_numbers(column)):
             return None
-        table.check_number(named)
-        refuse_first_of_pair(named, self.classes or ())
-        return NumberColumns((named,), 2, from_list=False)
+        table.check_number(column)
+        refuse_first_of_pair(column, self.classes or ())
+        return NumberColumns((column,), 2, from_list=False)
 
     def label_column(self, table: Table, names: Names) -> NamedColumn:
         """The label column of a table."""
@@ -337,6 +308,7 @@ class ClassColumns(ColumnSpec):
             raise InputError("classes", "must be given, all of them: no table is read that has their names")
         probabilities = self.probabilities
         if not isinstance(probabilities, tuple):
+            # The classes are known, so a pattern names its columns without a table
             names = [canonical_name(name) for name in self.classes] if "*" in probabilities else [""]
             probabilities = tuple(probabilities.replace("*", name, 1) for name in names)
         label = {} if self.label is None else {self.label: "position" if self.label_positions else "text"}
@@ -344,52 +316,44 @@ class ClassColumns(ColumnSpec):
 
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The reader of the columns, after checks."""
-        found, names = self.columns(table)
+        p, names = self.columns(table)
         label = replace(self.label_column(table, names), others=not self.label_positions)
-        return (ClassReader.of(found, label, self.score, entries=table.takes_entries),)
+        return (ClassReader.of(p, label, self.score, entries=table.takes_entries),)
 
     @property
     def _classified(self) -> "ClassColumns":
-        """These columns."""
         return self
 
     @property
     def _outputs(self) -> Mapping[str, str]:
-        """Whether the outputs are logits."""
         return {"outputs": FROM_LOGITS} if self.logits else {}
 
     def _with_score(self, score: str | None) -> "ClassColumns":
-        """The columns with this score, if it is one of classification."""
-        return replace(self, score=str(score)) if _is_for("classification", score) else self
+        return replace(self, score=str(score)) if score_kind(score).task == "classification" else self
 
     @property
     def _whole(self) -> "ClassColumns":
-        """The columns of a score that depends on all probabilities of a record."""
-        return replace(self, score="aps_deterministic")
+        return replace(self, score="aps_deterministic")  # depends on all probabilities of a record
 
     def _class_column(self, table: Table) -> NamedColumn:
-        """The label column, with the names by which classes are released."""
         _, names = self.columns(table)
         label = self.label_column(table, names)
         return replace(label, names=class_keys(names), others=not self.label_positions)
 
     def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
-        """The predictor of sets of classes."""
         score = score_of_release(release, "classification")
         return set_predictor(*self.columns(table, number_of_classes(release)), score, release, group, suffix)
 
     def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
-        """The probabilities and the label of each record, and the sets of a release, whatever its score."""
         (reader,) = self._whole.readers(table)
         p, names = self.columns(table)
         release_class_names(release, p, names)
         return reader, SetOutcomes(release, names)
 
     def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Also the scores of all classes, shape (n, K)."""
-        of_classes, place = all_scores(arrays[0], self.score), arrays[1]
-        own = np.where(place < 0, np.inf, of_classes[np.arange(len(place)), place])
-        return {"scores": own, "class_scores": of_classes}
+        class_scores, place = all_scores(arrays[0], self.score), arrays[1]
+        scores = np.where(place < 0, np.inf, class_scores[np.arange(len(place)), place])
+        return {"scores": scores, "class_scores": class_scores}
 
 
 @dataclass(frozen=True)
@@ -437,7 +401,7 @@ class TargetColumns(ColumnSpec):
 
     @property
     def predictions(self) -> tuple[str, ...]:
-        """The column of predictions, or the columns of both quantiles."""
+        """The column of predictions, or those of both quantiles."""
         return (self.prediction,) if isinstance(self.prediction, str) else tuple(self.prediction)
 
     @property
@@ -453,12 +417,11 @@ class TargetColumns(ColumnSpec):
 
     @property
     def _requested(self) -> dict[str, Any]:
-        """A score, or two sides."""
         return super()._requested if len(self.kinds) == 1 else {"by": "side"}
 
     def _with_score(self, score: str | None) -> "TargetColumns":
-        """The columns with this score, if it is one of regression."""
-        return replace(self, score=str(score)) if score == SIDES or _is_for("regression", score) else self
+        fits = score == SIDES or score_kind(score).task == "regression"
+        return replace(self, score=str(score)) if fits else self
 
     def check_predictions(self, table: Table, kind: ScoreKind) -> None:
         """Reject columns that are missing or not numeric, and a number of columns that does not fit the score."""
@@ -492,20 +455,18 @@ class TargetColumns(ColumnSpec):
         return tuple(TargetReader.of(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
 
     def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
-        """The predictor of intervals."""
         low, high = (score_of_release(side, "regression") for side in sides_of(release))
         self.check_predictions(table, score_kind(low))
         return interval_predictor(self.predictions, (low, high), release, group, suffix)
 
     def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
-        """The predictions and the target of each record, and the intervals of a release."""
         return self._with_score(_score_of(release)).readers(table)[0], IntervalOutcomes(release)
 
     def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Also the width of predicted intervals for CQR; crossing quantiles have width 0."""
         scores = super()._scores_read(reader, arrays)
         if self.kind.family != "cqr":
             return scores
+        # Crossing quantiles have width 0
         return scores | {"widths": np.maximum(np.diff(arrays[0], axis=1), 0)[:, 0]}
 
 
@@ -551,35 +512,32 @@ class LossColumns(ColumnSpec):
 
     @property
     def _classified(self) -> "LossColumns | None":
-        """These columns, if they are the false-negative rate of sets of labels."""
         return None if self.probabilities is None else self
 
     @property
     def _requested(self) -> dict[str, Any]:
-        """A loss and its bound."""
         return {"loss": self.loss, "bound": self.bound}
 
     def _over(self, candidates: AnyCandidates) -> "LossColumns":
-        """The same losses, with the thresholds that they belong to."""
         if self.losses is None:
             return self
         if not isinstance(candidates, Candidates):
-            raise InputError("candidates", "must be given for losses: the thresholds that they belong to")
+            raise InputError(*_NO_CANDIDATES)
         return replace(self, candidates=candidates)
 
     def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
-        """The columns of probabilities in a table, and the label names; `known` as in `ClassColumns.columns`."""
+        """The columns of probabilities in a table, and the label names; `known` is the number of labels, if stated."""
         if self.probabilities is None:
             raise InputError("probabilities", "must be given: sets of labels are made from them")
-        found, names = ClassColumns(self.probabilities, None, self.classes).columns(table, known)
-        found = replace(found, exclusive=False)
-        if found.of_pair:
+        p, names = ClassColumns(self.probabilities, None, self.classes).columns(table, known)
+        p = replace(p, exclusive=False)
+        if p.of_pair:
             raise InputError(
                 "probabilities",
-                f"{found.title} holds numbers",
+                f"{p.title} holds numbers",
                 remedy="Several labels need one column each, or a column of lists",
             )
-        return found, names
+        return p, names
 
     @property
     def _types_in_sql(self) -> dict[str, str]:
@@ -588,35 +546,36 @@ class LossColumns(ColumnSpec):
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The reader of the columns, after checks."""
         if self.losses is None:
-            if self.truth is None:
-                raise InputError("truth", "must be given: the columns that state which labels are true")
-            p, labels = self.columns(table)
-            truth, names = number_columns(table, self.truth, "true labels", booleans=True, length=p.width)
-            if p.width != truth.width:
-                raise InputError("truth", "must name one column per label", got=f"{truth.width} for {p.width} labels")
-            if set(p.columns) & set(truth.columns):
-                raise InputError("truth", "must name other columns than probabilities", got="some for both")
-            truth = truth.in_order(column_order("truth", labels, names, "labels"))
-            return (FalseNegativeReader.of(p, truth, str(self.kind.name)),)
+            return (self._label_reader(table),)
         if self.candidates is None:
-            raise InputError("candidates", "must be given for losses: the thresholds that they belong to")
-        found, _ = number_columns(table, self.losses, "losses", length=self.candidates.size - 1)
-        if found.width != self.candidates.size - 1:
+            raise InputError(*_NO_CANDIDATES)
+        losses, _ = number_columns(table, self.losses, "losses", length=self.candidates.size - 1)
+        if losses.width != self.candidates.size - 1:
             raise InputError(
                 "losses",
                 "must have one column, or one entry, per finite candidate",
-                got=f"{found.width} for {self.candidates.size - 1} candidates",
+                got=f"{losses.width} for {self.candidates.size - 1} candidates",
             )
-        return (LossReader.of(found, self.candidates, str(self.kind.name), float(self.bound)),)
+        return (LossReader.of(losses, self.candidates, str(self.kind.name), float(self.bound)),)
+
+    def _label_reader(self, table: Table) -> FalseNegativeReader:
+        if self.truth is None:
+            raise InputError("truth", "must be given: the columns that state which labels are true")
+        p, labels = self.columns(table)
+        truth, names = number_columns(table, self.truth, "true labels", booleans=True, length=p.width)
+        if p.width != truth.width:
+            raise InputError("truth", "must name one column per label", got=f"{truth.width} for {p.width} labels")
+        if set(p.columns) & set(truth.columns):
+            raise InputError("truth", "must name other columns than probabilities", got="some for both")
+        truth = truth.in_order(column_order("truth", labels, names, "labels"))
+        return FalseNegativeReader.of(p, truth, str(self.kind.name))
 
     def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
-        """The predictor of sets of labels."""
         if release.loss != FALSE_NEGATIVES:
             raise InputError("release", "must be of the false-negative rate, to make sets of labels")
         return set_predictor(*self.columns(table, number_of_classes(release)), "lac", release, group, suffix)
 
     def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
-        """The critical threshold of each record, and that of a release."""
         reader, outcomes = super()._comparison(table, release)
         if self._classified is not None:
             release_class_names(release, *self.columns(table))
@@ -626,91 +585,11 @@ class LossColumns(ColumnSpec):
 
 
 def _upper_first(lower: str, upper: str) -> bool:
-    """Whether the names of two columns state that the first contains the upper quantile.
-
-    Examples
-    --------
-    >>> _upper_first("upper", "lower"), _upper_first("y_q95", "y_q05"), _upper_first("f2", "f1")
-    (True, True, False)
-    """
-    ends = [_END.fullmatch(name.lower()) for name in (lower, upper)]
-    if ends[0] is None or ends[1] is None:
+    """Whether the names of two columns, such as y_q95 and y_q05, state that the first contains the upper quantile."""
+    first, second = (_QUANTILE_NAME.fullmatch(name.lower()) for name in (lower, upper))
+    if first is None or second is None:
         return False
-    if ends[0]["word"] and ends[1]["word"]:
-        return ends[0]["word"].startswith(("up", "hi")) and ends[1]["word"].startswith("lo")
-    return float(ends[0]["level"] or 0) > float(ends[1]["level"] or 100)
-
-
-def _is_for(task: str, score: str | None) -> bool:
-    """Whether a score is one of this task."""
-    return score_kind(score).task == task
-
-
-def number_columns(
-    table: Table,
-    named: str | tuple[str, ...],
-    what: str,
-    *,
-    leave_out: str | None = None,
-    booleans: bool = False,
-    length: int | None = None,
-) -> tuple[NumberColumns, Names]:
-    """Several columns of numbers, or one column of lists of numbers, and the name of each number.
-
-    `length` is the length of lists if it is known without reading a row.
-    """
-    found = matching(table, named, leave_out) if isinstance(named, str) and _is_pattern(table, named) else None
-    if found is not None or isinstance(named, tuple):
-        columns = tuple(named if found is None else found)
-        for name in columns:
-            if found is not None and not (table.holds_numbers(name) or (booleans and is_boolean(table.type_of(name)))):
-                raise InputError(
-                    "column",
-                    f"{name!r} must hold numbers, because the pattern {named!r} matches it",
-                    got=str(describe_type(table.type_of(name))),
-                    remedy=f"Rename it, or choose a narrower pattern; {table.existing()}",
-                )
-            if not (booleans and is_boolean(table.type_of(name))):
-                table.check_number(name)
-        names = tuple(range(len(columns))) if found is None else tuple(found.values())
-        return NumberColumns(columns, len(columns), from_list=False), names
-    kind = table.type_of(named)
-    element = list_element(kind)
-    if element is None or not (is_number(element) or (booleans and is_boolean(element))):
-        raise InputError(
-            "column",
-            (f"{named!r} holds {describe_type(kind)}{'' if element is None else ' of something else than numbers'}"),
-            remedy=(
-                f"{what} come from a column of lists of numbers, or from one column per class by a pattern "
-                f"such as 'p_*'{f' ({_PAIR})' if table.holds_numbers(named) else ''}; {table.existing()}"
-            ),
-        )
-    k = table.list_length(named, length)
-    return NumberColumns((named,), k, from_list=True), tuple(map(str, range(k)))
-
-
-def _is_pattern(table: Table, name: str) -> bool:
-    return "*" in name and name not in table.columns
-
-
-def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[str, Any]:
-    """The columns that a pattern matches, each with the text in place of its `*`.
-
-    Raises
-    ------
-    InputError
-        If the pattern does not have exactly one `*`, or matches fewer than two columns.
-    """
-    before, _, after = pattern.partition("*")
-    if "*" in after:
-        raise InputError("probabilities", f"the pattern {pattern!r} must have one '*'", got=str(pattern.count("*")))
-    shape = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
-    found = {name: match[1] for name in table.columns if name != leave_out and (match := shape.fullmatch(name))}
-    if len(found) < 2:
-        both = f"; {_PAIR}" if found else ""
-        raise InputError(
-            "probabilities",
-            f"the pattern {pattern!r} must match one column per class",
-            remedy=f"It matches {len(found)}{both}; {table.existing()}",
-        )
-    return found
+    if first["word"] and second["word"]:
+        return first["word"].startswith(("up", "hi")) and second["word"].startswith("lo")
+    # A name without a level never has the larger one
+    return float(first["level"] or 0) > float(second["level"] or 100)

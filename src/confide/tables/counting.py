@@ -1,7 +1,4 @@
-"""Histograms of a table's scores, in one pass that keeps only counts; and public samples, which are kept whole.
-
-PostgreSQL and Spark count where the rows are stored.
-"""
+"""Histograms of a table's scores, in one pass that keeps only counts; and public samples, which are kept whole."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -20,37 +17,25 @@ from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.columns import ColumnSpec
 from confide.tables.named_columns import GroupedColumns, NamedColumn, WeightColumn, group_column
+from confide.tables.number_columns import refuse_first_rows
 from confide.tables.open_table import as_open_table
-from confide.tables.readers import ClassReader, refuse_first_rows
+from confide.tables.readers import ClassReader
 from confide.tables.records import JoinedColumns, RecordColumns, checked_batches
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
+# By the name of a group; without groups the name is None.
 Histograms = Mapping[Any, ScoreHistogram]
-"""Histograms by the name of a group; without groups the name is None."""
 
 
 @dataclass(frozen=True)
 class Counting:
-    """A counting pass over a table. Columns are looked up when it is created, rows are read when it runs.
-
-    Parameters
-    ----------
-    table
-        The table to read.
-    records
-        The columns of each record; several if there are several scores, or columns of groups that overlap.
-    kinds
-        The name and range of each score.
-    skip_incomplete
-        Whether records with missing values are left out, before the records of a person are bounded.
-    """
+    """A counting pass over a table. Columns are looked up when it is created, rows are read when it runs."""
 
     table: Table
-    records: tuple[RecordColumns, ...]
+    records: tuple[RecordColumns, ...]  # several if there are several scores, or columns of groups that overlap
     kinds: tuple[ScoreKind, ...]
-    skip_incomplete: bool = False
-    overlapping: GroupedColumns | None = None
-    """The columns of groups that overlap, one for each of `records`; or None."""
+    skip_incomplete: bool = False  # left out before the records of a person are bounded
+    overlapping: GroupedColumns | None = None  # one column for each of `records`
 
     @classmethod
     def of(
@@ -65,10 +50,12 @@ class Counting:
         """Look up the columns of a table."""
         if people is not None:
             table.check_people(people)
-        several = group if isinstance(group, GroupedColumns) else None
+        overlapping = group if isinstance(group, GroupedColumns) else None
         groups = (group,) if group is None else group.each
-        records = tuple(RecordColumns(one, own, weight, people) for one in what.readers(table) for own in groups)
-        return cls(table, records, what.kinds * len(groups), skip_incomplete, several)
+        records = tuple(
+            RecordColumns(reader, column, weight, people) for reader in what.readers(table) for column in groups
+        )
+        return cls(table, records, what.kinds * len(groups), skip_incomplete, overlapping)
 
     @property
     def all_count(self) -> bool:
@@ -78,7 +65,7 @@ class Counting:
     @property
     def in_sql(self) -> bool:
         """Whether engines can count the scores."""
-        return all(one.in_sql for one in self.records)
+        return all(columns.in_sql for columns in self.records)
 
     @property
     def rows(self) -> Table:
@@ -87,29 +74,24 @@ class Counting:
         return whole.counting(self.table, skip_incomplete=self.skip_incomplete)
 
     def run(self, candidates: Candidates | None = None, progress: Progress = no_progress) -> list[Histograms]:
-        """Count the histograms of each score, by group; default candidates fit the score.
-
-        Raises
-        ------
-        InputError
-            If rows have no usable score (how many, and why).
-        EngineError
-            If the engine fails.
-        """
+        """Count the histograms of each score, by group; default candidates fit the score."""
         table = self.rows
-        for reader in (one.reader for one in self.records):
+        # Sums of rows are checked here if the count reads one entry of each row
+        for reader in (columns.reader for columns in self.records):
             if isinstance(reader, ClassReader) and reader.in_sql and (reader.by_entry or not table.local):
                 refuse_first_rows(self.table, reader.probabilities)
+        # Count, in the engine if it can
         lists = [kind.candidates() if candidates is None else candidates for kind in self.kinds]
-        jobs = [Job(one, chosen.edges) for one, chosen in zip(self.records, lists, strict=True)]
+        jobs = [Job(columns, of_score.edges) for columns, of_score in zip(self.records, lists, strict=True)]
         counted = table.count_all(jobs, progress) or count_rows(table, jobs, progress)
-        found: list[Histograms] = []
-        for (counts, errors), columns, chosen, job in zip(counted, self.records, lists, jobs, strict=True):
+        # Refuse records without a usable score
+        for (_, errors), columns in zip(counted, self.records, strict=True):
             if errors:
                 skips = not self.skip_incomplete and table.lacks_values(columns.reads)
                 errors.refuse(columns.requirements, table.rows, skips=skips)
-            found.append(job.histograms(chosen, counts))
-        return found
+        return [
+            job.histograms(of_score, counts) for (counts, _), of_score, job in zip(counted, lists, jobs, strict=True)
+        ]
 
 
 def score_histogram(
@@ -259,24 +241,21 @@ def read_pilot(
     if "score" not in what._requested:
         raise InputError("pilot", "must have one score per record: no losses, and no scores of two sides")
     with as_open_table(source) as table:
-        (found,) = read_scores(table, [what], skip_incomplete=skip_incomplete, progress=progress)
-        table.check_rows(len(found.scores))
-    return Pilot(found.scores, found.class_scores, found.width, what.kind.name)
+        (sample,) = read_scores(table, [what], skip_incomplete=skip_incomplete, progress=progress)
+        table.check_rows(len(sample.scores))
+    return Pilot(sample.scores, sample.class_scores, sample.width, what.kind.name)
 
 
 class ScoresRead(NamedTuple):
     """The scores of all records from one column specification. **Private**, unless the records are public."""
 
-    scores: NDArray[np.float64]
-    """Shape (n,)."""
-    class_scores: NDArray[np.float64] | None
-    """For classes: the scores of all of them, shape (n, K)."""
-    width: float | None
-    """For CQR: the mean width of the predicted intervals; crossing quantiles have width 0."""
+    scores: NDArray[np.float64]  # shape (n,)
+    class_scores: NDArray[np.float64] | None  # for classes, shape (n, K)
+    width: float | None  # for CQR: the mean width of the predicted intervals
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "ScoresRead":
-        """From the arrays of all records, by their names in `ColumnSpec.scores_read`."""
+        """From the arrays of all records, by their names in `ColumnSpec._scores_read`."""
         widths = arrays.get("widths")
         mean = None if widths is None else float(widths.sum()) / max(len(widths), 1)
         return cls(arrays["scores"], arrays.get("class_scores"), mean)
@@ -291,31 +270,11 @@ def read_scores(
 ) -> list[ScoresRead]:
     """Read the scores of the same records from several column specifications, in one pass over the rows.
 
-    A table without records gives empty arrays: the existence of private records is secret.
-
-    Parameters
-    ----------
-    source
-        A source that `open_table` opens, or its result.
-    specs
-        The columns of each; every one has one score per record.
-    skip_incomplete
-        Leave out records with a missing value in any column that is read.
-
-    Raises
-    ------
-    InputError
-        If rows cannot be used: how many, and why.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> from confide.tables import ScoreColumn
-    >>> table = pyarrow.table({"a": [0.1, None, 0.9], "b": [0.2, 0.5, None]})
-    >>> [one.scores for one in read_scores(table, [ScoreColumn("a"), ScoreColumn("b")], skip_incomplete=True)]
-    [array([0.1]), array([0.2])]
+    With `skip_incomplete` a record counts if no column that is read lacks a value. A table without records gives empty
+    arrays: the existence of private records is secret.
     """
     with as_open_table(source) as table:
+        # Join the columns of all scores, each read once
         wholes = dict.fromkeys(what._whole for what in specs)
         readers = {what: reader for what in wholes for reader in what.readers(table)}
         joined = JoinedColumns(tuple(map(RecordColumns, readers.values())))
@@ -323,8 +282,11 @@ def read_scores(
         checked = checked_batches(counting, joined, progress, skips=not skip_incomplete, shows_types=True)
         read: list[list[dict[str, NDArray[Any]]]] = [[] for _ in specs]
         with closing(checked) as batches:
-            for _, found in batches:
-                arrays = dict(zip(readers, found, strict=True))
+            for _, inputs in batches:
+                arrays = dict(zip(readers, inputs, strict=True))
                 for what, scores in zip(specs, read, strict=True):
                     scores.append(what._scores_read(readers[what._whole], arrays[what._whole]))
-    return [ScoresRead.of({name: np.concatenate([batch[name] for batch in of]) for name in of[0]}) for of in read]
+    return [
+        ScoresRead.of({name: np.concatenate([batch[name] for batch in scores]) for name in scores[0]})
+        for scores in read
+    ]

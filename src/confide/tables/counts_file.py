@@ -23,8 +23,8 @@ _WHOLE = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 
 Row = Mapping[str, Any]
 
+# The columns of the answer; of weighted records also the sum of weights. Group and bin are empty with a reason.
 COLUMNS = ("query", "part", "reason", "group", "bin", "n")
-"""The columns of the answer; of weighted records also the sum of weights. Group and bin are empty with a reason."""
 
 
 def read_counts(places: Sequence[FileLocation], jobs: Sequence[Job], digest: str) -> list[Counts]:
@@ -155,7 +155,7 @@ def of_json(text: str, columns: Sequence[str]) -> Iterator[Row]:
     """The rows of a JSON text: a list of objects, or an object in each line."""
     texts = [text] if text.lstrip().startswith("[") else text.splitlines()
     try:
-        read = [json.loads(one, object_pairs_hook=_Object) for one in texts]
+        read = [json.loads(line, object_pairs_hook=_Object) for line in texts]
     except (ValueError, RecursionError):
         read = []
     if not read:

@@ -6,7 +6,6 @@ process. The others supply their rows in Arrow batches, and so does every engine
 
 import glob
 import hashlib
-import re
 import sqlite3
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -126,9 +125,9 @@ class IbisTable(Table):
     def drop_missing(self, reads: Sequence[ColumnRef]) -> Self:
         """The table without the rows that lack a value."""
         with engine_errors_in_fixed_words():
-            kept, wrong = copy(self), incomplete_expression(self.expression, reads, nan=self.engine != "sqlite")
-            kept.expression, self._incomplete = self.expression.filter(~wrong), wrong
-            return kept
+            complete, wrong = copy(self), incomplete_expression(self.expression, reads, nan=self.engine != "sqlite")
+            complete.expression, self._incomplete = self.expression.filter(~wrong), wrong
+            return complete
 
     def left_out(self) -> int:
         """The number of rows that lack a value in a column that is read, counted by the engine on each call."""
@@ -150,11 +149,9 @@ class IbisTable(Table):
             return grouped_counts(rows.union(rows.filter(False)) if engine == "postgres" else rows, job, progress)
 
 
+# The engines that count: they read the text of a number as the double next to it, and have NaN and infinities.
+# Of SQLite, whose columns hold values of any type, each value has to be looked at.
 ENGINES = ("postgres", "datafusion", "polars", "snowflake", "bigquery", "databricks")
-"""The engines that count: they read the text of a number as the double next to it, and have NaN and infinities.
-
-Of SQLite, whose columns hold values of any type, each value has to be looked at.
-"""
 
 
 def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> Iterator[Any]:
@@ -181,6 +178,7 @@ def _of_type(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
     """Values of SQLite as an Arrow array; raises `InputError` if one of them would have to be converted."""
     import pyarrow as pa
 
+    # Values of another type than that of the column
     if is_boolean(kind):
         wrong = [value not in (None, 0, 1) for value in values]
     elif is_integer(kind):
@@ -198,6 +196,7 @@ def _of_type(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
     )
     if any(wrong):
         raise unlike
+    # The others become Arrow's
     if is_boolean(kind) or pa.types.is_decimal(kind) or read.form == "number":
         convert = float if read.form == "number" else bool if is_boolean(kind) else lambda value: Decimal(repr(value))
         values = [None if value is None else convert(value) for value in values]
@@ -249,6 +248,7 @@ def files_behind(url: str) -> tuple[Path, ...]:
 @contextmanager
 def open_database(url: str, table: str | None) -> Iterator[Table]:
     """Open a table of the database at an address; `polars://FILE` reads Parquet files by that engine."""
+    # Refuse addresses that are not read from here
     shown, scheme, path = without_password(url), url.partition("://")[0].lower(), url.partition("://")[2]
     if scheme in _ELSEWHERE:
         raise InputError(
@@ -263,6 +263,7 @@ def open_database(url: str, table: str | None) -> Iterator[Table]:
         _check_engine(shown, scheme)
     if scheme not in _IN_MEMORY and not table:
         raise InputError("table", f"must be given: which table of {shown!r} to read")
+    # A DuckDB file is read like any file, by the DuckDB of this process
     doing = f"opening {shown!r}"
     if scheme == "duckdb":
         with ExitStack() as opening:
@@ -272,6 +273,7 @@ def open_database(url: str, table: str | None) -> Iterator[Table]:
                 opened.files = files_behind(url)
             yield opened
         return
+    # Other engines by Ibis
     extra = "confide[postgres]" if scheme in _POSTGRES else f"ibis-framework[{scheme}]"
     if scheme == "databricks":
         extra += ", which brings the rows here; or hand over a data frame of Databricks Connect, which counts there"
@@ -339,7 +341,7 @@ def _table(connection: Any, shown: str, name: str) -> Any:
 def _duckdb_table(connection: Any, shown: str, name: str) -> DuckTable:
     import duckdb
 
-    source = ".".join(identifier(part) for part in re.split(r"\.", name))
+    source = ".".join(map(identifier, name.split(".")))
     try:
         schema = connection.sql(select("*", source, "LIMIT 0")).to_arrow_table().schema
     except duckdb.CatalogException:

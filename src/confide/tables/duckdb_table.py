@@ -33,33 +33,24 @@ _SETTINGS = (
     "SET python_enable_replacements = false",
 )
 _FIRST = 1000
-ROWS = "confide_rows"
-"""The name of data in memory."""
 
+# The name under which data in memory are registered.
+ROWS = "confide_rows"
+
+# Numbers whose digits are separated in groups, the last of three digits; no number that begins with 0.
 _THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(SEPARATOR[0-9]{2,3})*SEPARATOR[0-9]{3}([.,][0-9]*)?".replace(
     "SEPARATOR", r"[,.'\x{2019} \x{a0}\x{2009}\x{202f}]"
 )
-"""Numbers whose digits are separated in groups, the last of three digits; no number that begins with 0."""
 
 
 @dataclass(frozen=True)
 class _FirstCells:
-    """The first cells of a column of CSV.
+    """The first cells of a column of CSV."""
 
-    Parameters
-    ----------
-    others
-        The number of cells that are neither empty nor numbers.
-    decimals, thousands
-        Of these, the numbers with a decimal comma, and those whose digits are separated in groups.
-    integers
-        Whether all cells that are not empty are integers.
-    """
-
-    others: int = 0
-    decimals: int = 0
-    thousands: int = 0
-    integers: bool = False
+    others: int = 0  # cells that are neither empty nor numbers
+    decimals: int = 0  # of these, numbers with a decimal comma
+    thousands: int = 0  # of these, numbers whose digits are separated in groups
+    integers: bool = False  # whether all cells that are not empty are integers
 
 
 @contextmanager
@@ -74,32 +65,17 @@ def embedded(path: str | None = None) -> Iterator[Any]:
 
 
 class DuckTable(Table):
-    """Rows that an embedded DuckDB reads.
+    """Rows that an embedded DuckDB reads from `source`, the SQL expression after FROM.
 
-    Parameters
-    ----------
-    name, schema
-        As in `Table`.
-    connection
-        The DuckDB connection.
-    source
-        The SQL expression after FROM.
-    in_words
-        A context that replaces DuckDB's errors by errors in fixed words.
-    texts
-        As in `Table`.
-    renew
-        Called before every query, for data that must be registered again: with the columns in question, or None for
-        all.
-    rows
-        A function that returns the number of rows, or None.
+    The context `in_words` replaces DuckDB's errors by errors in fixed words. `renew` is called before every query, for
+    data that must be registered again, with the columns in question or None for all. `rows` returns the number of rows.
     """
 
     takes_entries = True
     distinguishes_case = False
 
+    # Few threads read plain columns: reading is not the bottleneck, and every thread holds a row group.
     threads = 2
-    """The threads that read plain columns."""
 
     def __init__(
         self,
@@ -121,14 +97,11 @@ class DuckTable(Table):
         self._needed: tuple[ColumnRef, ...] = ()
 
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
-        """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows.
-
-        Few threads read, because reading is not the bottleneck and every thread holds a row group. Lists and sorting
-        use every core.
-        """
+        """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows."""
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
         with self._in_words():
             self._renew({name for read in (*columns, *self._needed) for name in (read.column, read.at) if name})
+            # Lists and sorting use every core
             busy = self._sorts or any(read.form in ("numbers", "entry") for read in columns)
             self.connection.execute("RESET threads" if busy else f"SET threads = {self.threads}")
             query = select(", ".join(expressions) or "1 AS nothing", self._source)
@@ -157,8 +130,10 @@ class DuckTable(Table):
         length = f"len({identifier(column)})"
         with self._in_words():
             self._renew(None)
-            found = self.connection.sql(select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1")).fetchall()
-        return found[0][0] if found else None
+            lengths = self.connection.sql(
+                select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1")
+            ).fetchall()
+        return lengths[0][0] if lengths else None
 
     def holds_numbers(self, column: str) -> bool:
         """Whether a column can be read as numbers; in CSV every column, because bad cells are counted."""
@@ -188,6 +163,7 @@ class DuckTable(Table):
     @cached_property
     def _first_forms(self) -> dict[str, "_FirstCells"]:
         """The forms of the first cells of every column of a CSV."""
+        # One query for all columns, with four aggregates of each
         names = [name for name in self.schema.names if self._is_cell(name)]
         expressions = []
         for name in names:
@@ -204,7 +180,6 @@ class DuckTable(Table):
         return {name: _FirstCells(*islice(values, 4)) for name in names}
 
     def _first_cells(self, expressions: str) -> Any:
-        """The values of aggregate expressions over the first rows."""
         first_rows = select("*", self._source, f"LIMIT {_FIRST}")
         return self.connection.sql(select(expressions, f"({first_rows})")).fetchall()[0]
 
@@ -212,14 +187,16 @@ class DuckTable(Table):
         """The table with a bounded number of rows of each person; sorting uses every core."""
         import ibis
 
+        # A view of the cells, which Ibis knows by their types
         cells = ", ".join(f"{self._cell(name)} AS {identifier(name)}" for name in self.schema.names)
         with self._in_words():
             self._describe()
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {ROWS}_cells AS {select(cells, self._source)}")
+        # The query that bounds the rows of each person becomes the source
         rows = ibis.table(ibis.Schema.from_pyarrow(self.schema), name=f"{ROWS}_cells")
         limited = people.limit(rows, texts=self.texts)
         source = f"({ibis.to_sql(limited, dialect='duckdb')})"
-        made = DuckTable(
+        bounded = DuckTable(
             self.name,
             limited.schema().to_pyarrow(),
             self.connection,
@@ -228,17 +205,17 @@ class DuckTable(Table):
             texts=self.texts,
             renew=lambda _: self._renew(None),
         )
-        made.ordered, made._sorts, made.decimal = False, True, self.decimal
-        return made
+        bounded.ordered, bounded._sorts, bounded.decimal = False, True, self.decimal
+        return bounded
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "DuckTable":
         """The table without the rows that lack a value."""
         wrong = incomplete_sql(reads, self.schema, texts=self.texts)
-        made = copy(self)
-        made._needed = (*self._needed, *reads)
-        made._source, made.ordered = f"({select('*', self._source, f'WHERE NOT {wrong}')})", False
+        complete = copy(self)
+        complete._needed = (*self._needed, *reads)
+        complete._source, complete.ordered = f"({select('*', self._source, f'WHERE NOT {wrong}')})", False
         self._incomplete = wrong
-        return made
+        return complete
 
     def left_out(self) -> int:
         """The number of rows that lack a value in a column that is read."""
@@ -254,7 +231,6 @@ class DuckTable(Table):
         self._renew(None)
 
     def _is_cell(self, column: str) -> bool:
-        """Whether a column holds cells of CSV."""
         return self.texts and is_text(self.type_of(column))
 
     def _cell(self, column: str) -> str:

@@ -136,20 +136,19 @@ def evaluate(
     >>> rng = np.random.default_rng(0)
     >>> released = confide.calibrate(rng.random(2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> scores, ward = rng.random(4000), rng.choice(["a", "b"], 4000)
-    >>> found = evaluate(released, scores=scores, groups=ward, epsilon=1.0, group_names=["a", "b"])
-    >>> [part.name for part in found.groups], all(part.low < 0.91 < part.high for part in found.groups[:2])
+    >>> result = evaluate(released, scores=scores, groups=ward, epsilon=1.0, group_names=["a", "b"])
+    >>> [group.name for group in result.groups], all(group.low < 0.91 < group.high for group in result.groups[:2])
     (['a', 'b', '(other)'], True)
     """
     if unnamed:
         raise InputTypeError(
             "evaluate",
-            (
-                "takes arrays by name: evaluate(release, probabilities=p, labels=y), predictions= with "
-                "targets=, or scores="
-            ),
+            "takes arrays by name: evaluate(release, probabilities=p, labels=y), predictions= with "
+            "targets=, or scores=",
             got=f"{len(unnamed)} without a name",
             remedy="Only evaluate_sets, evaluate_intervals and evaluate_scores take them in order",
         )
+    # Divide the options into the request of a private evaluation, and arrays
     given: dict[str, Any] = {**options}
     if unknown := sorted(set(given) - EvaluationOptions.__optional_keys__):
         raise InputError("options", "must be those of confide.evaluation.PrivateRequest", got=str(", ".join(unknown)))
@@ -161,10 +160,12 @@ def evaluate(
     arrays = {name: given[name] for name in _ARRAYS if given.get(name) is not None}
     further: dict[str, Any] = {name: given[name] for name in _ARRAY_OPTIONS if given.get(name) is not None}
     further |= {"examples": examples} if examples else {}
+    # Arrays
     if table is None and what is None:
         if by is not None or people is not None or skip_incomplete:
             raise InputError("by", "by, people and skip_incomplete belong to a table", remedy="Give groups for arrays")
         return evaluate_arrays(release, request, arrays, groups, **further)
+    # A table
     if table is None or what is None or arrays or groups is not None or set(further) - {"examples"}:
         raise InputError("table", "table and what must be given together, and no arrays with them")
     if request is None:
@@ -222,8 +223,8 @@ def evaluate_table(
     >>> import confide, pyarrow, numpy as np
     >>> from confide.tables import ScoreColumn
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
-    >>> found = evaluate_table(pyarrow.table({"s": [0.1, 0.5, 0.99]}), ScoreColumn("s", "lac"), released)
-    >>> round(found.coverage.value, 2)
+    >>> result = evaluate_table(pyarrow.table({"s": [0.1, 0.5, 0.99]}), ScoreColumn("s", "lac"), released)
+    >>> round(result.coverage.value, 2)
     0.67
     """
     with as_open_table(source) as table:
@@ -242,15 +243,16 @@ def _tallied(
     examples: int = 0,
 ) -> tuple[Tally, int]:
     """The counts of a table, and the number of its records."""
-    own = release.needs_groups(sets=what._labelled)
-    if own and by is None:
+    # The release's groups, or any groups of a check
+    by_release = release.needs_groups(sets=what._labelled)
+    if by_release and by is None:
         each = "true class" if release.by == "class" else "group"
         raise InputError("by", f"must be given, the column of each record's {each}, each of which has a threshold")
     reader, comparison = what._comparison(table, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
     groups: NamedColumn | GroupedColumns | AnyGroups | None = None
     if by is not None:
-        groups = group_of_release(table, by, release) if own else AnyGroups.of(table, one_column(by))
+        groups = group_of_release(table, by, release) if by_release else AnyGroups.of(table, one_column(by))
 
     def add(arrays: list[Any], batch: Any) -> None:
         try:
@@ -302,38 +304,42 @@ def evaluate_table_privately(
     >>> from confide.tables import ScoreColumn
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> table = pyarrow.table({"s": np.linspace(0, 1, 5000)})
-    >>> found = evaluate_table_privately(table, ScoreColumn("s", "lac"), released, PrivateRequest(epsilon=1.0))
-    >>> 0.85 < found.coverage.low < found.coverage.high < 0.95
+    >>> result = evaluate_table_privately(table, ScoreColumn("s", "lac"), released, PrivateRequest(epsilon=1.0))
+    >>> 0.85 < result.coverage.low < result.coverage.high < 0.95
     True
     """
     if people is not None:
         bound = people.bound(None if request.records_per_person == 1 else request.records_per_person)
         request = replace(request, records_per_person=bound, dataset=people.payer(request.dataset))
     with as_open_table(source) as table:
+        # Look up the columns; the groups are those of the release, or those that the request names
         reader, comparison = what._comparison(table, release)
-        own = release.needs_groups(sets=what._labelled)
-        if (by is not None) != (own or request.group_names is not None):
+        by_release = release.needs_groups(sets=what._labelled)
+        if (by is not None) != (by_release or request.group_names is not None):
             raise InputError(
                 "by", "by and group_names must be given together: a column, and the public list of its values"
             )
         if people is not None:
             table.check_people(people)
         group: NamedColumn | GroupedColumns | None = None
-        if by is not None and own:
+        if by is not None and by_release:
             group = group_of_release(table, by, release)
         elif by is not None and request.group_names is not None:
             group = group_column(table, one_column(by), tuple(request.group_names))
-        columns = RecordColumns(reader, group, people=people, other_groups=not own)
+        columns = RecordColumns(reader, group, people=people, other_groups=not by_release)
 
         def count(add: Callable[..., None]) -> None:
             def add_batch(arrays: list[Any], batch: Any) -> None:
-                named = (
-                    {} if group is None else {"groups": group.keys(batch)} if own else {"places": group.places(batch)}
-                )
-                add(*arrays, **named)
+                if group is None:
+                    add(*arrays)
+                elif by_release:
+                    add(*arrays, groups=group.keys(batch))
+                else:
+                    add(*arrays, places=group.places(batch))
 
             process_records(table, columns, add_batch, progress, skip_incomplete=skip_incomplete)
 
+        # Charge and count, in the order that the table requires
         return answer(request, comparison, count, charge_first=not table.local)
 
 

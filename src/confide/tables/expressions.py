@@ -172,7 +172,7 @@ def with_trees(sql: str, edges: NDArray[np.float64], double: str = "DOUBLE") -> 
         return f"CASE WHEN {score} <= CAST('{float(edges[middle])!r}' AS {double}) THEN {below}\nELSE {above} END"
 
     call = re.compile(_call(edges) + r"""\(((?:"[^"]*"|`[^`]*`|[^()"`])*)\)""", re.IGNORECASE)
-    return call.sub(lambda found: compared(found[1], 0, len(edges)), sql)
+    return call.sub(lambda match: compared(match[1], 0, len(edges)), sql)
 
 
 def _array(values: NDArray[np.float64]) -> str:
@@ -193,8 +193,8 @@ def _width_bucket() -> Any:
 
 _NUMBERS = ("number", "numbers", "entry", "length")
 _NAN = "'nan'"
+# The marks of missing numbers in CSV, in lower case; the last is that of PostgreSQL and MySQL.
 _MARKS = "('nan', 'na', 'n/a', '<na>', '#n/a', 'null', 'none', '\\n')"
-"""The marks of missing numbers in CSV, in lower case; the last is that of PostgreSQL and MySQL."""
 
 
 def incomplete_sql(reads: Sequence[ColumnRef], schema: Any, *, texts: bool) -> str:
@@ -236,7 +236,7 @@ def _missing_expression(column: Any, nan: bool) -> Any:
     kind, missing = column.type(), column.isnull()
     if kind.is_array():
         floats = nan and kind.value_type.is_floating()
-        holes = column.filter(lambda one: one.isnull() | one.isnan() if floats else one.isnull())
+        holes = column.filter(lambda entry: entry.isnull() | entry.isnan() if floats else entry.isnull())
         return missing | (holes.length() > 0).fill_null(False)
     if kind.is_floating() and nan:
         return missing | column.isnan().fill_null(False)
@@ -246,7 +246,7 @@ def _missing_expression(column: Any, nan: bool) -> Any:
 
 def _columns(reads: Sequence[ColumnRef]) -> list[tuple[str, bool]]:
     """The columns, each once, and whether each is read as numbers."""
-    found: dict[str, bool] = {}
+    columns: dict[str, bool] = {}
     for read in reads:
-        found[read.column] = found.get(read.column, False) or read.form in _NUMBERS
-    return list(found.items())
+        columns[read.column] = columns.get(read.column, False) or read.form in _NUMBERS
+    return list(columns.items())

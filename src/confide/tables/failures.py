@@ -1,7 +1,6 @@
-"""Errors about rows of a table, files and engines; they never contain values.
+"""Errors about rows of a table, which are counted; and errors of files and engines, whose own texts may quote records.
 
-The errors count the rows, and state the reason and the first row. Errors of a file or an engine are reported in fixed
-words. The engines' own texts may quote records and are not passed on.
+No message contains a value: rows have a reason and the first row's number, and files and engines have fixed words.
 """
 
 import json
@@ -18,109 +17,75 @@ from confide.errors import ConfideError, FormatError, InputError, replaced_error
 from confide.support import store_reason
 from confide.tables.file_formats import Format
 
-_NAMED = 3
-"""The largest number of columns that are named one by one; for more columns, the first stands for all."""
+# So many columns are named one by one; of more columns, the first stands for all.
+_MOST_NAMED = 3
 
 _SKIP = "Records with missing values are left out by skip_incomplete; results are then about complete records alone"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """How messages count rows, in the way that other programs count those of the same source.
+    """How messages count rows, in the way that other programs count those of the same source."""
 
-    Parameters
-    ----------
-    first
-        The number of the first row.
-    in_words
-        A description of the counting.
-    """
-
-    first: int = 0
+    first: int = 0  # the number of the first row
     in_words: str = "rows count from 0"
 
 
 @dataclass(frozen=True)
 class ColumnError:
-    """The error of one column in a batch, including records in which another column is reported first.
+    """The error of one column in a batch, including records in which another column is reported first."""
 
-    Parameters
-    ----------
-    reason
-        The broken requirement, counted from 1.
-    requirement
-        The same requirement, in words about this column.
-    wrong
-        The records, boolean, shape (n,).
-    missing
-        Whether some of these records lack a value.
-    hints
-        The number of these records that a correction would make usable, by correction.
-    """
-
-    reason: int
-    requirement: str
-    wrong: NDArray[np.bool_]
-    missing: bool = False
-    hints: Mapping[str, int] = field(default_factory=dict)
+    reason: int  # the broken requirement, counted from 1
+    requirement: str  # the same, in words about this column
+    wrong: NDArray[np.bool_]  # the records, shape (n,)
+    missing: bool = False  # whether some of these records lack a value
+    hints: Mapping[str, int] = field(default_factory=dict)  # records that a correction would make usable, by correction
 
 
 class RowErrors:
-    """Count the records that break requirements while a table is read, in any order of its batches.
-
-    Examples
-    --------
-    >>> reasons = RowErrors()
-    >>> reasons.note(np.array([0, 1], np.int8), start=100)
-    >>> reasons.refuse(["column 'score' must hold a number"])
-    Traceback (most recent call last):
-    confide.errors.InputError: table: column 'score' must hold a number in every row; 1 does not, row 101 ...
-    """
+    """Count the records that break requirements while a table is read, in any order of its batches."""
 
     def __init__(self) -> None:
-        self._found: dict[int, tuple[int, int | None]] = {}
-        self._named: dict[tuple[int, str], tuple[int, int | None]] = {}
+        # The number of records and the first of them: by reason, and by reason and requirement of one column
+        self._by_reason: dict[int, tuple[int, int | None]] = {}
+        self._by_column: dict[tuple[int, str], tuple[int, int | None]] = {}
         self._hints: dict[tuple[int, str], int] = {}
         self.missing = False
 
     def note(self, reasons: NDArray[np.integer], start: int | None, column_errors: Sequence[ColumnError] = ()) -> None:
-        """Record the errors of a batch (0 for none), which begins at row `start` if rows have an order.
-
-        `reasons` contains the first reason of each record. `column_errors` lists every column with details about its
-        errors.
-        """
+        """Record the first reason of each record of a batch (0 for none), which begins at row `start` of an order."""
         for reason in np.unique(reasons[reasons != 0]).tolist():
             self.add(reason, *_counted(reasons == reason, start))
-        for one in column_errors:
-            _add(self._named, (one.reason, one.requirement), *_counted(one.wrong, start))
-            self.missing |= one.missing
-            for hint, number in one.hints.items():
-                self._hints[one.reason, hint] = self._hints.get((one.reason, hint), 0) + number
+        for error in column_errors:
+            _add(self._by_column, (error.reason, error.requirement), *_counted(error.wrong, start))
+            self.missing |= error.missing
+            for hint, number in error.hints.items():
+                self._hints[error.reason, hint] = self._hints.get((error.reason, hint), 0) + number
 
     def add(self, reason: int, number: int, first: int | None = None) -> None:
         """Record a number of rows with one reason."""
-        _add(self._found, reason, number, first)
+        _add(self._by_reason, reason, number, first)
 
     def merge(self, other: "RowErrors") -> None:
         """Add the errors that another object has recorded."""
-        for reason, (number, first) in other._found.items():
+        for reason, (number, first) in other._by_reason.items():
             self.add(reason, number, first)
-        for named, (number, first) in other._named.items():
-            _add(self._named, named, number, first)
+        for column, (number, first) in other._by_column.items():
+            _add(self._by_column, column, number, first)
         for hint, number in other._hints.items():
             self._hints[hint] = self._hints.get(hint, 0) + number
         self.missing |= other.missing
 
     def counts(self) -> dict[int, int]:
         """Rows per reason."""
-        return {reason: number for reason, (number, _) in self._found.items()}
+        return {reason: number for reason, (number, _) in self._by_reason.items()}
 
     def to_json(self) -> str:
         """The errors as text, without rows, as an engine's workers return them."""
         return json.dumps(
             {
                 "reasons": list(self.counts().items()),
-                "columns": [[*key, number] for key, (number, _) in self._named.items()],
+                "columns": [[*key, number] for key, (number, _) in self._by_column.items()],
                 "hints": [[*key, number] for key, number in self._hints.items()],
                 "missing": self.missing,
             }
@@ -132,43 +97,42 @@ class RowErrors:
         errors, fields = cls(), json.loads(text)
         for reason, number in fields["reasons"]:
             errors.add(reason, number)
-        errors._named = {(reason, words): (number, None) for reason, words, number in fields["columns"]}
+        errors._by_column = {(reason, words): (number, None) for reason, words, number in fields["columns"]}
         errors._hints = {(reason, hint): number for reason, hint, number in fields["hints"]}
         errors.missing = fields["missing"]
         return errors
 
     def __bool__(self) -> bool:
-        return bool(self._found)
+        return bool(self._by_reason)
 
     def refuse(self, requirements: Sequence[str], rows: Rows = Rows(), *, skips: bool = False) -> None:
-        """Raise if there are errors, with the broken requirements in their order.
-
-        `skips` states that records with missing values can be left out.
-        """
-        if not self._found:
+        """Raise if there are errors; `skips` states that records with missing values can be left out."""
+        if not self._by_reason:
             return
-        parts = []
-        for reason in sorted({*self._found, *(reason for reason, _ in self._named)}):
-            named = {words: found for (one, words), found in self._named.items() if one == reason}
-            if not 0 < len(named) <= _NAMED:
-                named = {requirements[reason - 1]: self._found.get(reason) or max(named.values())}
-            parts += [
-                f"{words} in every row; {_which(count, first, rows)}" for words, (count, first) in sorted(named.items())
+        sentences = []
+        for reason in sorted({*self._by_reason, *(reason for reason, _ in self._by_column)}):
+            # Name few columns one by one
+            columns = {words: number for (of_reason, words), number in self._by_column.items() if of_reason == reason}
+            if not 0 < len(columns) <= _MOST_NAMED:
+                columns = {requirements[reason - 1]: self._by_reason.get(reason) or max(columns.values())}
+            sentences += [
+                f"{words} in every row; {_which(count, first, rows)}"
+                for words, (count, first) in sorted(columns.items())
             ]
-            parts += [f"{number} would {hint}" for (one, hint), number in sorted(self._hints.items()) if one == reason]
-        where = f" ({rows.in_words})" if any(first is not None for _, first in self._found.values()) else ""
-        raise InputError("table", "; ".join(parts) + where, remedy=_SKIP if skips and self.missing else "")
+            hints = sorted((hint, number) for (of_reason, hint), number in self._hints.items() if of_reason == reason)
+            sentences += [f"{number} would {hint}" for hint, number in hints]
+        where = f" ({rows.in_words})" if any(first is not None for _, first in self._by_reason.values()) else ""
+        raise InputError("table", "; ".join(sentences) + where, remedy=_SKIP if skips and self.missing else "")
 
 
 def _add(counts: dict[Any, tuple[int, int | None]], key: Any, number: int, first: int | None) -> None:
     count, before = counts.get(key, (0, first))
-    some = [row for row in (before, first) if row is not None]
+    rows = [row for row in (before, first) if row is not None]
     if number:
-        counts[key] = (count + number, min(some) if some else None)
+        counts[key] = (count + number, min(rows) if rows else None)
 
 
 def _counted(wrong: NDArray[np.bool_], start: int | None) -> tuple[int, int | None]:
-    """The number of wrong rows, and the first of them."""
     places = np.flatnonzero(wrong)
     return len(places), None if start is None or not len(places) else start + int(places[0])
 
@@ -210,6 +174,7 @@ NOT_UTF8 = (
 
 
 def _of_file(text: str, form: Format) -> str:
+    # Only numbers are taken from the text, which may quote records
     if text.startswith("Out of Memory"):
         return "needs more memory to read than there is"
     row = re.search(r"\A[A-Za-z ]*Error: CSV Error on Line: ([0-9]{1,15})$", text.partition("\n")[0])  # counts records
@@ -256,7 +221,7 @@ def is_of_library(error: BaseException) -> bool:
 
 def unreadable(name: str, columns: Sequence[str] = ()) -> InputError:
     """The error about values of a table, or of these columns of it, that a library cannot read."""
-    shown = ", ".join(map(repr, columns[:_NAMED]))
+    shown = ", ".join(map(repr, columns[:_MOST_NAMED]))
     where = f"{'column' if len(columns) == 1 else 'columns'} {shown} of {name}" if columns else name
     return InputError(
         "table",
@@ -281,6 +246,7 @@ def library_errors_in_fixed_words(name: str) -> Iterator[None]:
             return InputError("table", f"{name} needs more memory to read than there is")
         if is_of_library(error) and not isinstance(error, MemoryError):
             return unreadable(name)
+        # The library's own error: cut the errors of other libraries out of its chain
         link: BaseException | None = error
         while isinstance(link, ConfideError):
             link.__cause__ = link.__cause__ if isinstance(link.__cause__, ConfideError) else None

@@ -95,15 +95,15 @@ def file_format(path: FileLocation, *, to_read: bool = False) -> Format:
     InputError
         If its extension is not known. With `to_read`, the message contains a remedy.
     """
-    found = format_of(path)
-    if found is None:
+    form = format_of(path)
+    if form is None:
         remedy = _REMEDIES.get(path.suffix.lower(), "") if to_read else ""
         raise InputError(
             "path",
             f"{str(path)!r} must end in one of {', '.join(ENDINGS)}",
             got=f"{path.suffix or 'no extension'!r}{remedy}",
         )
-    return found
+    return form
 
 
 _ROWS = 2**16
@@ -176,8 +176,8 @@ def _parquet_writer(path: Path, schema: Any) -> Any:
         ) from None
 
 
+# Cells that a spreadsheet reads as a formula: a sign counts if a character follows that numbers and dates lack.
 _RUNS = r"^[=@\t\r]|^[+\-].*[^0-9 .,:()/eE+\-]"
-"""Cells that a spreadsheet reads as a formula: a sign counts if a character follows that numbers and dates lack."""
 _NUMBER = r"(?i)^[+\-](inf|infinity|nan)$"
 
 

@@ -1,9 +1,7 @@
 """Files, folders and objects of a store as one table: Parquet, CSV and Arrow; one file, a pattern, or a folder.
 
-DuckDB reads Parquet and CSV, from this machine and from a store in the same way. Of Parquet it fetches only the
-required columns, and nothing is kept on a local disk. Arrow files are read batch by batch. Memory pages are released
-after reading, so that a file of one huge batch is streamed as well. (A *compressed* batch has to be decompressed
-whole, and needs the memory of the writer's batch.)
+DuckDB reads Parquet and CSV, from this machine and from a store in the same way, and keeps nothing on a local disk.
+Arrow files are read batch by batch; only a compressed batch needs the memory of the whole batch of its writer.
 """
 
 import csv
@@ -38,11 +36,6 @@ def places_named(source: str) -> list[FileLocation]:
     """The files of a name: the file or object of that name, otherwise those below it, otherwise those of the pattern.
 
     The path of an existing file on this machine is taken literally, even with special characters.
-
-    Raises
-    ------
-    InputError
-        If there are no such files, they have several formats, or a store cannot be reached.
     """
     place = as_place(source)
     if isinstance(place, ObjectPath) and glob.has_magic(source):
@@ -59,13 +52,12 @@ def places_named(source: str) -> list[FileLocation]:
 
 
 def _is_temporary(file: FileLocation, folder: FileLocation) -> bool:
-    """Whether a name, or a folder on the way, marks temporary files of other programs."""
-    return any(part.startswith((".", "_")) for part in file.parts[len(folder.parts) :])
+    return any(name.startswith((".", "_")) for name in file.parts[len(folder.parts) :])
 
 
 def _objects_of(pattern: ObjectPath) -> Iterator[ObjectPath]:
-    """The objects of a pattern."""
-    fixed = list(takewhile(lambda part: not glob.has_magic(part), pattern.parts))
+    # Only the folder before the first special character is listed
+    fixed = list(takewhile(lambda name: not glob.has_magic(name), pattern.parts))
     rest = pattern.parts[len(fixed) :]
     for file in pattern.at("/".join(fixed[1:])).below(recursive="**" in rest or len(rest) > 1):
         if matches(file.parts[len(fixed) :], rest):
@@ -113,7 +105,7 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 def _folder_values(place: FileLocation) -> dict[str, str | None]:
     """The values of folders such as `ward=north`, as DuckDB reads them: some characters are written as %20."""
-    pairs = (part.split("=", 1) for part in place.parts[:-1] if part.count("=") == 1)
+    pairs = (folder.split("=", 1) for folder in place.parts[:-1] if folder.count("=") == 1)
     return {name: None if value == _NO_VALUE else unquote(value) for name, value in pairs}
 
 
@@ -130,8 +122,8 @@ def _folder_types(places: Sequence[FileLocation], names: Collection[str]) -> dic
     }
 
 
+# The scheme of addresses that DuckDB reads through `_duckdb_filesystem`.
 _OBJECTS = "confide"
-"""The scheme of addresses that DuckDB reads through `_duckdb_filesystem`."""
 
 
 def _in_duckdb(place: FileLocation) -> str:
@@ -195,18 +187,12 @@ _AT_ONCE = 16
 
 @contextmanager
 def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
-    """Open the file, the folder or the files of a pattern, on this machine or in a store.
-
-    Raises
-    ------
-    InputError
-        If the extension is not known, there is no such file, or a store cannot be reached. The message has a remedy.
-    FormatError
-        If a file is empty, truncated or of another format than its extension.
-    """
+    """Open the file, the folder or the files of a pattern, on this machine or in a store."""
+    # Find the files and look at the first bytes of each
     places = places_named(source)
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         list(threads.map(_check_readable, places))
+    # Open them by the opener of their format
     form = file_format(places[0], to_read=True)
     name = f"file {source!r}" if len(places) == 1 else f"files {source!r}"
     in_words = partial(file_errors_in_fixed_words, name, form)
@@ -223,6 +209,7 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
 def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
     import pyarrow as pa
 
+    # All files must have the columns and the separator of the first
     dialects = [_csv_dialect(place) for place in places]
     for place, dialect in zip(places, dialects, strict=True):
         if dialect != dialects[0]:
@@ -232,6 +219,7 @@ def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> Du
                 f"{str(place)!r} must have the columns and the separator of {str(places[0])!r}",
                 got=f"a column {alone[0]!r} that only one of them has" if alone else "another order or separator",
             )
+    # Every cell is read as text, also the values of folders
     folders = _folder_types(places, dialects[0].names)
     source = _reading(
         "read_csv",
@@ -240,30 +228,32 @@ def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> Du
         dict.fromkeys(folders, "VARCHAR"),
     )
     schema = pa.schema([(column, pa.string()) for column in [*dialects[0].names, *folders]])
-    made = DuckTable(name, schema, connection, source, texts=True)
-    made.rows = CSV_ROWS if len(places) == 1 else Rows(0, "rows count from 0, over all files")
-    return made
+    table = DuckTable(name, schema, connection, source, texts=True)
+    table.rows = CSV_ROWS if len(places) == 1 else Rows(0, "rows count from 0, over all files")
+    return table
 
 
 def _parquet_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
     import pyarrow as pa
 
+    # The columns of each file; one list stands for all if they agree
     listed = _listed(places)
     nodes = connection.sql(select("file_name, name, num_children, duckdb_type", f"parquet_schema({listed})"))
     columns = _top_level(nodes.fetchall())
-    columns = columns if any(some != columns[0] for some in columns) else columns[:1]
-    agreed, disagreements = _agreed(name, places, [_schema_of(connection, some) for some in columns])
+    columns = columns if any(of_file != columns[0] for of_file in columns) else columns[:1]
+    agreed, disagreements = _agreed(places, [_schema_of(connection, of_file) for of_file in columns])
+    # The number of rows comes from the files' metadata
     folders = _folder_types(places, agreed.names)
     count = select("sum(num_rows)", f"parquet_file_metadata({listed})")
-    made = DuckTable(
+    table = DuckTable(
         name,
         pa.schema([*agreed, *_schema_of(connection, list(folders.items()))]),
         connection,
         _reading("read_parquet", places, f"union_by_name = {str(len(columns) > 1).lower()}", folders),
         rows=lambda: int(connection.sql(count).fetchall()[0][0]),
     )
-    made.disagreements = disagreements
-    return made
+    table.disagreements = disagreements
+    return table
 
 
 def _listed(places: Sequence[FileLocation]) -> str:
@@ -278,14 +268,10 @@ def _reading(reader: str, places: Sequence[FileLocation], options: str, folders:
     return f"{reader}({_listed(places)}, {options}, {hive if folders else 'hive_partitioning = false'})"
 
 
-def _agreed(name: str, places: Sequence[FileLocation], schemas: Sequence[Any]) -> tuple[Any, dict[str, str]]:
+def _agreed(places: Sequence[FileLocation], schemas: Sequence[Any]) -> tuple[Any, dict[str, str]]:
     """The columns that agree in type in all files, as a schema, and the types of the others."""
     import pyarrow as pa
 
-    if any(len({column.lower() for column in schema.names}) < len(schema.names) for schema in schemas):
-        raise InputError(
-            "path", f"{name} must have column names that differ in more than upper and lower case", remedy="Rename them"
-        )
     widest = widest_schema(schemas)
     disagreements = type_disagreements(list(zip(map(repr, map(str, places)), schemas, strict=False)), widest)
     return pa.schema([field for field in widest if field.name not in disagreements]), disagreements
@@ -296,7 +282,7 @@ def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> 
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         schemas = [readable_schema(opened.schema) for opened, _ in threads.map(_arrow_reader, places)]
-    agreed, disagreements = _agreed(name, places, schemas)
+    agreed, disagreements = _agreed(places, schemas)
     folders = _schema_of(connection, list(_folder_types(places, agreed.names).items()))
 
     def renew(wanted: Collection[str] | None) -> None:
@@ -305,7 +291,7 @@ def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> 
         schema = pa.schema([*held, *folders])
         connection.register(ROWS, pa.RecordBatchReader.from_batches(schema, pieces))
 
-    made = DuckTable(
+    table = DuckTable(
         name,
         pa.schema([*agreed, *folders]),
         connection,
@@ -313,8 +299,8 @@ def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> 
         renew=renew,
         rows=lambda: sum(_arrow_rows(place, agreed.names[:1]) for place in places),
     )
-    made.disagreements = disagreements
-    return made
+    table.disagreements = disagreements
+    return table
 
 
 _OPENERS = {"csv": _csv_files, "parquet": _parquet_files, "arrow": _arrow_files}
@@ -343,6 +329,7 @@ def _arrow_stream(place: FileLocation, schema: Any) -> Iterator[Any]:
     for i in range(reader.num_record_batches):
         for piece in split_batches([reader.get_batch(i)], schema):
             yield piece
+            # Release the memory pages, so that a file of one huge batch is streamed as well
             if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
                 mapped.madvise(mmap.MADV_DONTNEED)
 
@@ -382,6 +369,7 @@ def _top_level(nodes: Iterable[tuple[str, str, int | None, str]]) -> list[list[t
         if file not in files:
             files[file], inside = [], 0
             continue
+        # Only a node that lies inside no other one is a column
         if inside == 0:
             files[file].append((name, kind))
         inside += (children or 0) - (1 if inside else 0)
@@ -412,10 +400,11 @@ def _check_readable(place: FileLocation) -> None:
 
 _HEAD = 256
 DELIMITERS = ",;\t|"
-_NONE = "\x1f"
-"""Taken for the separator of a file with one column, whose cells can contain every other one."""
+
+# Taken for the separator of a file with one column, whose cells can contain every other one.
+_NO_DELIMITER = "\x1f"
+
 CSV_ROWS = Rows(2, "rows as in a spreadsheet, where the column names are row 1")
-"""The counting of rows as a spreadsheet shows them."""
 
 
 @dataclass(frozen=True)
@@ -427,26 +416,20 @@ class CsvDialect:
 
 
 def _csv_dialect(place: FileLocation) -> CsvDialect:
-    """The dialect of a file."""
-    held = place.open("rb")
-    unpacked: Any = gzip.GzipFile(fileobj=held) if file_format(place).compressed else held
-    with held, TextIOWrapper(unpacked, "utf-8-sig", newline="") as lines:
+    stream = place.open("rb")
+    unpacked: Any = gzip.GzipFile(fileobj=stream) if file_format(place).compressed else stream
+    with stream, TextIOWrapper(unpacked, "utf-8-sig", newline="") as lines:
         return csv_dialect(f"file {str(place)!r}", lines)
 
 
 def csv_dialect(source: str, lines: Iterable[str]) -> CsvDialect:
-    """The dialect of CSV by its first lines: the separator is that which gives the most column names.
-
-    Raises
-    ------
-    FormatError
-        If there is no line of column names. (Without this check the first record would be read as the names, and would
-        be printed wherever names are.) Also if two columns have the same name.
-    """
+    """The dialect of CSV by its first lines: the separator is that which gives the most column names."""
+    # Choose the separator
     lines = iter(lines)
     first = next(lines, "")
     cells = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in DELIMITERS}
-    delimiter = max(cells, key=cells.__getitem__) if max(cells.values()) > 1 else _NONE
+    delimiter = max(cells, key=cells.__getitem__) if max(cells.values()) > 1 else _NO_DELIMITER
+    # Without column names the first record would be taken for them, and be printed wherever names are
     rows = csv.reader(chain([first], lines), delimiter=delimiter)
     names, record = next(rows, []), next(rows, [])
     numbers = list(map(_is_number, names))
@@ -457,6 +440,7 @@ def csv_dialect(source: str, lines: Iterable[str]) -> CsvDialect:
             f"{source} must start with a line of column names",
             got="none that can be distinguished from the values (names that all look like numbers cannot be)",
         )
+    # The options by which DuckDB reads every cell as text
     names = [name or f"column{place}" for place, name in enumerate(names)]
     _refuse_repeated(source, names)
     as_text = ", ".join(f"{text(name)}: 'VARCHAR'" for name in names)

@@ -32,19 +32,8 @@ Names = tuple[str | int, ...]
 class NamedColumn:
     """A column of labels, or of groups.
 
-    Parameters
-    ----------
-    read
-        The form in which it is read.
-    names
-        The names of all classes or groups: texts, or integers.
-    what
-        The plural noun for the names, for messages.
-    positions
-        Whether the column contains positions among the names instead of names.
-    others
-        Whether values that are not among the names are accepted, as labels that the model never learned: their position
-        is -1. Missing values never are.
+    With `positions` it contains positions among the names instead of names. With `others`, values that are not among
+    the names are accepted, as labels that the model never learned: their position is -1. Missing values never are.
     """
 
     read: ColumnRef
@@ -55,7 +44,7 @@ class NamedColumn:
 
     @property
     def each(self) -> tuple["NamedColumn", ...]:
-        """The column itself, as `GroupedColumns.each`."""
+        """The column itself, because groups do not overlap."""
         return (self,)
 
     @property
@@ -94,8 +83,8 @@ class NamedColumn:
         import pyarrow.compute as pc
 
         texts = pc.fill_null(column_of(batch, self.read).cast(pa.string()), "")
-        held: NDArray[np.bool_] = pc.match_substring_regex(texts, "^(0|[1-9][0-9]*)$").to_numpy(zero_copy_only=False)
-        return ~held
+        whole: NDArray[np.bool_] = pc.match_substring_regex(texts, "^(0|[1-9][0-9]*)$").to_numpy(zero_copy_only=False)
+        return ~whole
 
     def column_error(self, batch: Any, reason: int) -> ColumnError:
         """The errors of the column in a batch, with hints: blanks, case, and integers that became floats."""
@@ -103,20 +92,22 @@ class NamedColumn:
         import pyarrow.compute as pc
 
         wrong = self.unusable(batch)
-        held = column_of(batch, self.read).filter(pa.array(wrong))
-        if is_integer(held.type) or self.positions:
-            return ColumnError(reason, self.requirement, wrong, held.null_count > 0)
-        texts = pc.fill_null(held.cast(pa.string()), "")
+        values = column_of(batch, self.read).filter(pa.array(wrong))
+        if is_integer(values.type) or self.positions:
+            return ColumnError(reason, self.requirement, wrong, values.null_count > 0)
+        # Count the texts that each correction would turn into a name
+        texts = pc.fill_null(values.cast(pa.string()), "")
         trimmed, names = pc.utf8_trim_whitespace(texts), [str(canonical_name(name)) for name in self.names]
         tries = {
             "be one without the surrounding blanks": (trimmed, names),
             "be one in other upper and lower case": (pc.utf8_lower(trimmed), [name.lower() for name in names]),
             "be one without '.0', as whole numbers are written": (_without_zeros(trimmed), names),
         }
-        hints = {hint: pc.sum(pc.is_in(one, pa.array(among))).as_py() or 0 for hint, (one, among) in tries.items()}
-        found = next(((hint, number) for hint, number in hints.items() if number), None)
+        hints = {hint: pc.sum(pc.is_in(tried, pa.array(among))).as_py() or 0 for hint, (tried, among) in tries.items()}
+        # Only the first correction that helps is reported
+        first = dict([(hint, number) for hint, number in hints.items() if number][:1])
         missing = bool(pc.any(pc.equal(texts, "")).as_py())
-        return ColumnError(reason, self.requirement, wrong, missing, dict([found] if found else []))
+        return ColumnError(reason, self.requirement, wrong, missing, first)
 
     def expressions(self, table: Any) -> tuple[Any, Any]:
         """The position as an Ibis expression, of `others` the next one; and the records that cannot be used."""
@@ -127,6 +118,7 @@ class NamedColumn:
             unknown |= (place < 0) | (place >= len(self.names))
         if not self.others:
             return place, unknown
+        # Labels that the model never learned have no threshold, so only missing ones cannot be used
         missing = column.isnull()
         if column.type().is_string():
             missing |= column == ""
@@ -137,39 +129,25 @@ class NamedColumn:
 
 @dataclass(frozen=True)
 class GroupedColumns:
-    """Columns of groups that overlap: each record has a group in every column.
+    """Columns of groups that overlap: each record has a group in every column."""
 
-    Parameters
-    ----------
-    each
-        The columns, in the order of `columns`.
-    columns
-        The names under which their groups are released.
-    """
-
-    each: tuple[NamedColumn, ...]
-    columns: GroupColumns
+    each: tuple[NamedColumn, ...]  # in the order of `columns`
+    columns: GroupColumns  # the names under which their groups are released
 
     @classmethod
     def of(cls, table: Table, by: str | Sequence[str], columns: GroupColumns) -> "GroupedColumns":
-        """The columns of a table.
-
-        Raises
-        ------
-        InputError
-            If there are not as many different columns, or one of them cannot hold its groups.
-        """
+        """The columns of a table, after checks."""
         read = zip(columns.read_from(by), columns.columns.values(), strict=True)
         return cls(tuple(group_column(table, column, tuple(values)) for column, values in read), columns)
 
     def places(self, batch: Any) -> NDArray[np.int64]:
         """The positions of each record's groups among all, int64, shape (n, columns); -1 for none."""
-        pairs = zip((one.places(batch) for one in self.each), self.columns.slices, strict=True)
-        return np.stack([np.where(place < 0, -1, place + piece.start) for place, piece in pairs], axis=1)
+        pairs = zip((column.places(batch) for column in self.each), self.columns.slices, strict=True)
+        return np.stack([np.where(place < 0, -1, place + span.start) for place, span in pairs], axis=1)
 
     def keys(self, batch: Any) -> dict[str, NDArray[Any]]:
         """The value of each record in every column, for records that have one."""
-        return {column: one.keys(batch) for column, one in zip(self.columns.columns, self.each, strict=True)}
+        return {name: column.keys(batch) for name, column in zip(self.columns.columns, self.each, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -180,18 +158,12 @@ class AnyGroups:
 
     @property
     def each(self) -> tuple["AnyGroups", ...]:
-        """The column itself, as `GroupedColumns.each`."""
+        """The column itself, because groups do not overlap."""
         return (self,)
 
     @classmethod
     def of(cls, table: Table, column: str) -> "AnyGroups":
-        """The column of a table.
-
-        Raises
-        ------
-        InputError
-            If there is no such column, or it contains neither texts nor integers.
-        """
+        """The column of a table, after checks."""
         return cls(_groups(table, column))
 
     @property
@@ -209,8 +181,8 @@ class AnyGroups:
 
     def column_error(self, batch: Any, reason: int) -> ColumnError:
         """The records of a batch without a group."""
-        without = self.unusable(batch)
-        return ColumnError(reason, self.requirement, without, missing=bool(without.any()))
+        unusable = self.unusable(batch)
+        return ColumnError(reason, self.requirement, unusable, missing=bool(unusable.any()))
 
 
 def _without_zeros(texts: Any) -> Any:
@@ -220,20 +192,15 @@ def _without_zeros(texts: Any) -> Any:
 
 
 def label_column(table: Table, column: str, names: Names, *, positions: bool = False) -> NamedColumn:
-    """The label column of a table, matched with the class names; with `positions` it contains integers from 0.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, it contains neither texts nor integers, or it contains integers although the class
-        names are not integers and `positions` is false.
-    """
+    """The label column of a table, matched with the class names; with `positions` it contains integers from 0."""
     kind = table.type_of(column)
     if not table.holds_labels(column):
-        held = describe_type(kind)
         raise InputError(
-            "column", f"{column!r} holds {held}", remedy=f"Labels are class names or integers; {table.existing()}"
+            "column",
+            f"{column!r} holds {describe_type(kind)}",
+            remedy=f"Labels are class names or integers; {table.existing()}",
         )
+    # Integers are names only if some class is named by an integer
     integers = table.holds_integers(column)
     if positions and not integers:
         raise InputError("column", f"{column!r} must hold positions, by label_positions", got=str(describe_type(kind)))
@@ -250,14 +217,7 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
 
 
 def group_column(table: Table, column: str, names: Names) -> NamedColumn:
-    """The column of each record's group, for groups with these names.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, it contains neither texts nor integers, or it contains integers and the names are
-        not integers.
-    """
+    """The column of each record's group, for groups with these names, which are integers if the column holds those."""
     read = _groups(table, column)
     wrong = sum(as_integer(name) is None for name in names)
     if is_integer(table.type_of(column)) and wrong:
@@ -282,40 +242,26 @@ def one_column(by: str | Sequence[str]) -> str:
 
 
 def _groups(table: Table, column: str) -> ColumnRef:
-    """The way groups are read: from a column with their names."""
     kind = table.type_of(column)
     if not table.holds_labels(column):
-        held = describe_type(kind)
         raise InputError(
-            "column", f"{column!r} holds {held}", remedy=f"Groups are named by texts or integers; {table.existing()}"
+            "column",
+            f"{column!r} holds {describe_type(kind)}",
+            remedy=f"Groups are named by texts or integers; {table.existing()}",
         )
     return ColumnRef(column, "label")
 
 
 @dataclass(frozen=True)
 class WeightColumn:
-    """A column of weights from 0 to a public bound.
-
-    Parameters
-    ----------
-    column
-        Its name.
-    weights
-        The bound, and the resolution in which weights are counted.
-    """
+    """A column of weights from 0 to a public bound."""
 
     column: str
-    weights: RecordWeights
+    weights: RecordWeights  # the bound, and the resolution in which weights are counted
 
     @classmethod
     def of(cls, table: Table, column: str | None, weights: RecordWeights) -> "WeightColumn":
-        """The column of a table.
-
-        Raises
-        ------
-        InputError
-            If there is no such column, or it does not contain numbers.
-        """
+        """The column of a table, after checks."""
         assert column is not None  # given together with the bound of the weights
         table.check_number(column)
         return cls(column, weights)
@@ -349,5 +295,5 @@ class WeightColumn:
         """The whole weight as an Ibis expression, and the records without one."""
         column = exact(table[self.column])
         usable = ((column >= number(0.0)) & (column <= number(self.weights.bound))).fill_null(False)
-        kept = usable.ifelse(column, number(0.0))
-        return (kept * number(float(self.weights.scale)) + number(0.5)).floor().cast("int64"), ~usable
+        weight = usable.ifelse(column, number(0.0))
+        return (weight * number(float(self.weights.scale)) + number(0.5)).floor().cast("int64"), ~usable

@@ -134,7 +134,7 @@ def _open_dataset(data: Any) -> Iterator[Table]:
     """Open a pyarrow data set without the columns in which a part has another type, which pyarrow would cast."""
     import pyarrow as pa
 
-    parts = [(repr(getattr(part, "path", "a part")), part.physical_schema) for part in data.get_fragments()]
+    parts = [(repr(getattr(piece, "path", "a part")), piece.physical_schema) for piece in data.get_fragments()]
     disagreements = type_disagreements(parts, data.schema)
     agreed = pa.schema([field for field in data.schema if field.name not in disagreements])
     with open_batches(data.to_batches(columns=agreed.names), "the data set", schema=agreed) as opened:

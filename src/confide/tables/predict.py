@@ -181,16 +181,21 @@ def _predictions(
     """The predictions of the rows that count."""
     predictors = what._predictors(table, release, by)
     warn_about(release)
-    reads = [read for one in predictors for read in one.reads]
+    reads = [read for predictor in predictors for read in predictor.reads]
     rows = table.drop_missing(reads) if skip_incomplete else table
-    return Predictions(rows, _kept(table, keep, predictors), predictors)
+    return Predictions(rows, _columns_to_keep(table, keep, predictors), predictors)
 
 
-def _kept(table: Table, keep: Sequence[str] | None, predictors: Sequence[Predictor]) -> tuple[str, ...]:
+def _columns_to_keep(table: Table, keep: Sequence[str] | None, predictors: Sequence[Predictor]) -> tuple[str, ...]:
     """The columns to keep; raises `InputError` if a prediction would have the name of one."""
-    left_out = {name for one in predictors if isinstance(one, SetPredictor) for name in one.probabilities.columns}
+    left_out = {
+        name
+        for predictor in predictors
+        if isinstance(predictor, SetPredictor)
+        for name in predictor.probabilities.columns
+    }
     names = [name for name in table.columns if name not in left_out] if keep is None else list(keep)
-    added = {name for one in predictors for name in one.adds}
+    added = {name for predictor in predictors for name in predictor.adds}
     for name in names:
         table.type_of(name)
         if name in added:
@@ -225,29 +230,22 @@ def refuse_existing_predictions(path: FileLocation, *, overwrite: bool) -> None:
 
 
 def kind_of_table(path: FileLocation) -> FileKind:
-    """The kind of a file; a table with columns such as `predict_table` adds at its end is one of predictions.
-
-    The columns are `prediction_set` and `set_size`, or `lower` and `upper`, each possibly with `_` and a level. So a
-    table that another version or a person wrote counts as predictions, and a table of records does not.
-    """
-    found = kind_of(path)
-    if found not in (FileKind.TABLE, FileKind.OTHER) or format_of(path) is None:
-        return found
+    """The kind of a file; a table that ends in columns such as `predict_table` adds is one of predictions."""
+    kind = kind_of(path)
+    if kind not in (FileKind.TABLE, FileKind.OTHER) or format_of(path) is None:
+        return kind
     try:
         with open_files(str(path)) as table:
             last = table.columns[-2:]
     except ConfideError:
-        return found
+        return kind
     return FileKind.PREDICTIONS if _are_added(last) else FileKind.TABLE
 
 
 def _are_added(last: Sequence[str]) -> bool:
-    """Whether the last columns belong to one prediction."""
     level = last[-1].removeprefix(SIZE).removeprefix(UPPER) if last else ""
-    return (not level or level.startswith("_")) and list(last) in (
-        [SET + level, SIZE + level],
-        [LOWER + level, UPPER + level],
-    )
+    added = [SET + level, SIZE + level], [LOWER + level, UPPER + level]
+    return (not level or level.startswith("_")) and list(last) in added
 
 
 def refuse_existing_folder(folder: FileLocation) -> None:
@@ -273,12 +271,12 @@ def _write_file(predictions: Predictions, path: FileLocation, *, overwrite: bool
     form, tally = file_format(path), PredictionCounts(predictions)
     check_not_input(path, predictions.table.files)
     with (
-        new_file(path, overwrite=overwrite, kind=FileKind.PREDICTIONS, what_is=kind_of_table) as part,
+        new_file(path, overwrite=overwrite, kind=FileKind.PREDICTIONS, what_is=kind_of_table) as temporary,
         closing(predictions.batches(as_text=form.kind == "csv", progress=progress)) as batches,
     ):
         counted = tally.counted(batches)
         decimal_commas = form.kind == "csv" and predictions.table.decimal == ","
-        write_batches(part, form, map(with_decimal_commas, counted) if decimal_commas else counted)
+        write_batches(temporary, form, map(with_decimal_commas, counted) if decimal_commas else counted)
     return tally.summary()
 
 
@@ -286,12 +284,13 @@ def _write_folder(predictions: Predictions, folder: FileLocation, progress: Prog
     """Write Parquet files of about a million rows into a new folder; one file without rows if there are none."""
     tally, written = PredictionCounts(predictions), list[FileLocation]()
     with (
-        _new_folder(folder, written) as part,
+        _new_folder(folder, written) as destination,
         closing(predictions.batches(as_text=False, progress=progress)) as batches,
     ):
         counted = tally.counted(batches)
+        # A file begins only with a batch, so that none is empty; a table without rows gives one batch
         while (batch := next(counted, None)) is not None:
-            file = part / f"part-{len(written)}.parquet"
+            file = destination / f"part-{len(written)}.parquet"
             with new_file(file, overwrite=False) as temporary:
                 write_batches(temporary, file_format(file), _of_one_file(chain([batch], counted)))
             written.append(file)
@@ -322,12 +321,12 @@ def _new_folder(folder: FileLocation, written: Sequence[FileLocation]) -> Iterat
                 file.unlink()
             raise
         return
-    part = folder.parent / f".confide-{os.urandom(8).hex()}.part"
+    temporary = folder.parent / f".confide-{os.urandom(8).hex()}.part"
     try:
-        part.mkdir()
-        yield part
-        part.rename(folder)
+        temporary.mkdir()
+        yield temporary
+        temporary.rename(folder)
     except OSError as error:
         raise InputError("output", f"{str(folder)!r} cannot be written: {error.strerror}") from None
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)

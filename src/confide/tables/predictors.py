@@ -13,7 +13,8 @@ from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.support import check_column_order, is_numbering
 from confide.tables.arrow import from_names, from_numpy, from_texts
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
-from confide.tables.readers import NumberColumns, ProbabilityReader, Reasons, TargetReader
+from confide.tables.number_columns import NumberColumns, Reasons
+from confide.tables.readers import ProbabilityReader, TargetReader
 from confide.tables.records import RecordColumns
 
 AnyGroup: TypeAlias = NamedColumn | GroupedColumns | None
@@ -22,46 +23,32 @@ SET, SIZE, LOWER, UPPER = "prediction_set", "set_size", "lower", "upper"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Predictor(RecordColumns):
-    """The columns of a record, and those that are added to it.
+    """The columns of a record, and those that are added to it."""
 
-    Parameters
-    ----------
-    adds
-        The columns that are added; the last is null if a record has no prediction.
-    thresholds
-        float64: one for all, shape (1,); one per class, shape (K,); or one per group, in the order of its names. For
-        intervals, shape (2, ...), for the lower and the upper end.
-    """
-
-    adds: tuple[str, str]
+    adds: tuple[str, str]  # the last is null if a record has no prediction
+    # One for all, shape (1,); per class, shape (K,); or per group, shape (G,). For both ends of intervals, (2, ...).
     thresholds: NDArray[np.float64]
 
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
-        """The added columns of a batch, and the reasons of unusable records; `as_text` writes lists as JSON.
-
-        Here the arrays that they are computed from.
-        """
+        """The added columns (here the arrays that they are computed from); `as_text` writes lists as JSON."""
         return super().read(batch)
 
     def thresholds_of(self, batch: Any, usable: Any) -> NDArray[np.float64]:
         """The threshold of each usable record by its group; if groups overlap, the largest of the record's groups."""
         assert isinstance(self.group, NamedColumn | GroupedColumns)
         place = self.group.places(batch)[usable]
-        own = self.thresholds[..., place]
-        return own if place.ndim == 1 else own.max(axis=-1)
+        thresholds = self.thresholds[..., place]
+        return thresholds if place.ndim == 1 else thresholds.max(axis=-1)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SetPredictor(Predictor):
-    """Sets of classes or labels; randomised scores draw new numbers.
-
-    `names` are in the order of the probabilities. `by_class` states whether each class has its own threshold.
-    """
+    """Sets of classes or labels; randomised scores draw new numbers."""
 
     reader: ProbabilityReader
-    names: Names
+    names: Names  # in the order of the probabilities
     score: str
-    by_class: bool
+    by_class: bool  # whether each class has its own threshold
 
     @property
     def probabilities(self) -> NumberColumns:
@@ -82,9 +69,9 @@ class SetPredictor(Predictor):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class IntervalPredictor(Predictor):
-    """Intervals around predictions, or around predicted quantiles; `scores` are those of the lower and upper end."""
+    """Intervals around predictions, or around predicted quantiles."""
 
-    scores: tuple[str, str]
+    scores: tuple[str, str]  # of the lower and the upper end
 
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """Both ends, rounded outwards."""
@@ -140,14 +127,9 @@ def number_of_classes(release: Release) -> int | None:
 
 
 def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any:
-    """The column names for a release (`names_for`); columns named one by one must be in the order of the release.
-
-    Raises
-    ------
-    InputError
-        If the release is for other classes, or the columns have its class names in another order.
-    """
+    """The column names for a release (`names_for`); columns named one by one must be in the order of the release."""
     known, number = release.classes, number_of_classes(release)
+    # More columns than classes: name those that are of no class
     if number is not None and p.width > number:
         texts = set(map(str, known)) if isinstance(known, tuple) else set(map(str, names))
         others = [repr(column) for column, name in zip(p.columns, names, strict=False) if str(name) not in texts]
@@ -157,25 +139,21 @@ def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any
             got=f"{p.width} columns, or entries of a list",
             remedy=f"Of no class: {', '.join(others)}" if others else "",
         )
-    check_pair_order(p, names, release)
+    # Names of columns, or of the pair, state an order
+    _check_pair_order(p, names, release)
     if isinstance(known, tuple) and len(p.columns) == len(known) and is_numbering(list(map(str, names))):
         check_column_order("classes", known, p.columns)
     return names_for(release, names, p.width)
 
 
-def check_pair_order(p: NumberColumns, names: Names, release: Release) -> None:
-    """Reject one column of two classes that are named in another order than at the calibration.
-
-    It would be the probability of the other class, which is usually a mistake.
-    """
+def _check_pair_order(p: NumberColumns, names: Names, release: Release) -> None:
+    """Reject one column of two classes that are named in another order: it would be that of the other class."""
     known = release.classes
     if p.of_pair and isinstance(known, tuple) and list(map(str, names)) == list(map(str, reversed(known))):
         raise InputError(
             "classes",
-            (
-                f"must be {known[0]},{known[1]}, in the order of the calibration, for {p.title} to be the "
-                f"probability of {known[1]!r}"
-            ),
+            f"must be {known[0]},{known[1]}, in the order of the calibration, for {p.title} to be the "
+            f"probability of {known[1]!r}",
             remedy=f"If it is that of {known[0]!r}, write one minus it",
         )
 
@@ -183,12 +161,12 @@ def check_pair_order(p: NumberColumns, names: Names, release: Release) -> None:
 def _limits(release: Release, classes: Names = ()) -> NDArray[np.float64]:
     """The thresholds: one, one per group of the release, or one per class, shape (1,), (G,) or (K,)."""
     if release.by == "group":
-        return np.array([part.threshold for part in release.parts.values()])
+        return np.array([group.threshold for group in release.parts.values()])
     return np.atleast_1d(release.limits(classes=classes))
 
 
 def score_of_release(release: Release, task: str) -> str:
-    """The score of a release whose thresholds are those of a score for this task."""
+    """The score of a release; raises `InputError` if its thresholds are not those of a score for this task."""
     if release.by not in (None, "group", "class"):
         raise InputError(
             "release", f"has no thresholds of a {task} score", remedy=f"Its kind is {type(release).__name__}"
@@ -207,22 +185,17 @@ def score_of_release(release: Release, task: str) -> str:
 def _set_columns(
     mask: NDArray[np.bool_], names: Names, without: NDArray[np.bool_] | None, *, as_text: bool
 ) -> list[Any]:
-    """Lists of class names (as_text: JSON arrays) and their lengths, built from whole arrays, never row by row.
-
-    Examples
-    --------
-    >>> columns = _set_columns(np.array([[True, True], [False, False]]), ("cat", "dog"), None, as_text=True)
-    >>> columns[0].to_pylist(), columns[1].to_pylist()
-    (['["cat", "dog"]', '[]'], [2, 0])
-    """
+    """Lists of class names (as_text: JSON arrays) and their lengths, built from whole arrays, never row by row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    # The members of all sets, one after the other, and where each set ends
     sizes = np.count_nonzero(mask, axis=1)
     offsets = np.zeros(len(mask) + 1, dtype=np.int32)
     np.cumsum(sizes, out=offsets[1:])
     shown = from_texts([json.dumps(name, ensure_ascii=False) for name in names]) if as_text else from_names(names)
     members = shown.take(from_numpy(np.flatnonzero(mask) % mask.shape[1]))
+    # A record without a set is null
     nulls = None if without is None else from_numpy(without)
     lists = pa.ListArray.from_arrays(from_numpy(offsets), members, mask=nulls)
     if as_text:

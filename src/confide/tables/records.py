@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn, WeightColumn
-from confide.tables.readers import Reasons, RecordReader, mark
+from confide.tables.number_columns import Reasons, mark
+from confide.tables.readers import RecordReader
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
 _CELLS = 2**18
-_LEAST, _MOST = 2**11, 2**17
+_LEAST_ROWS, _MOST_ROWS = 2**11, 2**17
 
 
 def rows_per_batch(width: int) -> int:
     """Rows of a batch, so that it has a quarter of a million numbers, or 2048 rows."""
-    return min(_MOST, max(_LEAST, _CELLS // max(width, 1)))
+    return min(_MOST_ROWS, max(_LEAST_ROWS, _CELLS // max(width, 1)))
 
 
 class BatchReader(Protocol):
@@ -55,23 +56,11 @@ def checked_batches(
     skips: bool = False,
     shows_types: bool = False,
 ) -> Generator[tuple[Any, Any]]:
-    """Read a table batch by batch, and yield each batch with the result of its reader.
+    """Read a table batch by batch, and yield each batch with the result of its reader, and with the columns of `keep`.
 
-    Parameters
-    ----------
-    table, reader, progress
-        The table, the reader, and a callback for the number of rows.
-    keep
-        Further columns of the batches.
-    skips
-        Whether an error mentions that records with missing values can be left out.
-    shows_types
-        Whether a table without rows gives one batch without rows.
-
-    Raises
-    ------
-    InputError
-        At the end, if records cannot be used: how many, and why. After the first of them no batch is yielded.
+    At the end `InputError` reports the records that cannot be used, with `skips` also that those with missing values
+    can be left out. After the first of them no batch is yielded. With `shows_types` a table without rows gives one
+    batch without rows.
     """
     errors, start, empty = RowErrors(), 0, None
     reads = tuple(dict.fromkeys([*keep, *reader.reads]))
@@ -80,6 +69,7 @@ def checked_batches(
             if not batch.num_rows:
                 empty = batch
                 continue
+            # Read on after an error, so that all unusable records are counted
             values, reasons = reader.read(batch)
             if reasons is not None:
                 errors.note(reasons, start if table.ordered else None, reader.column_errors(batch))
@@ -98,26 +88,13 @@ class RecordColumns:
     """The columns of a record: those of its score, its group, its weight and its person.
 
     Reasons count the requirements: first those of the reader, then the group's, the weight's and the person's two.
-
-    Parameters
-    ----------
-    reader
-        The reader of the score.
-    group
-        The column of each record's group, or the columns of groups that overlap, or None.
-    weight
-        The column of each record's public weight, or None.
-    people
-        The bound on the number of records that count for each person, or None.
-    other_groups
-        Whether records of groups that are not in the column's public list are accepted.
     """
 
     reader: RecordReader
     group: NamedColumn | GroupedColumns | AnyGroups | None = None
     weight: WeightColumn | None = None
     people: ContributionBound | None = None
-    other_groups: bool = False
+    other_groups: bool = False  # whether records of groups that are not in the column's public list are accepted
 
     def counting(self, table: Table, *, skip_incomplete: bool) -> Table:
         """The rows that count: complete ones if others are left out, and a bounded number of each person."""
@@ -129,9 +106,8 @@ class RecordColumns:
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
         """The columns, each once; with people also the column of errors about persons."""
-        return tuple(
-            dict.fromkeys([*self._columns, *([] if self.people is None else [ColumnRef(PERSON_ERROR_COLUMN)])])
-        )
+        people = [] if self.people is None else [ColumnRef(PERSON_ERROR_COLUMN)]
+        return tuple(dict.fromkeys([*self._columns, *people]))
 
     @property
     def width(self) -> int:
@@ -147,7 +123,7 @@ class RecordColumns:
     def requirements(self) -> list[str]:
         """The requirements on every record, in words."""
         persons = () if self.people is None else self.people.requirements
-        return [*self.reader.requirements, *(one.requirement for one in self.required), *persons]
+        return [*self.reader.requirements, *(column.requirement for column in self.required), *persons]
 
     @property
     def required(self) -> list[NamedColumn | AnyGroups | WeightColumn]:
@@ -160,7 +136,7 @@ class RecordColumns:
         arrays, reasons = self.reader.read(batch)
         if self.reader.checked_when_counted:
             reasons = mark(reasons, ~self.reader.in_range(arrays[0]), 1)
-        return arrays, self.with_column_reasons(batch, reasons, [one.unusable(batch) for one in self.required])
+        return arrays, self.with_column_reasons(batch, reasons, [column.unusable(batch) for column in self.required])
 
     def with_column_reasons(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
         """The reasons, with those of the required columns, whose `unusable` records are given, and of people."""
@@ -172,12 +148,12 @@ class RecordColumns:
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """The errors column by column, for a batch with errors."""
         others = enumerate(self.required, start=len(self.reader.requirements) + 1)
-        return [*self.reader.column_errors(batch), *(one.column_error(batch, reason) for reason, one in others)]
+        return [*self.reader.column_errors(batch), *(column.column_error(batch, reason) for reason, column in others)]
 
     @property
     def _columns(self) -> list[ColumnRef]:
         others = (*self._groups, *(() if self.weight is None else (self.weight,)))
-        return [*self.reader.reads, *(one.read for one in others)]
+        return [*self.reader.reads, *(column.read for column in others)]
 
     @property
     def _groups(self) -> tuple[NamedColumn | AnyGroups, ...]:
@@ -186,15 +162,9 @@ class RecordColumns:
 
 @dataclass(frozen=True)
 class JoinedColumns:
-    """Several scores of each record, from one pass, so that all have the same records in the same order.
+    """Several scores of each record, from one pass, so that all have the same records in the same order."""
 
-    Parameters
-    ----------
-    parts
-        The columns of each score.
-    """
-
-    parts: tuple[RecordColumns, ...]
+    scores: tuple[RecordColumns, ...]
 
     def counting(self, table: Table, *, skip_incomplete: bool) -> Table:
         """The rows that count: if others are left out, those that are complete in the columns of all scores."""
@@ -203,40 +173,40 @@ class JoinedColumns:
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
         """The columns, each once."""
-        return tuple(dict.fromkeys(column for part in self.parts for column in part.reads))
+        return tuple(dict.fromkeys(read for score in self.scores for read in score.reads))
 
     @property
     def width(self) -> int:
         """The approximate count of numbers that are read of each record."""
-        return sum(part.width for part in self.parts)
+        return sum(score.width for score in self.scores)
 
     @property
     def requirements(self) -> list[str]:
         """The requirements on every record, in words."""
-        return [requirement for part in self.parts for requirement in part.requirements]
+        return [requirement for score in self.scores for requirement in score.requirements]
 
     @property
     def _places(self) -> list[tuple[int, RecordColumns]]:
-        """Each part, with the number of requirements before its own."""
-        before = accumulate((len(part.requirements) for part in self.parts), initial=0)
-        return list(zip(before, self.parts, strict=False))
+        """Each score's columns, with the number of requirements before theirs."""
+        before = accumulate((len(score.requirements) for score in self.scores), initial=0)
+        return list(zip(before, self.scores, strict=False))
 
     def read(self, batch: Any) -> tuple[list[list[NDArray[Any]]], Reasons]:
         """The input of each score, and the reasons of unusable records."""
-        found, reasons = [], np.zeros(batch.num_rows, np.int16)
-        for before, part in self._places:
-            arrays, wrong = part.read(batch)
-            found.append(arrays)
+        inputs, reasons = [], np.zeros(batch.num_rows, np.int16)
+        for before, score in self._places:
+            arrays, wrong = score.read(batch)
+            inputs.append(arrays)
             if wrong is not None:
                 reasons = np.where((reasons == 0) & (wrong > 0), before + wrong.astype(np.int16), reasons)
-        return found, reasons if reasons.any() else None
+        return inputs, reasons if reasons.any() else None
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """The errors column by column, for a batch with errors."""
         return [
             replace(error, reason=before + error.reason)
-            for before, part in self._places
-            for error in part.column_errors(batch)
+            for before, score in self._places
+            for error in score.column_errors(batch)
         ]
 
 

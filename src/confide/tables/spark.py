@@ -90,12 +90,12 @@ class SparkTable(Table):
         if np.prod(job.shape) > _FEW:
             counted = counted.groupBy("place", "errors").sum("n")
         with report_progress(counted.sparkSession, progress):
-            found = in_words(counted.toArrow, reads)
+            answer = in_words(counted.toArrow, reads)
         # partitions return the errors in a row of their own
         errors, counts = RowErrors(), np.zeros(int(np.prod(job.shape)), dtype=np.int64)
-        place, text, n = (column.combine_chunks() for column in found.columns)
-        for one in text.drop_null().to_pylist():
-            errors.merge(RowErrors.from_json(one))
+        place, text, n = (column.combine_chunks() for column in answer.columns)
+        for json in text.drop_null().to_pylist():
+            errors.merge(RowErrors.from_json(json))
         np.add.at(counts, place.to_numpy(), n.to_numpy())
         counts = counts.reshape(job.shape)
         progress(int(counts[-job.groups :].sum()))
@@ -123,8 +123,8 @@ class SparkTable(Table):
         """The length of the first list that is not null."""
         name = self._name(column)
         lists = self._frame.filter(f"{name} IS NOT NULL").selectExpr(f"array_size({name})").limit(1)
-        found = in_words(lists.collect, [ColumnRef(column)])
-        return found[0][0] if found else None
+        rows = in_words(lists.collect, [ColumnRef(column)])
+        return rows[0][0] if rows else None
 
     def head(self, rows: int) -> "SparkTable":
         """The first few rows."""
@@ -132,17 +132,19 @@ class SparkTable(Table):
 
     def bound_contributions(self, people: ContributionBound) -> "SparkTable":
         """The table with a bounded number of rows of each person, by a window over that person's rows."""
+        # The order of a person's rows, or that of a digest if they are sampled
         person, order = self._name(people.person), [self._name(column) for column in people.order]
         keys = [f"{name} ASC NULLS LAST" for name in order]
         if people.sample is not None:
             sample = f"decode(unhex('{people.sample.encode().hex()}'), 'UTF-8')"
             texts = ", ':', ".join([sample, *(f"CAST({name} AS STRING)" for name in order), "''"])
             keys = [f"md5(CAST(concat({texts}) AS BINARY))", *keys]
+        # Rows without a person, or tied, pass, with a flag that makes them an error
         window = f"OVER (PARTITION BY {person} ORDER BY {', '.join(keys)})"
         placed = self._frame.selectExpr("*", f"row_number() {window} AS place", f"rank() {window} AS tied")
-        kept = placed.filter(f"place <= {people.most} OR place <> tied OR {person} IS NULL")
+        bounded = placed.filter(f"place <= {people.most} OR place <> tied OR {person} IS NULL")
         flag = f"CAST(CASE WHEN {person} IS NULL THEN 1 WHEN place <> tied THEN 2 ELSE 0 END AS INT)"
-        return SparkTable(kept.selectExpr(*self._frame.columns, flag), [*self.schema.names, PERSON_ERROR_COLUMN])
+        return SparkTable(bounded.selectExpr(*self._frame.columns, flag), [*self.schema.names, PERSON_ERROR_COLUMN])
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "SparkTable":
         """The table without the rows that lack a value."""
@@ -204,11 +206,11 @@ class SparkTable(Table):
         return name
 
 
+# Counts of a partition: of a bin of a group, by its position in the counts of the job; or errors, with count 0.
 _COUNTED = "place INT, errors STRING, n BIGINT"
-"""Counts of a partition: of a bin of a group, by its position in the counts of the job; or errors, with count 0."""
 
+# Up to so many counts of a job, partitions send theirs to the driver; more are summed on the executors.
 _FEW = 2**14
-"""The number of counts of a job up to which partitions send theirs to the driver; more are summed on the executors."""
 
 
 def _packing() -> Work:
@@ -264,8 +266,8 @@ def _predicting(reader: BatchReader, reads: Sequence[ColumnRef], names: Sequence
                 errors.note(reasons, start, reader.column_errors(batch))
             start += batch.num_rows
             if not errors:
-                kept = batch.columns[: len(names) - len(added)]
-                yield pa.RecordBatch.from_arrays([*kept, *added], names=names)
+                columns = batch.columns[: len(names) - len(added)]
+                yield pa.RecordBatch.from_arrays([*columns, *added], names=names)
         errors.refuse(reader.requirements, Rows(0, "rows count from 0 in one partition"), skips=True)
 
     return work
@@ -349,8 +351,8 @@ def _in_words(error: Exception, columns: Sequence[str]) -> ConfideError:
     return EngineError("source", f"{where}: {reason}")
 
 
+# The largest number of columns that an error names.
 _NAMED = 3
-"""The largest number of columns that an error names."""
 
 
 @contextmanager

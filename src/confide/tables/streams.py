@@ -72,6 +72,7 @@ def _as_arrow(data: Any, name: str) -> tuple[Any, list[str]]:
         raise
     except Exception:  # it may quote values: nothing is raised while it is handled
         alone = _columns_alone(data)
+    # Convert the columns that can be converted; the others are an error only if they are read
     failing = [place for place, (_, column) in enumerate(alone) if not _converts(column)]
     others = [place for place in range(len(alone)) if place not in failing]
     if not failing or not others:
@@ -123,6 +124,7 @@ def open_batches(
     """
     import pyarrow as pa
 
+    # The first batch has the columns and their types
     in_words = in_words or partial(library_errors_in_fixed_words, name)
     arriving = (piece for batch in batches for piece in as_record_batches(batch, name))
     with in_words():
@@ -131,6 +133,7 @@ def open_batches(
         if schema is None:
             raise InputError("source", f"{name} must have at least one batch", got="none")
         first = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
+    # Leave out the columns of types that DuckDB does not have
     with embedded() as connection:
         with in_words():
             schema = readable_schema(first.schema)
@@ -190,8 +193,8 @@ class StreamedTable(DuckTable):
         with embedded() as connection:
             for piece in pieces:
                 connection.register(ROWS, pa.Table.from_batches([piece]))
-                found = connection.sql(select(f"NOT {self._incomplete} AS complete", ROWS)).to_arrow_table()
-                complete = piece.filter(found["complete"].combine_chunks())
+                marks = connection.sql(select(f"NOT {self._incomplete} AS complete", ROWS)).to_arrow_table()
+                complete = piece.filter(marks["complete"].combine_chunks())
                 self._left_out += piece.num_rows - complete.num_rows
                 yield complete
 
@@ -298,14 +301,15 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
             batches = opening.enter_context(csv_batches(stream, name))
             first = next(batches)
         connection = opening.enter_context(embedded())
-        made = StreamedTable(name, first.schema, connection, first, chain([first], batches), in_words, texts=True)
-        made.rows, made.decimal = CSV_ROWS, decimal
-        yield made
+        opened = StreamedTable(name, first.schema, connection, first, chain([first], batches), in_words, texts=True)
+        opened.rows, opened.decimal = CSV_ROWS, decimal
+        yield opened
 
 
 @contextmanager
 def csv_batches(stream: BufferedReader, name: str) -> Iterator[Iterator[Any]]:
     """Record batches of streamed CSV, with every cell as text. DuckDB reads a pipe by the rules for files."""
+    # The dialect by the first lines, which are then fed again
     head = stream.readline()
     if not head.endswith(b"\n"):
         raise FormatError("path", f"{name} must start with a line of column names", got="no line that ends")
@@ -313,6 +317,7 @@ def csv_batches(stream: BufferedReader, name: str) -> Iterator[Iterator[Any]]:
     dialect = csv_dialect(name, [head.removeprefix(b"\xef\xbb\xbf").decode().rstrip("\r\n"), record.decode()])
     head += record
     head += stream.read(len(stream.peek()))
+    # Feed a pipe from a thread of its own, and read it by DuckDB
     reading, writing = os.pipe()
     failures: list[OSError] = []
 
@@ -345,6 +350,6 @@ def _first_row(connection: Any, batch: Any, expressions: str) -> Any:
     import pyarrow as pa
 
     connection.register("confide_first", pa.Table.from_batches([batch]))
-    (found,) = connection.sql(select(expressions, "confide_first")).fetchall()
+    (row,) = connection.sql(select(expressions, "confide_first")).fetchall()
     connection.unregister("confide_first")
-    return found
+    return row

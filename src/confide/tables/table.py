@@ -22,8 +22,8 @@ def no_progress(rows: int) -> None:
     """Show no progress."""
 
 
+# Errors about a record's person or place: the position of the broken requirement from 1 on, or 0.
 PERSON_ERROR_COLUMN = "confide_person"
-"""The column of errors about a record's person or place: the position of the broken requirement from 1 on, or 0."""
 
 _PLACE, _TIED = "confide_place", "confide_tied"
 
@@ -110,13 +110,14 @@ class ContributionBound:
             for column in columns:
                 text = text + column.cast("string") + ibis.literal(":")
             keys = [text.isnull(), _md5()(text), *keys]
+        # Rows without a person, and rows that the order does not distinguish, stay, with a mark
         window = ibis.window(group_by=person, order_by=keys)
         place, rank = ibis.row_number().over(window), ibis.rank().over(window)
         placed = table.mutate(**{_PLACE: place, _TIED: place != rank})
         unclear = placed[_TIED] | placed[self.person].isnull()
-        kept = placed.filter((placed[_PLACE] < self.most) | unclear)
-        flag = ibis.cases((kept[self.person].isnull(), 1), (kept[_TIED], 2), else_=0).cast("int32")
-        return kept.mutate(**{PERSON_ERROR_COLUMN: flag}).drop(_PLACE, _TIED)
+        rows = placed.filter((placed[_PLACE] < self.most) | unclear)
+        flag = ibis.cases((rows[self.person].isnull(), 1), (rows[_TIED], 2), else_=0).cast("int32")
+        return rows.mutate(**{PERSON_ERROR_COLUMN: flag}).drop(_PLACE, _TIED)
 
 
 def _md5() -> Any:
@@ -139,42 +140,42 @@ class Table(ABC):
         The names and types of the columns, a `pyarrow.Schema`.
     """
 
+    # Whether this process reads the rows. Otherwise an engine is queried, and the budget is charged before the query,
+    # because the engine's logs or its timing may reveal something.
     local = True
-    """Whether this process reads the rows. Otherwise an engine is queried, and the budget is charged before the query,
-    because the engine's logs or its timing may reveal something."""
 
+    # Whether rows have a position that can be named.
     ordered = True
-    """Whether rows have a position that can be named."""
 
+    # Whether another thread than the one that opened the table may read batches.
     any_thread = True
-    """Whether another thread than the one that opened the table may read batches."""
 
+    # Whether every cell is a text, as in CSV, which becomes a number only where a number is read.
     texts = False
-    """Whether every cell is a text, as in CSV, which becomes a number only where a number is read."""
 
+    # The decimal separator of numbers in texts: a point or a comma.
     decimal = "."
-    """The decimal separator of numbers in texts: a point or a comma."""
 
+    # The columns whose types differ among the parts of the source, such as the files of a folder, and these types.
     disagreements: Mapping[str, str] = MappingProxyType({})
-    """The columns whose types differ among the parts of the source, such as the files of a folder, and these types."""
 
+    # The columns of data in memory whose values Arrow or DuckDB does not have.
     unreadable: tuple[str, ...] = ()
-    """The columns of data in memory whose values Arrow or DuckDB does not have."""
 
+    # Whether columns whose names differ in upper and lower case alone can be read.
     distinguishes_case = True
-    """Whether columns whose names differ in upper and lower case alone can be read."""
 
+    # Whether a column can be read as an `entry`.
     takes_entries = False
-    """Whether a column can be read as an `entry`."""
 
+    # The counting of rows in messages.
     rows = Rows()
-    """The counting of rows in messages."""
 
+    # The most candidates over which its engine counts; None if there is no limit but that of all lists.
     most_candidates: int | None = None
-    """The most candidates over which its engine counts; None if there is no limit but that of all lists."""
 
+    # The known files, or objects of a store, with the data of the table; no output may replace them.
     files: tuple[FileLocation, ...] = ()
-    """The known files, or objects of a store, with the data of the table; no output may replace them."""
 
     def __init__(self, name: str, schema: Any) -> None:
         self.name, self.schema = name, schema
@@ -221,7 +222,7 @@ class Table(ABC):
     def count_all(self, jobs: Sequence[Any], progress: Any) -> list[Any] | None:
         """Count for each of several jobs in the table's engine; None if this process counts."""
         counted = [self.count(job, progress) for job in jobs]
-        return None if any(one is None for one in counted) else counted
+        return None if any(counts is None for counts in counted) else counted
 
     @property
     def columns(self) -> list[str]:
@@ -250,7 +251,8 @@ class Table(ABC):
             raise unreadable(self.name, [column])
         if column not in self.schema.names:
             raise InputError("column", f"{column!r} is not in {self.name}", remedy=self.existing())
-        twins = [name for name in self.schema.names if name != column and name.lower() == column.lower()]
+        names = (*self.schema.names, *self.disagreements)
+        twins = [name for name in names if name != column and name.lower() == column.lower()]
         if twins and not self.distinguishes_case:
             must = f"{column!r} must differ from {twins[0]!r} in more than upper and lower case"
             raise InputError("column", must, remedy="Rename one of them")

@@ -36,11 +36,11 @@ DIALECTS: Mapping[str, str] = MappingProxyType(
 )
 """The engines whose queries are written, by name, and Ibis's name of their dialect."""
 
+# The limit of one query in Snowflake and BigQuery.
 MOST_BYTES = 1_000_000
-"""The limit of one query in Snowflake and BigQuery."""
 
+# The dialects that quote names by backticks.
 _BACKTICKS = ("spark", "databricks", "bigquery")
-"""The dialects that quote names by backticks."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ class UnreadTable(IbisTable):
 
     def drop_missing(self, reads: Any) -> Self:
         """The table without the rows that lack a value."""
-        kept = super().drop_missing(reads)
-        kept.skips = True
-        return kept
+        complete = super().drop_missing(reads)
+        complete.skips = True
+        return complete
 
     def count_all(self, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
         """Read the counts from the files."""
@@ -145,12 +145,15 @@ class UnreadTable(IbisTable):
 
         _refuse_others(jobs)
         digest, first = self.digest(jobs), jobs[0]
-        parts = [
-            scored_rows(self.expression, job.columns).mutate(part=ibis.literal(part)) for part, job in enumerate(jobs)
+        # Count the rows of all jobs in one statement, each with the number of its job
+        scored = [
+            scored_rows(self.expression, job.columns).mutate(part=ibis.literal(number))
+            for number, job in enumerate(jobs)
         ]
-        rows = binned_by_reason(ibis.union(*parts) if len(parts) > 1 else parts[0], first, self.engine)
+        rows = binned_by_reason(ibis.union(*scored) if len(scored) > 1 else scored[0], first, self.engine)
         weight = ["weight"] if first.columns.weight is not None else []
         rows = rows.mutate(query=ibis.literal(digest)).select(*COLUMNS, *weight)
+        # Write it, with trees of comparisons and the real names of columns
         sql = str(ibis.to_sql(rows, self.engine, pretty=False))
         sql = with_trees(sql, first.edges, DOUBLES.get(self.engine, "DOUBLE"))
         for column, placeholder in self._columns.items():  # Ibis would change some names for BigQuery
@@ -204,7 +207,7 @@ def _cast(table: str, dialect: str, columns: Mapping[str, str], kinds: Mapping[s
     import ibis
     import ibis.expr.datatypes as dt
 
-    *spaces, name = (_written(part, dialect, "table") for part in table.split("."))
+    *spaces, name = (_written(word, dialect, "table") for word in table.split("."))
     if len(spaces) > 2:
         raise InputError("table", "must have at most three parts between points", got=repr(table))
     space = dict(zip(("database", "catalog"), reversed(spaces), strict=False))

@@ -10,25 +10,15 @@ import numpy as np
 from confide.sets import warn_of_widths
 from confide.tables.arrow import ColumnRef, to_numpy
 from confide.tables.failures import ColumnError
+from confide.tables.number_columns import Reasons
 from confide.tables.predictors import LOWER, SIZE, Predictor
-from confide.tables.readers import Reasons
 from confide.tables.records import BatchReader, checked_batches
 from confide.tables.table import Progress, Table
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """The kept columns of a table with predictions.
-
-    Parameters
-    ----------
-    table
-        The table that is read.
-    keep
-        The columns that are kept.
-    predictors
-        The predictors of the added columns.
-    """
+    """The columns of a table that are kept, with predictions."""
 
     table: Table
     keep: tuple[str, ...]
@@ -37,21 +27,16 @@ class Predictions:
     def batches(self, *, as_text: bool, progress: Progress) -> Generator[Any]:
         """Record batches of all columns; with `as_text`, texts that fit into CSV cells.
 
-        A table without rows gives one batch without rows.
-
-        Raises
-        ------
-        InputError
-            At the end, if rows have no prediction.
+        A table without rows gives one batch without rows. At the end `InputError` reports rows without a prediction.
         """
         import pyarrow as pa
 
-        kept = [ColumnRef(name, "text" if as_text else "value") for name in self.keep]
+        reads = [ColumnRef(name, "text" if as_text else "value") for name in self.keep]
         reader = self.reader(as_text=as_text)
-        checked = checked_batches(self.table, reader, progress, keep=kept, skips=True, shows_types=True)
+        checked = checked_batches(self.table, reader, progress, keep=reads, skips=True, shows_types=True)
         with closing(checked) as batches:
             for batch, added in batches:
-                columns = [batch.column(read.alias) for read in kept]
+                columns = [batch.column(read.alias) for read in reads]
                 yield pa.RecordBatch.from_arrays([*columns, *added], names=self.names)
 
     def reader(self, *, as_text: bool) -> BatchReader:
@@ -61,7 +46,7 @@ class Predictions:
     @property
     def names(self) -> list[str]:
         """The names of the columns that are kept and of those that are added."""
-        return [*self.keep, *(name for one in self.predictors for name in one.adds)]
+        return [*self.keep, *(name for predictor in self.predictors for name in predictor.adds)]
 
     @property
     def proof(self) -> str:
@@ -89,7 +74,7 @@ class _AllPredictors:
 
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
-        return tuple(dict.fromkeys(read for one in self.predictors for read in one.reads))
+        return tuple(dict.fromkeys(read for predictor in self.predictors for read in predictor.reads))
 
     @property
     def width(self) -> int:
@@ -100,15 +85,15 @@ class _AllPredictors:
         return self.predictors[0].requirements
 
     def read(self, batch: Any) -> tuple[list[Any], Reasons]:
-        made = [one.read(batch, as_text=self.as_text) for one in self.predictors]
-        return [column for columns, _ in made for column in columns], made[0][1]
+        predictions = [predictor.read(batch, as_text=self.as_text) for predictor in self.predictors]
+        return [column for columns, _ in predictions for column in columns], predictions[0][1]
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         return self.predictors[0].column_errors(batch)
 
 
+# Of written predictions: `rows`, and for sets, if there are any, `mean_set_size` and `empty_sets`.
 Summary: TypeAlias = dict[str, float]
-"""Summary of written predictions: `rows`, and for sets, if there are any, `mean_set_size` and `empty_sets`."""
 
 
 class PredictionCounts:
@@ -127,6 +112,7 @@ class PredictionCounts:
             if self._proof is not None:
                 sizes = to_numpy(batch.column(self._proof))
                 self._members, self._empty = self._members + int(sizes.sum()), self._empty + int((sizes == 0).sum())
+            # Halves, because a sum or a difference of ends may exceed double precision
             if self._ends is not None and batch.num_rows:
                 low, high = (to_numpy(batch.column(name)) / 2 for name in self._ends)
                 with np.errstate(invalid="ignore"):
@@ -135,22 +121,15 @@ class PredictionCounts:
             yield batch
 
     def summary(self) -> Summary:
-        """Rows, mean set size and empty sets."""
-        sizes = None if self._proof is None else (self._members, self._empty)
-        return _summary(self.rows, sizes, None if self._ends is None else tuple((self._halves * [1, 1, -1]).tolist()))
+        """Rows, mean set size and empty sets; warns of uninformative intervals."""
+        if self._ends is not None and self.rows:
+            half, least, most = (self._halves * [1, 1, -1]).tolist()
+            if 2 * half < _EXACT * (most - least):
+                warn_of_widths(self.rows, 2 * half, least, most)
+        if self._proof is None or not self.rows:
+            return {"rows": self.rows}
+        return {"rows": self.rows, "mean_set_size": self._members / self.rows, "empty_sets": self._empty}
 
 
+# Centres are computed from ends. If the ends are this many times farther apart, centres differ only by rounding.
 _EXACT = 1e14
-"""Centres are computed from ends. If the ends are this many times farther apart, centres differ only by rounding."""
-
-
-def _summary(rows: int, sizes: tuple[int, int] | None, halves: Any) -> Summary:
-    """The members of sets as a mean, if there are rows; warns of uninformative intervals."""
-    if rows and halves is not None and None not in halves:
-        half, least, most = halves
-        if 2 * half < _EXACT * (most - least):
-            warn_of_widths(rows, 2 * half, least, most)
-    if not rows or sizes is None:
-        return {"rows": rows}
-    members, empty = sizes
-    return {"rows": rows, "mean_set_size": members / rows, "empty_sets": empty}

@@ -1,0 +1,268 @@
+"""Numbers of classes, labels or candidates: their columns by name or pattern, and a matrix of each batch."""
+
+import re
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.arrays import SUM_REMEDY, SUM_TO_ONE, far_from_one, look_like_probabilities, softmax
+from confide.errors import InputError
+from confide.tables.arrow import (
+    ColumnRef,
+    describe_type,
+    is_boolean,
+    is_number,
+    list_element,
+    matrix_column,
+    number_column,
+)
+from confide.tables.expressions import exact, number
+from confide.tables.failures import ColumnError, RowErrors
+from confide.tables.named_columns import Names
+from confide.tables.table import Table
+
+# Rows of each batch whose sum is checked, so that the check costs next to nothing.
+LOOKED_AT = 100
+
+# The share of unusable rows from which a column among correct ones may be no class at all.
+_MOSTLY = 0.9
+
+_PAIR = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
+
+# Why each record cannot be used: the position of the broken requirement, from 1 on, or 0; None if all can be used.
+Reasons: TypeAlias = NDArray[np.integer] | None
+
+
+@dataclass(frozen=True)
+class NumberColumns:
+    """Numbers for K = `width` classes, labels or candidates, from K columns or from one list column.
+
+    For two classes one column is enough, that of the second: the first class has one minus it, in double precision.
+    Of logits the softmax is used; the one column of two classes is the logit of the second compared with the first.
+    Of `exclusive` classes exactly one is true; otherwise each of K labels can be true.
+    """
+
+    columns: tuple[str, ...]
+    width: int
+    from_list: bool
+    logits: bool = False
+    exclusive: bool = True
+
+    @property
+    def reads(self) -> tuple[ColumnRef, ...]:
+        """The columns as they are read."""
+        return tuple(ColumnRef(column, "numbers" if self.from_list else "number") for column in self.columns)
+
+    @property
+    def of_pair(self) -> bool:
+        """Whether one column stands for both of two classes."""
+        return not self.from_list and len(self.columns) == 1 and self.width == 2
+
+    def in_order(self, order: list[int]) -> "NumberColumns":
+        """The same numbers with the columns in another order; lists and the one column of two classes are unchanged."""
+        if len(self.columns) != self.width:
+            return self
+        return replace(self, columns=tuple(self.columns[place] for place in order))
+
+    @property
+    def title(self) -> str:
+        """The name of the columns in messages."""
+        first = repr(self.columns[0])
+        return f"column {first}" if len(self.columns) == 1 else f"columns {first} and following"
+
+    @property
+    def probability_requirements(self) -> tuple[str, str]:
+        """The requirements on probabilities, and on the length of lists: reasons 1 and 2 of `matrix`."""
+        if self.logits:
+            return (
+                f"{self.title} must hold finite logits, none missing,",
+                f"{self.title} must hold a list of {self.width} logits, one per class",
+            )
+        remedy = "give logits=True for logits" if self.exclusive else "write the sigmoid of logits"
+        return (
+            f"{self.title} must hold probabilities between 0 and 1, none missing ({remedy}, divide percentages by 100)",
+            f"{self.title} must hold a list of {self.width} probabilities, one per class",
+        )
+
+    def column_errors(self, batch: Any) -> list[ColumnError]:
+        """Numbers that are not probabilities, column by column, with the requirement about each: reason 1."""
+        columns = {} if self.from_list else {name: number_column(batch, name) for name in self.columns}
+        requirement = self.probability_requirements[0]
+        errors = [
+            number_error(1, requirement.replace(self.title, f"column {name!r}", 1), p, self._unusable(p))
+            for name, p in columns.items()
+        ]
+        if self.logits:
+            return [error for error in errors if error.wrong.any()]
+        some_are_right = not all(error.wrong.any() for error in errors)
+        return [replace(error, requirement=_or_no_class(error)) for error in errors] if some_are_right else errors
+
+    @property
+    def sum_requirement(self) -> str:
+        """The requirement on the sum of rows, if the numbers are probabilities of classes that exclude each other."""
+        if self.logits:
+            return (
+                f"{self.title} must hold logits and not probabilities, as far as the first rows show (leave out "
+                "logits=True for those),"
+            )
+        return f"{self.title} must hold probabilities that {SUM_TO_ONE}, as far as the first rows show ({SUM_REMEDY}),"
+
+    def matrix(self, batch: Any, most: float = 1.0, order: Literal["C", "F"] = "C") -> tuple[NDArray[Any], Reasons]:
+        """The numbers, shape (n, K); reason 1 for those outside [0, most], 2 for lists of another length.
+
+        The order "F" copies columns as they are, which is faster if one entry of each row is needed.
+        """
+        # Collect the numbers; `whole` are the lists of the right length
+        if self.from_list:
+            p, whole = matrix_column(batch, self.columns[0], self.width)
+        else:
+            columns = [number_column(batch, column) for column in self.columns]
+            if self.of_pair and not self.logits:
+                second = columns[0].astype(np.float64)
+                columns = [1 - second, second]
+            p, whole = _side_by_side(columns, "C" if self.logits else order), None
+        if self.logits:
+            return self._softmax(p, whole)
+        # Check all of them at once; row by row only if that fails
+        if whole is None and (not p.size or (p.min() >= 0 and p.max() <= most)):  # NaN fails both
+            return p, None
+        reasons = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, 1).astype(np.int8)
+        if whole is not None:
+            reasons[~whole] = 2
+        return p, reasons
+
+    def _unusable(self, column: NDArray[Any]) -> NDArray[np.bool_]:
+        return ~np.isfinite(column) if self.logits else ~((column >= 0) & (column <= 1))
+
+    def _softmax(self, z: NDArray[Any], whole: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], Reasons]:
+        wrong, already = ~np.isfinite(z).all(axis=1), look_like_probabilities(z)
+        reasons = mark(None, wrong if whole is None else wrong & whole, 1)
+        reasons = reasons if whole is None else mark(reasons, ~whole, 2)
+        finite = np.where(wrong[:, None], 0, z) if wrong.any() else z
+        p = softmax(np.column_stack([np.zeros(len(z)), finite]) if self.of_pair else finite)
+        p[already] = 0  # does not sum to one, so that the check of sums reports these rows
+        return p, reasons
+
+    def expressions(self, table: Any) -> list[Any]:
+        """The numbers as Ibis expressions, in double precision; not for lists."""
+        columns = [exact(table[column]) for column in self.columns]
+        return [number(1.0) - columns[0], *columns] if self.of_pair else columns
+
+
+def number_columns(
+    table: Table,
+    spec: str | tuple[str, ...],
+    title: str,
+    *,
+    leave_out: str | None = None,
+    booleans: bool = False,
+    length: int | None = None,
+) -> tuple[NumberColumns, Names]:
+    """Several columns of numbers, or one column of lists of numbers, and the name of each number.
+
+    `length` is the length of lists if it is known without reading a row.
+    """
+    # Several columns, of a pattern or named one by one
+    matched = matching(table, spec, leave_out) if isinstance(spec, str) and is_pattern(table, spec) else None
+    if matched is not None or isinstance(spec, tuple):
+        columns = tuple(spec if matched is None else matched)
+        for name in columns:
+            if booleans and is_boolean(table.type_of(name)):
+                continue
+            if matched is not None and not table.holds_numbers(name):
+                raise InputError(
+                    "column",
+                    f"{name!r} must hold numbers, because the pattern {spec!r} matches it",
+                    got=str(describe_type(table.type_of(name))),
+                    remedy=f"Rename it, or choose a narrower pattern; {table.existing()}",
+                )
+            table.check_number(name)
+        names = tuple(range(len(columns))) if matched is None else tuple(matched.values())
+        return NumberColumns(columns, len(columns), from_list=False), names
+    # One column of lists
+    kind = table.type_of(spec)
+    element = list_element(kind)
+    if element is None or not (is_number(element) or (booleans and is_boolean(element))):
+        raise InputError(
+            "column",
+            f"{spec!r} holds {describe_type(kind)}{'' if element is None else ' of something else than numbers'}",
+            remedy=(
+                f"{title} come from a column of lists of numbers, or from one column per class by a pattern "
+                f"such as 'p_*'{f' ({_PAIR})' if table.holds_numbers(spec) else ''}; {table.existing()}"
+            ),
+        )
+    k = table.list_length(spec, length)
+    return NumberColumns((spec,), k, from_list=True), tuple(map(str, range(k)))
+
+
+def is_pattern(table: Table, name: str) -> bool:
+    """Whether a name stands for several columns. A column of that very name has precedence."""
+    return "*" in name and name not in table.columns
+
+
+def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[str, Any]:
+    """The columns that a pattern with one `*` matches, each with the text in its place; two of them or more."""
+    before, _, after = pattern.partition("*")
+    if "*" in after:
+        raise InputError("probabilities", f"the pattern {pattern!r} must have one '*'", got=str(pattern.count("*")))
+    regex = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
+    matched = {name: match[1] for name in table.columns if name != leave_out and (match := regex.fullmatch(name))}
+    if len(matched) < 2:
+        both = f"; {_PAIR}" if matched else ""
+        raise InputError(
+            "probabilities",
+            f"the pattern {pattern!r} must match one column per class",
+            remedy=f"It matches {len(matched)}{both}; {table.existing()}",
+        )
+    return matched
+
+
+def refuse_first_rows(table: Table, p: NumberColumns) -> None:
+    """Reject a table whose first rows do not sum to one; other checks report rows that are no probabilities."""
+    errors = RowErrors()
+    with closing(table.head(LOOKED_AT).batches(p.reads, LOOKED_AT)) as batches:
+        first = next(batches, None)
+        if first is not None and first.num_rows:
+            matrix, reasons = p.matrix(first)
+            wrong = other_sums(matrix) if reasons is None else other_sums(matrix) & (reasons == 0)
+            errors.note(wrong.astype(np.int8), 0 if table.ordered else None)
+    errors.refuse([p.sum_requirement], table.rows)
+
+
+def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
+    """The rows of a batch that do not sum to one, shape (n,), among the first rows."""
+    wrong = np.zeros(len(p), dtype=np.bool_)
+    far = far_from_one(p, LOOKED_AT)
+    wrong[: len(far)] = far
+    return wrong
+
+
+def _or_no_class(column_error: ColumnError) -> str:
+    """The requirement of one column among correct others; it may not be a class if nearly no row is usable."""
+    mostly = np.count_nonzero(column_error.wrong) >= _MOSTLY * len(column_error.wrong)
+    remedy = "percentages by 100; if it is no class, leave it out by a narrower pattern)"
+    return column_error.requirement.replace("percentages by 100)", remedy) if mostly else column_error.requirement
+
+
+def mark(reasons: Reasons, wrong: NDArray[np.bool_], reason: int) -> Reasons:
+    """Reasons with one more reason, for records that are wrong and had none."""
+    if not wrong.any():
+        return reasons
+    reasons = np.zeros(len(wrong), np.int8) if reasons is None else reasons
+    reasons[wrong & (reasons == 0)] = reason
+    return reasons
+
+
+def number_error(reason: int, requirement: str, column: NDArray[Any], wrong: NDArray[np.bool_]) -> ColumnError:
+    """The error of a column of numbers, in which missing numbers are NaN."""
+    return ColumnError(reason, requirement, wrong, bool(np.isnan(column).any()))
+
+
+def _side_by_side(columns: list[NDArray[Any]], order: Literal["C", "F"]) -> NDArray[Any]:
+    matrix = np.empty((len(columns[0]), len(columns)), dtype=np.result_type(*columns), order=order)
+    for k, column in enumerate(columns):
+        matrix[:, k] = column
+    return matrix
