@@ -62,7 +62,22 @@ from confide.tables.unread import CountsFiles, UnreadTable, bounded
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of each record of a table in addition to its score; `calibrate_table` documents them."""
+    """The columns of each record of a table in addition to its score: its group, its weight, its person.
+
+    Parameters
+    ----------
+    by, groups
+        The column of each record's group, and the public list of its values. With class weights: the column of its
+        class. For groups that overlap: the columns, and a mapping from each of them to the public list of its values.
+    by_class
+        Whether there is a threshold for each class.
+    weights
+        The column of each record's weight.
+    people
+        The bound on the number of records that count for each person.
+    skip_incomplete
+        Whether records with missing values are left out.
+    """
 
     by: str | Sequence[str] | None = None
     groups: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None = None

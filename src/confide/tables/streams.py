@@ -25,6 +25,8 @@ from confide.tables.files import CSV_ROWS, csv_dialect
 _PEEKED = 2**16
 _ROWS = 2**14
 _ARROW_STREAM = b"\xff\xff\xff\xff"
+# First bytes of what can be read from a file, but not as it arrives.
+_FILES_ONLY = {b"\x1f\x8b": "gzip", b"(\xb5/\xfd": "Zstandard", b"PAR1": "Parquet", b"ARROW1": "an Arrow file"}
 
 
 @contextmanager
@@ -288,6 +290,10 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
     head: bytes = stream.peek(_PEEKED)
     if not head:
         raise FormatError("path", f"{name} is empty: it has no bytes")
+    for first_bytes, kind in _FILES_ONLY.items():
+        if head.startswith(first_bytes):
+            remedy = "Give the name of the file instead, or unpack it on the way, such as by gunzip -c"
+            raise FormatError("path", f"{name} must be CSV or an Arrow stream", got=kind, remedy=remedy)
     if head[:4] == _ARROW_STREAM:
         in_words = partial(file_errors_in_fixed_words, name, Format("arrow"))
         with in_words():
