@@ -1,4 +1,4 @@
-"""Tables that are cut in the middle are refused before a charge, and one that grows while it is read has a number of rows."""
+"""Tables that are cut are refused before a charge; one that grows while it is read has one number of rows."""
 
 import gzip
 import io
