@@ -107,6 +107,9 @@ def test_nothing_is_gained_alone_and_arguments_are_checked():
     for delta in (0.0, 1.0, math.nan):
         with refused(InputError, "dp_delta"):
             clones_epsilon(1.0, 10, delta)
+    for epsilon_0 in (-1.0, math.nan):
+        with refused(InputError, "epsilon_0"):
+            clones_epsilon(epsilon_0, 10, 0.1)
 
 
 @pytest.mark.slow

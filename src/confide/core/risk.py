@@ -172,7 +172,7 @@ def critical_thresholds(
     array = as_numeric("losses", losses)
     if array.ndim != 2 or array.shape[1] != candidates.size - 1:
         raise InputError("losses", f"must have shape (n, {candidates.size - 1})", got=f"shape {array.shape}")
-    invalid = ~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1)
+    invalid = ~((array >= 0) & (array <= bound)).all(axis=1) | (array[:, 1:] > array[:, :-1]).any(axis=1)
     must = f"losses must lie in [0, {bound:g}] and not increase along rows"
     raise_for_rows("losses", invalid, must, "rows that do not", place="row")
     shares = as_uniforms("u", u, len(array), True)
@@ -185,10 +185,9 @@ def critical_thresholds(
 def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
     """Return the bound on a loss; raises an error if it is missing, or if `alpha` is given instead."""
     if "alpha" in options or risk is None:
-        hint = "found alpha; " if "alpha" in options else ""
-        raise InputTypeError(
-            "risk", "must be given, the bound on the expected loss", remedy=f"{hint}write risk=0.1 for 10 %"
-        )
+        got = "alpha" if "alpha" in options else ""
+        must = "must be given, the bound on the expected loss"
+        raise InputTypeError("risk", must, got=got, remedy="Write risk=0.1 for 10 %")
     return risk
 
 

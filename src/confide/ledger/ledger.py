@@ -220,7 +220,7 @@ class Ledger(Described):
         return self._read(read)
 
     def find(self, dataset: str | Dataset, request: str, mechanism_input: bytes) -> Entry | None:
-        """Find the newest stored release of an identical request about the same data; None without such a request.
+        """Find the newest stored release of this request about the same data; None if no release of it is stored.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class Ledger(Described):
         Raises
         ------
         OtherDataError
-            If there are stored releases of this request about other data only, or the data set is bound to other data.
+            If no stored release of this request is about these data, or the data set is bound to other data.
         """
         data = as_dataset(dataset)
         account, charges, key = self.look_up([data], [request])

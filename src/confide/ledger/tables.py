@@ -167,5 +167,5 @@ def _totals(row: Row) -> Totals:
         cells = {} if group is None else {group: sums["cell"]}
         partitions = {} if group is None else {group.partition: sums["largest"]}
         return Totals(sums["sums"], content["kinds"], content["bare"], content["concentrated"], cells, partitions)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, ArithmeticError):
         raise contradiction(f"charge {row['id']}") from None

@@ -133,11 +133,11 @@ class LaplaceHistogram(Mechanism):
         return math.ceil(self.level * n - Fraction(noise_bound(m, fails, self.scale)) - Fraction(1, 10**9)), fails
 
     def coverage_at_most(self, n: int, m: int) -> float:
-        """Upper bound for continuous scores, up to the mass of one bin: Theorem 3 of version 1, at this level.
+        """Upper bound on coverage for continuous scores, to which the mass of one bin must be added.
 
-        The candidate before the selected one did not reach the level, so A_J < x = n level + n zeta except with
-        probability f, for all data. So coverage is at most f + (1-f) ceil(x)/(n+1), plus one bin. The best of a few f
-        is taken. The f of the level is one of them, so the bound is at most that of Theorem 3.
+        Let f be the probability that the noise exceeds n zeta. Except with this probability the candidate before the
+        selected one has fewer than x = n level + n zeta scores, for all data. So coverage is at most
+        f + (1-f) ceil(x)/(n+1), as in the proof of Theorem 3 of version 1; the smallest one over a grid of f is taken.
         """
         fails = np.append(np.geomspace(1e-4, 0.1, 13), self.gamma / 10)
         most = np.ceil(float(self.level) * n + noise_bounds(m, fails, self.scale) + 1e-9)

@@ -24,7 +24,7 @@ _SCALES, _MOST_COPIES, _MOST_VALUES, _MISSING = (1e-3, 1e4), 100, 2**20, 1e-12
 _LARGEST_EXPONENT, _UNEVEN = 600, 1e-12
 _WRITTEN = re.compile(r"([a-z_]+)\(([^()]*)\)")
 _WRITE = "must be discrete_laplace(scale=...,copies=...) or discrete_gaussian(sigma=...,copies=...)"
-_NO_EPSILON = "A scale is 1/epsilon where records come and go, and 2/epsilon where they change"
+_SCALE_REMEDY = "Give a scale, for discrete Laplace noise 1/epsilon under add_remove and 2/epsilon under replace_one"
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Noise:
         except ValueError:
             values = {}
         if kind == "table" or name not in values or not {*values} <= {name, "copies"} or values.get("copies", 1) % 1:
-            raise InputError("noise", _WRITE, got=repr(text), remedy=_NO_EPSILON)
+            raise InputError("noise", _WRITE, got=repr(text), remedy=_SCALE_REMEDY)
         return cls(kind, values[name], int(values.get("copies", 1)))  # type: ignore[arg-type]
 
     @property

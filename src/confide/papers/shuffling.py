@@ -84,8 +84,8 @@ def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | 
     >>> clones_epsilon(1.0, 10_000, 1e-6, whole=20.0) > 0.999
     True
     """
-    delta = _check_dp_delta(dp_delta)
-    low, high = 0.0, float(epsilon_0)
+    delta, epsilon_0 = _check_dp_delta(dp_delta), privacy_loss("epsilon_0", epsilon_0)
+    low, high = 0.0, epsilon_0
     while high - low > 1e-6:
         middle = (low + high) / 2
         low, high = (low, middle) if clones_delta(middle, epsilon_0, n, whole=whole) <= delta else (middle, high)

@@ -327,10 +327,10 @@ def new_file(
     what_is: Callable[[FileLocation], FileKind] = kind_of,
     private: bool = False,
 ) -> Iterator[Path]:
-    """A temporary path next to `path`, moved into place if the block succeeds and removed if it does not.
+    """Context manager: a temporary path next to `path`, moved to `path` if the block succeeds and removed if not.
 
-    For an object in a store it is in the folder for temporary files, and is uploaded if the block succeeds. Only the
-    owner can read a `private` file.
+    For an object of a store the temporary file is in the system's folder for such files, and is uploaded if the block
+    succeeds. Only the owner can read a `private` file.
 
     Raises
     ------
