@@ -90,13 +90,16 @@ def _processors() -> int:
 # Numba, if it is installed (`pip install "confide[speed]"`): the loops of `confide.arrays.loops` as machine code.
 #
 # The results without it are the same in every bit. It serves the scores that rank classes, APS, RAPS and SAPS, whose
-# sets take numpy several times as long. Loading it takes half a second, which numpy loses in about 2**28 entries. So it
-# is loaded once the calls of a process have had as many together.
+# sets take numpy several times as long. Loading it takes half a second, by which numpy is slower after about 2**28
+# entries. So it is loaded once the calls of a process have had as many together.
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _WORTH_LOADING = 2**28
+
+# The entries of all calls so far; threads may lose some of them, which only loads Numba later.
+_entries_so_far = 0
 
 
 def worth_compiling(entries: int) -> bool:
@@ -112,9 +115,6 @@ def worth_compiling(entries: int) -> bool:
     global _entries_so_far
     _entries_so_far += entries
     return ("numba" in sys.modules or _entries_so_far >= _WORTH_LOADING) and _loads()
-
-
-_entries_so_far = 0
 
 
 @lru_cache(maxsize=1)

@@ -20,18 +20,21 @@ from confide.watching import CorrectedRelease
 def predict(asked: Predict) -> None:
     """Predict for a table, and print a summary."""
     # What is asked, and the files.
-    stated, release, out = arguments_of("predict_table", PREDICT, asked), asked.release, asked.out
+    release, out = asked.release, asked.out
+    stated = arguments_of("predict_table", PREDICT, asked)
     if "keep" in stated:
         stated["keep"] = tuple(name for text in stated["keep"] for name in split(text))
     released = read_release(release, stated)
-    what, source = take_columns(stated, released), Source(asked.file, asked.table, stated.pop("decimal", "."))
+    columns = take_columns(stated, released)
+    source = Source(asked.file, asked.table, stated.pop("decimal", "."))
     _check_output(source, out, release, force=asked.force)
 
     # Predict.
-    what = source.what(what, "--probabilities or --prediction")
+    what = source.what(columns, "--probabilities or --prediction")
     with capture_warnings(CoverageWarning) as caught, source.open("predicting") as (opened, progress):
         summary = predict_table(opened, what, released, out, overwrite=asked.force, progress=progress, **stated)
-        summary |= {"left_out": opened.left_out()} if stated.get("skip_incomplete") else {}
+        if stated.get("skip_incomplete"):
+            summary["left_out"] = opened.left_out()
 
     # Print the warnings and the summary.
     notes = [*caught.notes, *_too_many_empty(released, summary)]

@@ -106,7 +106,7 @@ class Thresholds(Mapping[Key, Threshold]):
 
     @property
     def disjoint(self) -> bool:
-        """Whether a record has the threshold of its group, or of the class in question; the largest of its groups'."""
+        """Whether keys are groups or classes; of groups that overlap a record has the largest threshold."""
         return self.by in ("group", "class")
 
     @property
@@ -300,7 +300,9 @@ class Thresholds(Mapping[Key, Threshold]):
         return self.first
 
     def _several(self) -> InputTypeError:
-        return InputTypeError("release", f"has a threshold for each {self.by}", remedy="Choose one of them")
+        return InputTypeError(
+            "release", "must have one threshold", got=f"one for each {self.by}", remedy="Choose one of them"
+        )
 
     @property
     def threshold(self) -> float:

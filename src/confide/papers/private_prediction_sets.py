@@ -277,7 +277,7 @@ def rigorous_upper_bound(
     if q >= 1:
         return 1.0
     ga, factor, log = _noise_terms(a, g, q, m)
-    rank = math.floor(n * q + 2 * factor * log / epsilon) + 1
+    rank = math.floor(n * q + 2 * factor * log / epsilon + 1e-9) + 1  # rounding must not lower the bound
     return ga + (1 - ga) * min(1.0, rank / (n + 1) + positive_number("p_max", p_max))
 
 

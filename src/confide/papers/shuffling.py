@@ -57,7 +57,9 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
         return 0.0
 
     # The law of C without its tails: beyond either end is less than 1e-17.
-    stays, likely, odds = math.exp(-whole), 1 / (1 + math.exp(-epsilon_0)), math.exp(min(epsilon, _LARGEST))
+    stays = math.exp(-whole)
+    likely = 1 / (1 + math.exp(-epsilon_0))
+    odds = math.exp(min(epsilon, _LARGEST))
     mean = (n - 1) * stays
     low, high = mean - 9 * math.sqrt(mean), mean + 12 * math.sqrt(mean) + 40
     c = np.arange(max(0, math.floor(low)), min(n - 1, math.ceil(high)) + 1)

@@ -93,8 +93,11 @@ TYPICAL = 1000
 """If the number of calibration records is secret, and no promise rests on a noisy one, this many are assumed for luck,
 or `n_min` if that is larger."""
 
-_OF_NUMBER, _OF_LAW = CHANCE / 10, 0.4 * CHANCE
-"""The probability that a noisy number of records is too small; that the coverage of a calibration is."""
+_OF_NUMBER = CHANCE / 10
+"""The probability that the records are more than their noisy number allows for."""
+
+_OF_LAW = 0.4 * CHANCE
+"""The probability that a correct calibration covers less than the level that is tested."""
 
 Luck: TypeAlias = Literal["excluded", "rare", "unknown", "not read"]
 """The role of luck in calibrating: it does not explain the shortfall; only an unlucky calibration does,
@@ -245,12 +248,14 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
     # By the law, of a public or noisy number of records, or of all numbers that a secret one may be.
     secret = [threshold for threshold in release.parts.values() if _secret(threshold)]
     if not secret:
-        excluded, least = _failure(release, None)(high) <= _OF_LAW, None
+        least = None
+        excluded = _failure(release, None)(high) <= _OF_LAW
     else:
         n_min = max(threshold.guarantee.n_min or 1 for threshold in secret)
         typical = TYPICAL if parts is None else -(-TYPICAL // len(secret))
         least = _from_records(release, high, n_min, max(n_min, typical))
-        excluded, least = least is not None, None if least == n_min else least  # fewer than `few` have no guarantee
+        excluded = least is not None
+        least = None if least == n_min else least  # with fewer than n_min records there is no guarantee
     if excluded:
         return because_of("excluded", least)
     return None if first.delta is None else because_of("rare")
