@@ -1,7 +1,5 @@
 """Signed releases of one machine: they are read like the release that they contain, and refused after any change."""
 
-import base64
-import copy
 import json
 from pathlib import Path
 
@@ -61,40 +59,6 @@ def test_every_kept_release_is_signed_and_read_as_it_was(path, tmp_path):
     assert found.to_json() == text
     assert found.checksum == release.checksum
     assert federated.read_signed(text) == (release, None)
-
-
-def changed(value, path=()):
-    """Yield every change of one leaf of a JSON value, with its path."""
-    if isinstance(value, dict):
-        for key, one in value.items():
-            yield from changed(one, (*path, key))
-    elif isinstance(value, list):
-        for key, one in enumerate(value):
-            yield from changed(one, (*path, key))
-    else:
-        yield path, value + 1 if type(value) in (int, float) else "0" if value != "0" else "1"
-
-
-@pytest.mark.slow
-def test_whatever_was_changed_is_refused():
-    document = json.loads(federated.sign(confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac"), OFFICE))
-    places = list(changed(document))
-    payload = bytearray(base64.b64decode(document["payload"]))
-    for at in range(0, len(payload), 7):
-        payload[at] ^= 1
-        places.append((("payload",), base64.b64encode(payload).decode()))
-        payload[at] ^= 1
-    for place, value in places:
-        other = copy.deepcopy(document)
-        inside = other
-        for key in place[:-1]:
-            inside = inside[key]
-        inside[place[-1]] = value
-        with pytest.raises(FormatError):
-            Document.from_json(json.dumps(other))
-    for name in document:
-        with pytest.raises(FormatError):
-            Document.from_json(json.dumps({key: one for key, one in document.items() if key != name}))
 
 
 def test_a_signature_makes_no_claim_true():

@@ -1,7 +1,5 @@
 """A signed calibration: its signer, the messages that its threshold follows from, and whether it counts an answer."""
 
-import dataclasses
-
 import pytest
 
 import confide
@@ -18,30 +16,12 @@ def four(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_was_changed_is_refused(four):
+def test_who_signed_must_be_the_plans_coordinator(four):
     plan = four.plan(epsilon=5.0, dropouts=1)
     answers = four.answers(plan, [0, 1, 2])
     released = federated.aggregate(plan, answers, keys=four.coordinator)
-    content = content_of(released.to_json())
-    other = next(v for v in released.plan.candidates.edges.tolist() if v != released.threshold)
-    silo_0, silo_1 = content["sent"]["silo 0"], content["sent"]["silo 1"]
-    changes = [
-        {"thresholds": [other]},
-        {"sent": {}},
-        {"sent": {name: output for name, output in content["sent"].items() if name != "silo 0"}},
-        {"sent": content["sent"] | {"silo 0": silo_1}},
-        {"sent": content["sent"] | {"silo 0": silo_1, "silo 1": silo_0}},
-        {"sent": content["sent"] | {"silo 3": silo_0}},
-        {"sent": dict.fromkeys(content["sent"], "0" * 64)},
-        {"sent": content["sent"] | {"silo 0": silo_0.replace('"sig": "', '"sig": "AA')}},
-    ]
-    for change in changes:  # even the coordinator cannot sign a threshold that differs from that of the answers
-        with pytest.raises(FormatError):
-            confide.Release.from_json(sign("release", content | change, four.coordinator.signing))
     with pytest.raises(FormatError):
-        confide.Release.from_json(sign("release", content, four.keys[0].signing))
-    with pytest.raises(FormatError):
-        confide.Release.from_json(dataclasses.replace(released, refused=(("silo 3", "late"),)).to_json())
+        confide.Release.from_json(sign("release", content_of(released.to_json()), four.keys[0].signing))
     with refused(InputError, "keys"):
         federated.aggregate(plan, answers, keys=four.keys[0])
 

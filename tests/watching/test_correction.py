@@ -425,27 +425,14 @@ def test_corrected_release_is_a_kind_of_its_own(tmp_path):
             statement(*arguments)
 
 
-def test_altered_documents_are_refused():
+def test_release_and_watch_of_a_document_must_fit():
     fields = json.loads(confide.CorrectedRelease(RELEASE, corrected([400, 100])).to_json())
-    changes = [
-        {"thresholds": [0.5]},
-        {"thresholds": []},
-        {"statement": "coverage at least 0.9"},
-        {"watch": {**fields["watch"], "looks": []}},
+    for change in (
         {"watch": json.loads(Watch.start(RELEASE, **START).to_json())},
         {"release": json.loads(OTHER.to_json())},
-    ]
-    for change in changes:
+    ):
         with pytest.raises(FormatError):
             confide.CorrectedRelease.from_json(signed({**fields, **change}))
-    state = json.loads(corrected([400, 100]).to_json())
-    changes = [{"gamma": "1/2"}, {"gamma": "0"}, {"delay": -1}, {"scales": []}, {"alpha": "1/1009"}]
-    scales = {"kind": "other", "threshold": 0.5}, {"kind": "any", "threshold": "-inf"}
-    for change in [*changes, *({"scales": [scale]} for scale in scales)]:
-        altered = copy.deepcopy(state)
-        altered["settings"]["correction"].update(change)
-        with pytest.raises(FormatError):
-            Watch.from_json(signed(altered))
 
 
 # Looks at tables
