@@ -10,13 +10,11 @@ from scipy import stats
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.core import Release
-from confide.errors import FormatError, InputError
+from confide.errors import InputError
 from confide.federated import Refusal
-from confide.federated.messages import sign
 from tests.exact import histograms, mechanism_law, replaced, worst_log_ratio
 from tests.federated.exact_coverage import choice_laws, populations
-from tests.federated.helpers import Federation, content_of
+from tests.federated.helpers import Federation
 from tests.refused import refused
 
 LEVELS = ["0.2", "0.1"]
@@ -47,20 +45,13 @@ def planned(federation, *args, **options):
     return made(federation, *args, **options).sign(federation.coordinator)
 
 
-@pytest.mark.parametrize(("method", "epsilon"), [("secure-sum", 2.0), ("fedcp2-qq-sum", 10.0)])
-def test_levels_of_a_sum(five, method, epsilon):
+def test_levels_of_a_sum(five):
     """One sum serves all levels of noisy counts."""
-    text = planned(five, epsilon, method=method, candidates=Candidates.unit(21))
+    text = planned(five, 2.0, method="secure-sum", candidates=Candidates.unit(21))
     answers = five.answers(text)
     released = federated.aggregate(text, answers, keys=five.coordinator)
     assert released["0.1"].threshold >= released["0.2"].threshold
-    assert (released.privacy.epsilon, five.ledgers[0].spent) == (epsilon, epsilon)
-    again = Release.from_json(released.to_json())
-    assert again == released == copy.deepcopy(released)
-    assert federated.verify(again, five.coordinator.public(), answers).holds
-    content = content_of(released.to_json())
-    with pytest.raises(FormatError):
-        Release.from_json(sign("release", content | {"thresholds": [1.0, 0.05]}, five.coordinator.signing))
+    assert released == copy.deepcopy(released)
     alone = released.at("0.1")
     assert (alone.threshold, alone.levels) == (released["0.1"].threshold, released.levels[1:])
     with refused(InputError, "calibration"):

@@ -1,4 +1,4 @@
-"""Signed releases of one machine: they are read like the release that they contain, and refused after any change."""
+"""Signatures: signed releases of one machine are read as they were; those of a federation say which answers count."""
 
 import json
 from pathlib import Path
@@ -13,6 +13,7 @@ from confide.core import Document, Release
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.messages import sign
 from confide.support import FileKind, checksum, kind_of, kind_stated
+from tests.federated.helpers import Federation, content_of
 from tests.federated.test_conditions import FILES
 from tests.kept import path_of
 from tests.refused import refused
@@ -110,3 +111,37 @@ def test_on_the_command_line(folder, capsys):
     for command in ("verify", "show"):
         assert main([command, "s.json"]) == 3
         assert "the signature of the signed-release does not match" in capsys.readouterr().err
+
+
+# Releases of a federation: who signed, and which answers count
+
+
+@pytest.fixture
+def four(tmp_path):
+    return Federation.uniform(tmp_path, *[200] * 4)
+
+
+@pytest.mark.slow
+def test_who_signed_must_be_the_plans_coordinator(four):
+    plan = four.plan(epsilon=5.0, dropouts=1)
+    answers = four.answers(plan, [0, 1, 2])
+    released = federated.aggregate(plan, answers, keys=four.coordinator)
+    with pytest.raises(FormatError):
+        confide.Release.from_json(sign("release", content_of(released.to_json()), four.keys[0].signing))
+    with refused(InputError, "keys"):
+        federated.aggregate(plan, answers, keys=four.keys[0])
+
+
+def test_another_answer_of_the_silo_does_not_count(four):
+    plan = four.plan(epsilon=5.0, dropouts=1)
+    answers = four.answers(plan)
+    released = federated.aggregate(plan, answers[1:], keys=four.coordinator)
+    changed = content_of(answers[1]) | {"answered": "2020-01-01T00:00:00Z"}
+    two = sign("answer", changed, four.keys[1].signing)
+    output = federated.verify(released, None, [answers[0], two, "garbage", answers[2]])
+    assert output.failures[:2] == (
+        "the answer of 'silo 0' does not count",
+        "another answer of 'silo 1' counts than this one",
+    )
+    assert output.failures[2].startswith("an answer cannot be used: malformed")
+    assert output.statements[-1] == "the answer of 'silo 2' counts"

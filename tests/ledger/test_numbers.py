@@ -54,9 +54,6 @@ PAID = {
         loss="cost", **payer,
     ),
     "recalibrate": lambda x, folder, **payer: confide.recalibrate(RELEASE, SCORES, epsilon=x, **payer),
-    "recalibrate guess": lambda x, folder, **payer: confide.recalibrate(
-        RELEASE, SCORES, epsilon=x, **payer
-    ),
     "evaluate": lambda x, folder, **payer: confide.evaluate(RELEASE, scores=SCORES, epsilon=x, **payer),
     "evaluate confidence": lambda x, folder, **payer: confide.evaluate(
         RELEASE, scores=SCORES, epsilon=1.0, confidence=x / 4, **payer

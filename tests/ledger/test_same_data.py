@@ -88,19 +88,6 @@ def test_an_earlier_release_states_the_versions_that_made_it(ledger, monkeypatch
 
 
 @pytest.mark.slow
-def test_twelve_months_are_twelve_charges(ledger):
-    ledger.set_limit("clinic", 4.0)
-    for k in range(12):
-        confide.calibrate(month(k), 0.1, 1 / 3, ledger=ledger, dataset="clinic", again=True)
-    assert charges(ledger) == 12
-    assert all(entry.release for entry in ledger.account("clinic").entries)
-    assert ledger.account("clinic").spent().epsilon == pytest.approx(4.0)
-    with refused(confide.BudgetError, "dataset"):
-        confide.calibrate(month(12), 0.1, 1 / 3, ledger=ledger, dataset="clinic", again=True)
-    assert charges(ledger) == 12
-
-
-@pytest.mark.slow
 def test_again_draws_anew_whatever_the_data_are(ledger, draw_with):
     """Were the earlier release returned for the same data, equal releases would reveal that no one joined or left."""
     drawn = []
