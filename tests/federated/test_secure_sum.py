@@ -39,7 +39,7 @@ def chi_square(draws, law):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scale", "honest"), [(2.0, 1), *slow([(2.0, 4), (0.4, 3), (7.3, 5)])])
+@pytest.mark.parametrize(("scale", "honest"), [(2.0, 1), (2.0, 4), (0.4, 3), (7.3, 5)])
 def test_honest_shares_add_up_to_discrete_laplace(scale, honest):
     total = sum(noise_share(4000, scale, honest) for _ in range(honest))
     p = np.exp(-1 / scale)
