@@ -19,18 +19,15 @@ from tests.federated.helpers import Federation, altered, content_of
 from tests.refused import refused
 
 
-def from_files(federation, folder):
-    """Save and load the keys of all silos, so that a checkpoint is stored next to each key file."""
-    for i, keys in enumerate(federation.keys):
-        keys.save(folder / f"{i}.key")
-        federation.keys[i] = SiloKeys.load(folder / f"{i}.key")
-        assert federation.keys[i] == keys
-    return federation
-
-
 @pytest.fixture
 def three(tmp_path):
-    return from_files(Federation.uniform(tmp_path, *[300] * 3), tmp_path)
+    """Silos whose keys are in files, so that a checkpoint is stored next to each."""
+    silos = Federation.uniform(tmp_path, *[300] * 3)
+    for i, keys in enumerate(silos.keys):
+        keys.save(tmp_path / f"{i}.key")
+        silos.keys[i] = SiloKeys.load(tmp_path / f"{i}.key")
+        assert silos.keys[i] == keys
+    return silos
 
 
 @pytest.mark.slow
