@@ -10,11 +10,13 @@ from scipy import stats
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.errors import InputError
+from confide.core import Release
+from confide.errors import FormatError, InputError
 from confide.federated import Refusal
+from confide.federated.messages import sign
 from tests.exact import histograms, mechanism_law, replaced, worst_log_ratio
 from tests.federated.exact_coverage import choice_laws, populations
-from tests.federated.helpers import Federation
+from tests.federated.helpers import Federation, content_of
 from tests.refused import refused
 
 LEVELS = ["0.2", "0.1"]
@@ -52,6 +54,9 @@ def test_levels_of_a_sum(five):
     released = federated.aggregate(text, answers, keys=five.coordinator)
     assert released["0.1"].threshold >= released["0.2"].threshold
     assert released == copy.deepcopy(released)
+    changed = content_of(released.to_json()) | {"refused": [["silo 0", "because"]]}  # a code that is none
+    with pytest.raises(FormatError):
+        Release.from_json(sign("release", changed, five.coordinator.signing))
     alone = released.at("0.1")
     assert (alone.threshold, alone.levels) == (released["0.1"].threshold, released.levels[1:])
     with refused(InputError, "calibration"):
