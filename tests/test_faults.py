@@ -332,7 +332,7 @@ SILOS = [
         "a policy compares no cost",
         "confide.federated.policy:Policy._check_cost",
         always(None),
-        "federated/test_silo_ledger.py::test_the_policy_compares_what_the_ledger_charges",
+        "federated/test_silo_ledger.py::test_the_policy_allows_what_will_be_charged",
     ),
     Fault(
         "keys remember nothing of a ledger",
@@ -344,7 +344,7 @@ SILOS = [
         "implausible sums are believed",
         "confide.federated.plausible:check_plausible",
         always(None),
-        "federated/test_plausible.py::test_a_wrong_message_of_a_secure_sum_shows",
+        "federated/test_secure_sum.py::test_a_wrong_message_of_a_secure_sum_shows",
     ),
     Fault(
         "the reply that is released is one rank too low",

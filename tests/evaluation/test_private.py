@@ -1,7 +1,6 @@
 """Private evaluations: what one record can change, what the intervals hold, and that nothing else leaves."""
 
 import itertools
-import json
 import pickle
 from fractions import Fraction
 
@@ -10,11 +9,11 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.errors import FormatError, InputError
+from confide.errors import InputError
 from confide.evaluation import Evaluation, Part, size_parts
 from confide.evaluation.means import mean_of_shares
 from confide.evaluation.query import arrangement, width_parts
-from confide.support import checksum, describe
+from confide.support import describe
 from tests.draws import recording, without_noise
 from tests.exact_tests import LEVEL
 from tests.refused import refused
@@ -180,30 +179,11 @@ def test_mean_lies_within_bounds_for_all_shares():
 
 
 @pytest.mark.slow
-def test_files_are_recomputed(released, tmp_path):
+def test_files_are_read_as_written(released, tmp_path):
     found = ask_sets(released, [(0, "a")] * 80 + [(1, "b")] * 20, epsilon=1.0, group_names=["a", "b"])
     found.save(tmp_path / "private.json")
     assert confide.load(tmp_path / "private.json") == found
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301
-    document = json.loads(found.to_json())
-
-    def closed(changed):
-        changed.pop("sha256")
-        return json.dumps(changed | {"sha256": checksum(changed)})
-
-    with pytest.raises(FormatError):
-        Evaluation.from_json(json.dumps(document | {"confidence": 0.9}))
-    query = document["query"]
-    for own in (
-        {"n": 100}, {"calibration": "x"}, {"outcome": "sides"}, {"statements": {"": "0.9"}}, {"statements": {"": 1.5}},
-        {"tables": []}, {"tables": [[0], [0]]}, {"partitions": query["partitions"] * 2}, {"epsilon": 1e-9},
-        {"measure": "size"}, {"outcome": "area"}, {"more": 1}, {"epsilon": 1},
-    ):  # fmt: skip
-        with pytest.raises(FormatError):
-            Evaluation.from_json(closed(document | {"query": query | own}))
-    for own in ({"counts": [[1]]}, {"confidence": 1 - 1e-9}, {"private": False}, {"more": 1}, {"sums": [[1.0]]}):
-        with pytest.raises(FormatError):
-            Evaluation.from_json(closed(document | own))
 
 
 REFUSED = [

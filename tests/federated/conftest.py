@@ -1,11 +1,8 @@
 from collections.abc import Callable
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from confide.cli import main
-from tests.federated.helpers import Federation
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -29,10 +26,3 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return done.out if code == 0 else done.err
 
     return run
-
-
-@pytest.fixture
-def seven(tmp_path: Path) -> Federation:
-    """Seven silos of different sizes."""
-    rng = np.random.default_rng(0)
-    return Federation(tmp_path, [rng.random(100 + 10 * i) for i in range(7)])

@@ -1,6 +1,7 @@
 """Comparison of the methods for given silos before any charge, and the default method."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,13 +9,10 @@ import pytest
 import confide
 from confide import federated
 from confide.candidates import Candidates
-from confide.cli import main
 from confide.core import Pilot
 from confide.errors import InputError
-from confide.federated.keys import SiloKeys
-from confide.federated.planning import reference_laws
-from confide.federated.protocols import PrivateQQ
 from confide.federated.sharing import noise_law
+from tests.federated.by_files import Files
 from tests.federated.test_many_silos import roster
 from tests.refused import refused
 
@@ -25,38 +23,6 @@ def test_impossible_guarantees_are_refused_with_the_reason():
     with refused(InputError, "silos"):
         federated.plan(roster([3, 3]), 0.1, 1.0)
     assert not any(one.recommended for one in federated.compare(roster([3, 3]), 0.1, 1.0))
-
-
-def simulated(made, below, rounds=100):
-    """Return mean and standard error of coverage by the installed mechanisms, for scores with this distribution."""
-    rng, covered = np.random.default_rng(1), []
-    k, _ = made.certify()
-    for _ in range(rounds):
-        counts = [rng.multinomial(silo.size, np.diff(below, prepend=0.0)) for silo in made.silos]
-        if isinstance(made.protocol, PrivateQQ):
-            replies = [made.protocol.mechanism(made.first, i).choose(row) for i, row in enumerate(counts)]
-            covered.append(below[sorted(replies)[k - 1]])
-        else:
-            scale, honest = made.protocol.scale, made.protocol.honest
-            from confide.federated.sharing import noise_share
-            from confide.guarantee import chosen_by_last_rule
-
-            total = sum(row + noise_share(len(row), scale, honest) for row in counts)
-            target = made.protocol.target
-            covered.append(below[chosen_by_last_rule(total, made.first.size - target)])
-    return np.mean(covered), np.std(covered) / np.sqrt(rounds)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
-def test_what_is_expected_is_what_is_drawn(method):
-    """Allow 6 standard errors of 100 rounds, and 0.003 for the draws of the comparison itself."""
-    silos = roster([60, 90, 90, 150, 200, 80])
-    found = federated.compare(silos, 0.1, 2.0, candidates=Candidates.unit(40))
-    one = next(one for one in found if one.method == method)
-    for law, expected in (("even", one.expected), ("bell", one.expected_gaussian)):
-        mean, error = simulated(one.plan, reference_laws(40)[law])
-        assert abs(mean - expected) < 6 * error + 0.003
 
 
 @pytest.mark.slow
@@ -76,36 +42,16 @@ def test_a_pilot_says_how_large_sets_will_be():
     assert all(one.on_pilot.size is None and one.on_pilot.records == 500 for one in alone)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Public files of twelve unequal silos, the coordinator's keys, and a public pilot table."""
-    made = tmp_path_factory.mktemp("roster")
-    (made / "silos").mkdir()
-    for i in range(12):
-        own = SiloKeys.generate(f"school {i}")
-        (made / "silos" / f"{i}.json").write_text(own.public(30 + 9 * i).to_json())
-    SiloKeys.generate("coordinator").save(made / "c.key")
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet(np.ones(3), 200)
-    rows = [",".join([*map(str, row), str(rng.choice(3, p=row))]) for row in p.tolist()]
-    (made / "pilot.csv").write_text("p_0,p_1,p_2,y\n" + "\n".join(rows) + "\n")
-    return made
-
-
-def command(folder, *options):
-    words = ("plan", "--silo", folder / "silos", "--keys", folder / "c.key", "--alpha", 0.1, "--epsilon", 1, *options)
-    return main(["federated", *(str(word) for word in words)])
-
-
 @pytest.mark.slow
-def test_the_command_takes_what_is_recommended(folder, capsys):
-    assert command(folder, "--score", "lac", "--out", folder / "plan.json") == 0
-    assert "method: secure-sum" in capsys.readouterr().out
-    made = federated.read_plan((folder / "plan.json").read_text())
-    assert made.method == "secure-sum"
-    assert command(folder, "--score", "lac", "--compare", "--out", folder / "compared.json") == 0
-    compared = federated.read_plan((folder / "compared.json").read_text())
-    assert compared.protocol == made.protocol
+def test_the_command_takes_what_is_recommended(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    schools = {f"school {i}": 30 + 9 * i for i in range(12)}
+    files = Files(run, schools, asked=("--alpha", 0.1, "--epsilon", 1, "--score", "lac"))
+    files.plan()
+    files.plan("--compare", out="compared.json")
+    planned, compared = (federated.read_plan(Path(f"{name}.json").read_text()) for name in ("plan", "compared"))
+    assert planned.method == "secure-sum"
+    assert compared.protocol == planned.protocol
 
 
 @pytest.mark.slow

@@ -47,12 +47,6 @@ def promised(document):
     return min(document.query.statements.values())
 
 
-@pytest.mark.slow
-def test_samples_of_all_kinds_are_there():
-    kinds = {type(read(path)).__name__ for path in FILES}
-    assert kinds >= {"Release", "Evaluation", "Watch", "FederatedRelease", "OwnShare"}
-
-
 @pytest.mark.slow(unless=("calibration-infinite", "intervals", "watch-sizes"))
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_kept_file_meets_just_what_it_states(path):

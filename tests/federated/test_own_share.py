@@ -1,4 +1,4 @@
-"""The guarantee of a silo for its own population from the common round, exactly, with non-IID silos."""
+"""A silo's own guarantee: by its answer in the common round, exactly, and by other records of its own."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.cli import main
 from confide.core import Release
-from confide.errors import FormatError, InputError
+from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated import Refusal
 from confide.federated.own_share import _certified
 from tests.federated.exact_coverage import populations, reply_law
@@ -21,7 +21,7 @@ def round_(tmp_path_factory):
     """Three silos, of which the last has the largest scores, with plan, answers and calibration."""
     rng = np.random.default_rng(2)
     records = [rng.random(150) / 4, rng.random(150) / 4, rng.random(150)]
-    three = Federation(tmp_path_factory.mktemp("own"), records, budget=30.0)
+    three = Federation(tmp_path_factory.mktemp("own"), records, budget=60.0)
     plan = three.plan(0.2, 6.0, method="private-qq")
     answers = three.answers(plan)
     return three, answers, federated.aggregate(plan, answers)
@@ -76,6 +76,35 @@ def test_methods_without_replies_say_how_else(round_):
     answers = three.answers(plan)
     with refused(InputError, "plan"):
         federated.own_share(federated.aggregate(plan, answers), answers[0])
+
+
+@pytest.mark.slow
+def test_a_silo_calibrates_by_the_request_of_the_plan(round_, tmp_path):
+    three, _, _ = round_
+    plan = three.plan(0.2, 6.0, score="lac", classes=["a", "b"])
+    common = federated.aggregate(plan, three.answers(plan))
+    ledger = confide.Ledger(tmp_path / "own.db")
+    own = federated.local(common, np.random.default_rng(0).random(600), 1.5, ledger=ledger, dataset="new")
+    assert (own.alpha, own.epsilon, own.score, own.classes) == (common.alpha, 1.5, "lac", ("a", "b"))
+    assert own.recipe == Candidates.unit(51).recipe
+    assert ledger.balance("new").totals.epsilon == 1.5
+    assert own.threshold > common.threshold
+    assert own.coverage == 0.8
+    assert type(own) is confide.Release
+
+
+def test_a_silo_calibrates_at_one_level_with_other_candidates_and_a_delta(round_):
+    three, _, _ = round_
+    plan = three.plan([0.4, 0.2], 6.0, score="lac", delta=0.1)
+    levels, scores = federated.aggregate(plan, three.answers(plan)), np.random.default_rng(0).random(600)
+    with refused(InputTypeError, "release"):
+        federated.local(levels, scores, 1.0)
+    with refused(InputTypeError, "released"):
+        federated.local(confide.calibrate(np.ones(5) / 2, 0.1, 1.0), scores, 1.0)
+    common = levels.alone(levels.level_of(0.4))
+    own = federated.local(common, scores, 2.0, candidates=Candidates.around(common.threshold))
+    assert own.recipe["around"] == common.threshold
+    assert (own.coverage, own.guarantee.kind, own.guarantee.delta) == (0.6, "training_conditional", 0.05)  # half of 0.1
 
 
 @pytest.mark.parametrize(("epsilon", "alpha"), [(4.0, 0.4), (8.0, 0.3)])

@@ -1,12 +1,13 @@
 """Experiments of the federated paper: synthetic distribution, splits, settings, exact values, and continued runs."""
 
 import math
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy import stats
+
+from tests.federated.test_quantile_of_quantiles import hypergeometric_sum
 
 EXTRA = "needs the extra `experiments`; run `nox -s extras`"
 exact = pytest.importorskip("experiments.federated.paper.exact", reason=EXTRA)
@@ -17,19 +18,10 @@ from experiments.federated.paper import (  # noqa: E402  (matplotlib first)
 )
 
 
-def by_equation_5(l, k, m, n):
-    """Compute M(l, k) by (5) in rationals: the sum over all numbers of scores below the test score."""
-    total = Fraction(0)
-    for counts in product(range(n + 1), repeat=m):
-        if sum(i >= l for i in counts) >= k:
-            total += Fraction(math.prod(math.comb(n, i) for i in counts), math.comb(m * n, sum(counts)))
-    return 1 - total / (m * n + 1)
-
-
 def test_figures_6_and_7_are_equation_5():
     found = exact.coverages(3, 5)
     for l, k in product(range(1, 6), range(1, 4)):
-        assert found[l - 1, k - 1] == pytest.approx(float(by_equation_5(l, k, 3, 5)), abs=1e-12)
+        assert found[l - 1, k - 1] == pytest.approx(hypergeometric_sum(l, k, 3, 5), abs=1e-12)
     assert (exact.coverages(5, 10) >= 0.9).sum() == 4
     assert (exact.coverages(10, 20) >= 0.9).sum() == 19
 

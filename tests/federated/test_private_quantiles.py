@@ -1,7 +1,6 @@
 """Theorems F3 and F4: private quantiles of quantiles, and their certificates against worst-case simulations."""
 
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -14,7 +13,9 @@ from confide.federated.quantile_of_quantiles import qq_coverage
 from confide.federated.reply_laws import RandomRankReply, any_size_reply, random_rank
 from confide.guarantee.random_rank import conditional_failure
 from confide.mechanisms.slopes import Slopes, slopes_for
+from experiments.federated.draws import chosen
 from tests.exact import histograms, law, mechanism_law, replaced, stepped, worst_log_ratio
+from tests.federated.exact_coverage import choice_laws
 
 LEVEL = Fraction(9, 10)
 
@@ -32,14 +33,6 @@ def test_degree_of_compensation(epsilon, ours, published):
     assert best_published(5, 200, 0.1, epsilon, 100).compensation == pytest.approx(published, abs=6e-6)
 
 
-def fast_choices(mechanism, scores, edges, rng):
-    """Draw for many data sets at once: the largest utility plus Gumbel noise."""
-    bins, m = np.searchsorted(edges, scores), len(edges) + 1
-    counts = np.bincount((bins + m * np.arange(len(scores))[:, None]).ravel(), minlength=m * len(scores)).reshape(-1, m)
-    u = np.array([mechanism.utilities(row) for row in counts]) / mechanism.scale
-    return np.append(edges, np.inf)[np.argmax(u + rng.gumbel(size=u.shape), axis=1)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "most"), [(1.0, 0.928), (5.0, 0.908)])
 def test_mean_coverage_on_even_scores(epsilon, most):
@@ -47,69 +40,13 @@ def test_mean_coverage_on_even_scores(epsilon, most):
     found = best_private_qq([200] * 5, LEVEL, epsilon, 100)
     assert found.expected <= most
     assert all(mechanism.total_rise <= 10 for mechanism in found.mechanisms)  # no wider empty range is crossed
-    rng, edges = np.random.default_rng(9), np.arange(1, 100) / 100
-    answers = [fast_choices(m, rng.random((1000, 200)), edges, rng) for m in found.mechanisms]
-    covered = np.minimum(np.sort(answers, axis=0)[found.k - 1], 1.0)
+    rng, ends, answers = np.random.default_rng(9), np.append(np.arange(1, 100) / 100, 1.0), []
+    for mechanism in found.mechanisms:
+        utilities = np.array([mechanism.utilities(row) for row in rng.multinomial(200, [0.01] * 100, 1000)])
+        noisy = utilities / mechanism.scale + rng.gumbel(size=utilities.shape)
+        answers.append(ends[np.argmax(noisy, axis=1)])
+    covered = np.sort(answers, axis=0)[found.k - 1]
     assert found.coverage - 0.002 < covered.mean() < found.expected + 0.005
-
-
-WORLDS = {
-    "continuous": (lambda rng, shape: rng.random(shape), np.linspace(0.02, 0.98, 49), lambda t: np.clip(t, 0, 1)),
-    "ties": (
-        lambda rng, shape: np.where(rng.random(shape) < 0.85, 0.5, rng.random(shape)),
-        np.linspace(0.02, 0.98, 49),
-        lambda t: np.where(t >= 0.5, 0.85, 0) + 0.15 * np.clip(t, 0, 1),
-    ),
-}
-
-
-planned = lru_cache(best_private_qq)
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("planned")
-@pytest.mark.parametrize(
-    ("liars", "absent", "world"),
-    [
-        (0, 0, "ties"),
-        (0, 0, "continuous"),
-        *((*pair, world) for pair in [(0, 2), (1, 0), (1, 1)] for world in WORLDS),
-    ],
-)
-def test_marginal_coverage_with_ties_absent_and_byzantine_silos(world, liars, absent):
-    """Byzantine silos reply the lowest candidate; a two-sided z-test at level 1e-6 compares with the certificate."""
-    draw, edges, cdf = WORLDS[world]
-    rng = np.random.default_rng(5)
-    sizes = (120, 80, 150, 60, 100)
-    found = planned(sizes, LEVEL, 2.0, 50, honest=5 - liars - absent, absent=absent)
-    present = sizes[absent:]
-    replies = [random_rank(n, m, 50) for n, m in zip(sizes, found.mechanisms, strict=True)][absent:]
-    certified = certified_k(replies, LEVEL, None, len(present) - liars)
-    assert certified is not None
-    assert certified[1] >= 0.9
-    rounds = 1500
-    answers = [
-        fast_choices(m, draw(rng, (rounds, n)), edges, rng)
-        for n, m in list(zip(sizes, found.mechanisms, strict=True))[absent:]
-    ]
-    for one in range(liars):
-        answers[one] = np.full(rounds, edges[0])
-    threshold = np.sort(answers, axis=0)[certified[0] + liars - 1]
-    covered = cdf(threshold)
-    z = (covered.mean() - certified[1]) / (covered.std() / np.sqrt(rounds) + 1e-12)
-    assert stats.norm.cdf(z) > 1e-6
-
-
-@pytest.mark.slow
-def test_absent_silos_may_depend_on_scores_when_nothing_is_assumed():
-    """The two silos with the largest replies drop out in every round: the k of all five still covers."""
-    rng = np.random.default_rng(6)
-    found = best_private_qq([100] * 5, LEVEL, 2.0, 50, most_k=3)
-    edges = np.linspace(0.02, 0.98, 49)
-    answers = np.sort([fast_choices(m, rng.random((1500, 100)), edges, rng) for m in found.mechanisms], axis=0)
-    assert found.k <= 3
-    covered = np.minimum(answers[:3][found.k - 1], 1.0)
-    assert covered.mean() >= 0.9 - 5 * covered.std() / np.sqrt(1500)
 
 
 @pytest.mark.parametrize("n", [5, 12])
@@ -204,11 +141,19 @@ def test_published_reply_law_bounds_every_data_set():
             assert chosen[below >= k].sum() >= promised - 1e-9
 
 
+# The fast draws of the experiments
+
+MECHANISMS = [
+    slopes_for(Fraction(0), Fraction(6), 3, 1, "replace_one", 1.0),
+    published_quantile(9, 6, 1.5),
+]
+
+
 @pytest.mark.slow
-def test_training_conditional_plans_keep_their_word():
-    found = best_private_qq([200] * 5, LEVEL, 2.0, 50, delta=0.05)
-    rng = np.random.default_rng(8)
-    edges = np.linspace(0.02, 0.98, 49)
-    answers = np.sort([fast_choices(m, rng.random((1500, 200)), edges, rng) for m in found.mechanisms], axis=0)
-    failures = int((np.minimum(answers[found.k - 1], 1.0) < 0.9).sum())
-    assert stats.binomtest(failures, 1500, 0.05, "greater").pvalue > 1e-6
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=["slopes", "published"])
+def test_seeded_draws_have_the_law_of_the_mechanism(mechanism):
+    counts, rng = (3, 2, 3, 1), np.random.default_rng(0)
+    law = choice_laws(mechanism, 9, 4)[histograms(9, 4).index(counts)]
+    drawn = [chosen(mechanism, np.array(counts), rng) for _ in range(4000)]
+    assert min(law) * 4000 > 5
+    assert stats.chisquare(np.bincount(drawn, minlength=4), law * 4000).pvalue > 1e-6

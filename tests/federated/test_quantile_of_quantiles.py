@@ -162,12 +162,3 @@ def test_training_conditional_by_simulation():
     exact = conditional_coverage_failure(replies, k, level)
     drawn = np.sort([rng.beta(l, n - l + 1, 20000) for n, l in zip(sizes, ranks, strict=True)], axis=0)[k - 1]
     assert stats.binomtest(int((drawn < level).sum()), 20000, exact).pvalue > 1e-6
-
-
-@pytest.mark.parametrize(("m", "n", "l", "k"), [(5, 200, 183, 2), (20, 50, 46, 11), (100, 20, 18, 61), (3, 7, 6, 3)])
-def test_coverage_by_simulation(m, n, l, k):
-    """Compare a new uniform score with the k-th smallest of m simulated replies, by exact binomial tests."""
-    rng = np.random.default_rng(4)
-    threshold = np.sort(rng.beta(l, n - l + 1, (m, 20000)), axis=0)[k - 1]
-    hits = int((rng.random(20000) <= threshold).sum())
-    assert stats.binomtest(hits, 20000, float(qq_coverage(l, k, m, n))).pvalue > 1e-6

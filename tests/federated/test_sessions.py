@@ -5,31 +5,29 @@ import os
 import shutil
 import sys
 
+import numpy as np
 import pytest
 
 from confide import federated
+from confide.candidates import Candidates
 from confide.errors import FormatError, LedgerError
 from confide.federated import Refusal
 from confide.federated.checkpoint import KIND, store_checkpoint
 from confide.federated.keys import CHECKPOINT, SiloKeys
-from confide.ledger import Cost, Ledger
-from confide.ledger.location import MissingRecordsError
-from tests.federated.helpers import Federation
+from confide.ledger import Cost, Ledger, MissingRecordsError
+from tests.federated.helpers import Federation, altered, content_of
 from tests.refused import refused
-
-
-def from_files(federation, folder):
-    """Save and load the keys of all silos, so that a checkpoint is stored next to each key file."""
-    for i, keys in enumerate(federation.keys):
-        keys.save(folder / f"{i}.key")
-        federation.keys[i] = SiloKeys.load(folder / f"{i}.key")
-        assert federation.keys[i] == keys
-    return federation
 
 
 @pytest.fixture
 def three(tmp_path):
-    return from_files(Federation.uniform(tmp_path, *[300] * 3), tmp_path)
+    """Silos whose keys are in files, so that a checkpoint is stored next to each."""
+    silos = Federation.uniform(tmp_path, *[300] * 3)
+    for i, keys in enumerate(silos.keys):
+        keys.save(tmp_path / f"{i}.key")
+        silos.keys[i] = SiloKeys.load(tmp_path / f"{i}.key")
+        assert silos.keys[i] == keys
+    return silos
 
 
 @pytest.mark.slow
@@ -199,3 +197,113 @@ def test_the_keys_remember_before_anything_is_drawn(three, tmp_path, monkeypatch
     three.ledgers[0] = federated.SiloLedger(tmp_path / "copy.db")
     with refused(LedgerError, "ledger"):
         three.answer(0, plan)
+
+
+# Two copies of one key file: the public file or the keys name one ledger, and only that ledger answers
+
+FEW = Candidates.unit(11)
+
+
+@pytest.fixture
+def copies(tmp_path):
+    """Create three silos; the first one's keys are in two folders, as for the command line and for Flower."""
+    three = Federation(tmp_path, [np.linspace(0, 0.5, 200)] * 3)
+    for name in ("command-line", "flower"):
+        (tmp_path / name).mkdir()
+        three.keys[0].save(tmp_path / name / "keys.json")
+    return three
+
+
+def answers_of_both(copies, tmp_path, plan):
+    """Yield the answers of the two copies about different records, each with its own ledger."""
+    for name, scores in (("command-line", copies.scores[0]), ("flower", 1 - copies.scores[0])):
+        keys = federated.SiloKeys.load(tmp_path / name / "keys.json")
+        ledger = federated.SiloLedger(tmp_path / name / "budget.db")
+        yield federated.answer(plan, scores, keys, copies.policy, ledger)
+
+
+def test_without_a_name_two_ledgers_answer_under_one_mask(copies, tmp_path):
+    """Two answers under one mask reveal the difference of the records, up to noise of scale 1."""
+    plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
+    one, two = (np.array(content_of(text)["sent"], dtype=np.uint32) for text in answers_of_both(copies, tmp_path, plan))
+    difference = (one - two).view(np.int32)
+    assert max(abs(int(value)) for value in difference) < 1000  # has probability below 1e-6 for 32 random bits
+
+
+@pytest.mark.slow(unless="keys")
+@pytest.mark.parametrize("stated_by", ["public file", "keys"])
+def test_the_other_ledger_is_refused(copies, tmp_path, stated_by):
+    """Keys that name a ledger keep to it for an older public file that names none, and in copies of the key file."""
+    identity = federated.SiloLedger(tmp_path / "command-line" / "budget.db").identity
+    if stated_by == "public file":
+        copies.silos[0] = copies.keys[0].public(200, ledger=identity)
+    else:
+        path = tmp_path / "command-line" / "keys.json"
+        federated.SiloKeys.load(path).name_ledger(path, identity)
+        shutil.copy(path, tmp_path / "flower" / "keys.json")
+    plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
+    assert (federated.read_plan(plan).silos[0].ledger is None) == (stated_by == "keys")
+    both = answers_of_both(copies, tmp_path, plan)
+    first = next(both)
+    with refused(Refusal, "not-invited"):
+        next(both)
+    assert federated.SiloLedger(tmp_path / "flower" / "budget.db").spent == 0
+    made = federated.aggregate(plan, [first, *copies.answers(plan, [1, 2])], keys=copies.coordinator)
+    assert federated.verify(type(made).from_json(made.to_json()), copies.coordinator.public()).holds
+
+
+def test_a_ledger_keeps_its_identity(tmp_path):
+    ledger = Ledger(tmp_path / "a.db")
+    first = ledger.identity()
+    ledger.set_limit("patients", 1.0)
+    assert Ledger(tmp_path / "a.db").identity() == first
+    assert Ledger(tmp_path / "c.db").identity() != first
+    assert first not in str(ledger.export())
+
+
+def test_a_public_file_states_its_ledger_or_none(tmp_path):
+    keys = federated.SiloKeys.generate("north")
+    plain, named = keys.public(300), keys.public(300, ledger="0" * 64)
+    assert plain.ledger is None
+    for silo in (plain, named):
+        assert federated.Silo.from_json(silo.to_json()) == silo
+        assert silo.identity == keys.public_keys().identity
+    with refused(Refusal, "altered"):
+        federated.Silo.from_json(altered(named.to_json(), ledger=None))
+
+
+def test_issued_anew_the_ledger_stays_named(tmp_path, run):
+    """The ledger stays named when the public file is issued again, by command line or Python, with another size."""
+    key, public = tmp_path / "north.key", tmp_path / "north.json"
+
+    def issued(*words):
+        run("federated", "public", "--keys", key, "--out", public, "--force", *words)
+        return federated.Silo.from_json(public.read_text()).ledger
+
+    run("federated", "keygen", "north", "--keys", key, "--public", public, "--ledger", tmp_path / "north.db")
+    north, south = (federated.SiloLedger(tmp_path / f"{name}.db").identity for name in ("north", "south"))
+    assert federated.Silo.from_json(public.read_text()).ledger == north
+    assert issued("--size", 300) == north
+    assert federated.SiloKeys.load(key).public(299).ledger == north
+    assert issued("--ledger", tmp_path / "south.db") == issued() == south
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in tmp_path.glob("north.*")) == ["north.db", "north.json", "north.key"]
+
+
+def test_keys_without_a_ledger_do_not_state_one(tmp_path):
+    keys = federated.SiloKeys.generate("north")
+    keys.save(tmp_path / "north.key")
+    assert set(json.loads((tmp_path / "north.key").read_text())) == {"kind", "schema", "name", "signing", "agreement"}
+    (tmp_path / "damaged.key").write_text((tmp_path / "north.key").read_text().replace("}", ', "ledger": "ab"}'))
+    with refused(Refusal, "malformed"):
+        federated.SiloKeys.load(tmp_path / "damaged.key")
+
+
+def test_copies_of_everything_are_noticed_by_the_coordinator(copies, tmp_path):
+    """No silo can detect this, because each copy of keys, checkpoint and ledger is consistent (docs/federated.md)."""
+    for name in ("command-line", "flower"):
+        shutil.copy(copies.ledgers[0].path, tmp_path / name / "budget.db")
+    plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
+    both = list(answers_of_both(copies, tmp_path, plan))
+    with refused(Refusal, "duplicate"):
+        federated.aggregate(plan, [*both, *copies.answers(plan, [1, 2])])

@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import json
 from functools import lru_cache
 
 import numpy as np
@@ -15,13 +14,10 @@ from confide.core import Release
 from confide.errors import FormatError, InputError
 from confide.federated import Refusal
 from confide.federated.messages import sign
-from confide.support import Form
 from tests.exact import histograms, mechanism_law, replaced, worst_log_ratio
 from tests.federated.exact_coverage import choice_laws, populations
 from tests.federated.helpers import Federation, content_of
 from tests.refused import refused
-
-FILE = Form("confide/federated.release", "release", indent=1)
 
 LEVELS = ["0.2", "0.1"]
 
@@ -51,20 +47,16 @@ def planned(federation, *args, **options):
     return made(federation, *args, **options).sign(federation.coordinator)
 
 
-@pytest.mark.parametrize(("method", "epsilon"), [("secure-sum", 2.0), ("fedcp2-qq-sum", 10.0)])
-def test_levels_of_a_sum(five, method, epsilon):
+def test_levels_of_a_sum(five):
     """One sum serves all levels of noisy counts."""
-    text = planned(five, epsilon, method=method, candidates=Candidates.unit(21))
+    text = planned(five, 2.0, method="secure-sum", candidates=Candidates.unit(21))
     answers = five.answers(text)
     released = federated.aggregate(text, answers, keys=five.coordinator)
     assert released["0.1"].threshold >= released["0.2"].threshold
-    assert (released.privacy.epsilon, five.ledgers[0].spent) == (epsilon, epsilon)
-    again = Release.from_json(released.to_json())
-    assert again == released == copy.deepcopy(released)
-    assert federated.verify(again, five.coordinator.public(), answers).holds
-    content = content_of(released.to_json())
+    assert released == copy.deepcopy(released)
+    changed = content_of(released.to_json()) | {"refused": [["silo 0", "because"]]}  # a code that is none
     with pytest.raises(FormatError):
-        Release.from_json(sign("release", content | {"thresholds": [1.0, 0.05]}, five.coordinator.signing))
+        Release.from_json(sign("release", changed, five.coordinator.signing))
     alone = released.at("0.1")
     assert (alone.threshold, alone.levels) == (released["0.1"].threshold, released.levels[1:])
     with refused(InputError, "calibration"):
@@ -127,25 +119,3 @@ def test_every_level_is_covered_as_promised_after_nesting():
         assert joint.sum() == pytest.approx(1)
         assert (joint.sum(axis=1) @ covers) >= certified[0][1].coverage - 1e-9
         assert (joint * nested).sum() >= max((joint.sum(axis=0) @ covers), certified[1][1].coverage) - 1e-9
-
-
-def test_claims_that_do_not_follow_are_refused_on_reading(five):
-    text = planned(five, 2.0, method="secure-sum")
-    released = federated.aggregate(text, five.answers(text))
-    document = json.loads(released.to_json())
-    content = {name: value for name, value in document.items() if name not in ("kind", "schema", "sha256")}
-    assert Release.from_json(FILE.write(content)) == released
-    for change in (
-        {"epsilon": 1.0},
-        {"thresholds": content["thresholds"][::-1]},
-        {"thresholds": [0.8211, 0.93]},
-        {"thresholds": content["thresholds"][:1]},
-        {"answered": []},
-        {"answered": ["silo 0"] * 5},
-        {"refused": [["silo 0", "because"]]},
-        {"refused": [["silo 0", ["late"]]]},
-    ):
-        with pytest.raises(FormatError):
-            Release.from_json(FILE.write({**content, **change}))
-    with pytest.raises(FormatError):
-        Release.from_json(released.to_json().replace("silo 1", "silo 7"))

@@ -1,7 +1,5 @@
-"""Signed releases of one machine: they are read like the release that they contain, and refused after any change."""
+"""Signatures: signed releases of one machine are read as they were; those of a federation say which answers count."""
 
-import base64
-import copy
 import json
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from confide.core import Document, Release
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.messages import sign
 from confide.support import FileKind, checksum, kind_of, kind_stated
+from tests.federated.helpers import Federation, content_of
 from tests.federated.test_conditions import FILES
 from tests.kept import path_of
 from tests.refused import refused
@@ -61,40 +60,6 @@ def test_every_kept_release_is_signed_and_read_as_it_was(path, tmp_path):
     assert found.to_json() == text
     assert found.checksum == release.checksum
     assert federated.read_signed(text) == (release, None)
-
-
-def changed(value, path=()):
-    """Yield every change of one leaf of a JSON value, with its path."""
-    if isinstance(value, dict):
-        for key, one in value.items():
-            yield from changed(one, (*path, key))
-    elif isinstance(value, list):
-        for key, one in enumerate(value):
-            yield from changed(one, (*path, key))
-    else:
-        yield path, value + 1 if type(value) in (int, float) else "0" if value != "0" else "1"
-
-
-@pytest.mark.slow
-def test_whatever_was_changed_is_refused():
-    document = json.loads(federated.sign(confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac"), OFFICE))
-    places = list(changed(document))
-    payload = bytearray(base64.b64decode(document["payload"]))
-    for at in range(0, len(payload), 7):
-        payload[at] ^= 1
-        places.append((("payload",), base64.b64encode(payload).decode()))
-        payload[at] ^= 1
-    for place, value in places:
-        other = copy.deepcopy(document)
-        inside = other
-        for key in place[:-1]:
-            inside = inside[key]
-        inside[place[-1]] = value
-        with pytest.raises(FormatError):
-            Document.from_json(json.dumps(other))
-    for name in document:
-        with pytest.raises(FormatError):
-            Document.from_json(json.dumps({key: one for key, one in document.items() if key != name}))
 
 
 def test_a_signature_makes_no_claim_true():
@@ -146,3 +111,37 @@ def test_on_the_command_line(folder, capsys):
     for command in ("verify", "show"):
         assert main([command, "s.json"]) == 3
         assert "the signature of the signed-release does not match" in capsys.readouterr().err
+
+
+# Releases of a federation: who signed, and which answers count
+
+
+@pytest.fixture
+def four(tmp_path):
+    return Federation.uniform(tmp_path, *[200] * 4)
+
+
+@pytest.mark.slow
+def test_who_signed_must_be_the_plans_coordinator(four):
+    plan = four.plan(epsilon=5.0, dropouts=1)
+    answers = four.answers(plan, [0, 1, 2])
+    released = federated.aggregate(plan, answers, keys=four.coordinator)
+    with pytest.raises(FormatError):
+        confide.Release.from_json(sign("release", content_of(released.to_json()), four.keys[0].signing))
+    with refused(InputError, "keys"):
+        federated.aggregate(plan, answers, keys=four.keys[0])
+
+
+def test_another_answer_of_the_silo_does_not_count(four):
+    plan = four.plan(epsilon=5.0, dropouts=1)
+    answers = four.answers(plan)
+    released = federated.aggregate(plan, answers[1:], keys=four.coordinator)
+    changed = content_of(answers[1]) | {"answered": "2020-01-01T00:00:00Z"}
+    two = sign("answer", changed, four.keys[1].signing)
+    output = federated.verify(released, None, [answers[0], two, "garbage", answers[2]])
+    assert output.failures[:2] == (
+        "the answer of 'silo 0' does not count",
+        "another answer of 'silo 1' counts than this one",
+    )
+    assert output.failures[2].startswith("an answer cannot be used: malformed")
+    assert output.statements[-1] == "the answer of 'silo 2' counts"

@@ -41,10 +41,17 @@ def through_proxy(on_server):
         yield on_server, between, ledger, between.count - before
 
 
-def check_cuts(through_proxy, messages, *, answered):
-    on_server, between, ledger, _ = through_proxy
+@pytest.mark.slow
+@pytest.mark.parametrize("answered", [False, True])
+def test_lost_at_every_message(through_proxy, answered):
+    """Wherever the connection is cut, the operation continues with exactly one more charge and its release.
+
+    The last messages are a commit that does not arrive, or whose acknowledgement does not.
+    """
+    on_server, between, ledger, total = through_proxy
+    assert total > 15
     direct = Ledger(on_server.url(JOBS))
-    for message in messages:
+    for message in range(1, total + 1):
         before = len(direct.account("patients").entries)
         between.count, between.cuts, between.cut_at, between.answered = 0, 0, message, answered
         spend(ledger)
@@ -53,23 +60,6 @@ def check_cuts(through_proxy, messages, *, answered):
         entries = direct.account("patients").entries
         assert len(entries) == before + 1, message
         assert all(entry.release == "release" for entry in entries), message
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("answered", [False, True])
-def test_lost_while_committing(through_proxy, answered):
-    """The last messages of a transaction: the commit does not arrive, or its acknowledgement does not."""
-    total = through_proxy[3]
-    check_cuts(through_proxy, [total - 1, total], answered=answered)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("answered", [False, True])
-def test_lost_at_every_message(through_proxy, answered):
-    """Wherever the connection is cut, the operation continues with exactly one more charge and its release."""
-    total = through_proxy[3]
-    assert total > 15
-    check_cuts(through_proxy, range(1, total + 1), answered=answered)
 
 
 @pytest.mark.slow

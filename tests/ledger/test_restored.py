@@ -3,7 +3,6 @@
 import copy
 import pickle
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -61,16 +60,6 @@ def test_a_pickled_ledger_remembers_how_far_it_reached_and_nothing_else(old, tmp
     for one in (again, copy.deepcopy(old)):
         with refused(MissingRecordsError, "ledger"):
             one.charge("patients", COST, DIGEST)
-
-
-def test_what_was_read_under_others_writing_is_no_copy_of_before(old):
-    """Threads that read and charge with one open ledger never cause errors."""
-    with ThreadPoolExecutor(4) as pool:
-        done = [pool.submit(old.charge, "patients", Cost(0.1, "add_remove", "m"), DIGEST) for _ in range(12)]
-        read = [pool.submit(old.account, "patients") for _ in range(12)]
-        for one in (*done, *read):
-            one.result()
-    assert len(old.account("patients").entries) == 13
 
 
 def test_a_restored_server_is_found(on_server):

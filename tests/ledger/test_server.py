@@ -5,7 +5,6 @@
 import json
 import pickle
 from contextlib import nullcontext
-from itertools import product
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import Cost, Ledger, Server, make_server_ledger, request_digest
 from confide.ledger.database import transaction
 from confide.ledger.schema import TABLES
-from tests.builders import slow
 from tests.files import class_table, write
 from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
 from tests.refused import refused
@@ -108,21 +106,6 @@ FORBIDDEN = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("what", FORBIDDEN)
-def test_a_charging_role_may_only_add(charged, what):
-    """The attempt changes nothing, and the ledger still works."""
-    assert_nothing_changes(charged, FORBIDDEN[what], JOBS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "what", ["delete", "drop a guard", *slow(["update", "truncate", "another time", "raise the limit"])]
-)
-def test_a_charging_role_may_not_erase(charged, what):
-    assert_nothing_changes(charged, FORBIDDEN[what], JOBS)
-
-
 _GUARDS = """SELECT r.relname, r.relacl::text, r.relowner, r.relrowsecurity, t.tgname, t.tgenabled, p.prosrc
     FROM pg_class AS r LEFT JOIN pg_trigger AS t ON t.tgrelid = r.oid LEFT JOIN pg_proc AS p ON p.oid = t.tgfoid
     WHERE r.relnamespace = 'confide'::regnamespace ORDER BY 1, 5"""
@@ -132,13 +115,16 @@ def rows(charged):
     return {table: charged.execute(f"SELECT * FROM confide.{table} ORDER BY 1") for table in ("ledger", *TABLES)}
 
 
-def assert_nothing_changes(charged, statement, role):
+@pytest.mark.slow
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_a_charging_role_may_only_add(charged, what):
+    """The attempt changes nothing, and the ledger still works."""
     import psycopg
 
     before, guards = rows(charged), charged.execute(_GUARDS)
-    only_warned = statement.startswith("GRANT")  # of a right that one may not give away
+    only_warned = FORBIDDEN[what].startswith("GRANT")  # of a right that one may not give away
     with nullcontext() if only_warned else pytest.raises(psycopg.Error):
-        charged.execute(statement, role=role)
+        charged.execute(FORBIDDEN[what], role=JOBS)
     assert rows(charged) == before
     assert charged.execute(_GUARDS) == guards
     Ledger(charged.url(JOBS)).charge("patients", COST, DIGEST)
@@ -234,15 +220,13 @@ ALTERATIONS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("change", "role"),
-    slow(product(ALTERATIONS, [None, OFFICERS]), everyday=[(ALTERATIONS[0], None), (ALTERATIONS[1], OFFICERS)]),
-)
+@pytest.mark.parametrize("role", [JOBS, OFFICERS])
+@pytest.mark.parametrize("change", ALTERATIONS)
 def test_altered_rows_are_found_on_reading(charged, change, role):
     """By a role that may switch the triggers off, and switches them on again."""
     charged.tamper(change)
     with pytest.raises(FormatError):
-        Ledger(charged.url(role or JOBS)).accounts()
+        Ledger(charged.url(role)).accounts()
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom
+from scipy.stats import beta
 
 import confide
 from confide.cli import main
@@ -27,7 +27,6 @@ from confide.reports.words import variation
 from confide.support import describe
 from tests.builders import slow
 from tests.calibrations import OPTIONS, released
-from tests.exact_tests import LEVEL
 from tests.kept import path_of
 from tests.refused import Refused, refused
 from tests.reports import pages
@@ -249,21 +248,6 @@ def test_law_without_privacy_is_beta():
     assert np.allclose([below(c) for c in levels], beta.cdf(levels, cal.mechanism.rank, 501 - cal.mechanism.rank))
     (row,) = variation({"500": below}, 0.9).tables[0].rows
     assert float(row[4]) == pytest.approx(beta.median(cal.mechanism.rank, 501 - cal.mechanism.rank), abs=6e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-def test_bound_holds_for_drawn_thresholds():
-    """Calibrations on uniform scores: no more of them below a level than the law says, at LEVEL."""
-    rng = np.random.default_rng(0)
-    candidates, n = confide.Candidates.unit(500), 300
-    drawn = [
-        confide.calibrate(rng.random(n), 0.1, 1.0, candidates=candidates, neighbors="replace_one") for _ in range(400)
-    ]
-    below, levels = drawn[0].coverage_failure(), np.linspace(0.8, 1, 60)
-    thresholds = np.array([min(one.threshold, 1.0) for one in drawn])
-    for level in levels:
-        assert binom.sf(np.sum(thresholds < level) - 1, len(drawn), min(below(level), 1.0)) > LEVEL / len(levels)
 
 
 def test_page_without_known_law():

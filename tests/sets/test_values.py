@@ -10,7 +10,7 @@ import pytest
 import confide
 from confide.errors import InputError, InputTypeError
 from confide.sets import PredictionIntervals, PredictionSets
-from tests.calibrations import calibration_at
+from tests.calibrations import calibration_at, calibrations_at
 from tests.refused import refused
 
 MASK = np.array([[True, False, False], [False, False, False], [True, True, False], [False, True, True]])
@@ -93,20 +93,6 @@ def test_intervals_unpack_and_carry_attributes():
         found.contains([1.0, 2.0, 3.0])
 
 
-def test_no_records_have_no_sets():
-    sets = confide.predict_set([], calibration_at(0.5, classes=3))
-    assert (sets.mask.shape, "mean size undefined" in repr(sets)) == ((0, 3), True)
-    with refused(InputError, "probabilities"):
-        confide.predict_set(np.zeros((0, 0)), calibration_at(0.5))
-
-
-def test_no_records_have_no_intervals():
-    assert len(confide.predict_interval([], calibration_at(2.0, "absolute_residual")).lower) == 0
-    assert len(confide.predict_interval(np.zeros((0, 2)), calibration_at(2.0, "cqr")).upper) == 0
-    wards = confide.calibrate(np.linspace(0, 1, 4000), 0.2, 1.0, groups=np.arange(4000) % 2, names=[0, 1], score="lac")
-    assert len(confide.predict_set(np.zeros((0, 3)), wards, groups=[])) == 0
-
-
 EMPTY = {
     "list": [],
     "tuple": (),
@@ -126,16 +112,22 @@ def test_an_empty_batch_gives_empty_sets(batch):
     assert sets.contains([]).shape == sets.sizes.shape == (0,)
     assert sets.to_pandas().shape == sets.to_frame("polars").shape == (0, 3)
     assert "n=0" in sets._repr_html_()
+    assert "mean size undefined" in repr(sets)
 
 
 @pytest.mark.parametrize("batch", [[], np.empty(0)], ids=["list", "numpy"])
 def test_an_empty_batch_of_unknown_classes_is_empty_too(batch):
     sets = confide.predict_set(batch, calibration_at(0.5))
     assert (len(sets), sets.labels(), sets.to_arrow().to_pylist()) == (0, [], [])
-    assert confide.predict_set(batch, calibration_at(0.5), ["a", "b"]).mask.shape == (0, 2)
+    for calibration, classes in ((calibration_at(0.5), ["a", "b"]), (calibration_at(0.5, classes=2), None)):
+        assert confide.predict_set(batch, calibration, classes).mask.shape == (0, 2)
     for score, more in (("absolute_residual", {}), ("cqr", {}), ("normalised_residual", {"difficulty": []})):
         found = confide.predict_interval(batch, calibration_at(0.5, score), **more)
         assert (found.lower.shape, found.lower.dtype, found.widths.shape) == ((0,), np.float64, (0,))
         assert found.contains([]).shape == (0,)
-    with refused(InputError, "probabilities"):
-        confide.predict_set(3, calibration_at(0.5))
+    assert len(confide.predict_interval(np.zeros((0, 2)), calibration_at(2.0, "cqr")).upper) == 0
+    wards = calibrations_at("group", {0: 0.5, 1: 0.5})
+    assert len(confide.predict_set(np.zeros((0, 3)), wards, groups=[])) == 0
+    for no_records in (3, np.zeros((0, 0))):
+        with refused(InputError, "probabilities"):
+            confide.predict_set(no_records, calibration_at(0.5))
