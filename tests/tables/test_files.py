@@ -16,7 +16,7 @@ import pytest
 
 import confide
 from confide import Candidates, ScoreHistogram
-from confide.errors import FormatError, InputError, InputTypeError
+from confide.errors import InputError, InputTypeError
 from confide.support import OutputExistsError
 from confide.tables import (
     ClassColumns,
@@ -281,36 +281,6 @@ def test_standard_input(monkeypatch, tmp_path, calibration, written, named):
         score_histogram(table, what, UNIT)
         with refused(InputError, "source"):
             score_histogram(table, what, UNIT)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"0.5,0.25\n0.5,0.25\n",
-        b"s,t\n0.5,0.25\nplanted-4711\n",
-        arrow_stream(pa.table({"s": ["planted-4711"] * 5000}))[:3000],
-        b"\xff\xff\xff\xff planted-4711",
-        b"s\ncaf\xe9 planted-4711\n",
-        b"PAR1 planted-4711",
-    ],
-)
-def test_standard_input_that_cannot_be_read(monkeypatch, content):
-    standard_input(monkeypatch, content)
-    with refused(FormatError, "path") as caught:
-        counts("-")
-    assert "planted-4711" not in str(caught.value)
-    assert caught.value.__cause__ is None
-
-
-def test_bad_cells_of_standard_input_are_counted(monkeypatch):
-    rows = ["0.5"] * 3000
-    rows[1000], rows[2000] = "planted-4711", ""
-    standard_input(monkeypatch, ("s,n\n" + "\n".join(f"{cell},1" for cell in rows)).encode())
-    with refused(InputError, "table") as caught:
-        counts("-")
-    assert bad_rows(caught) == [(2, 1002)]
-    assert "planted" not in str(caught.value)
 
 
 @pytest.mark.slow
