@@ -20,6 +20,7 @@ from tests.tables.engines import everyday_on
 
 N = 400
 SINGLE, G = P[:N], WARD[:N]
+LOGITS = (3 * np.random.default_rng(3).standard_normal((N, K))).astype(np.float32)
 WIDE = np.random.default_rng(1).dirichlet(np.full(K, 0.5), N)
 F = np.sort(np.random.default_rng(2).normal(size=(N, 2)) * [1, 1e6], axis=1)
 COLUMNS = tuple(f"p_{name}" for name in NAMES)
@@ -29,6 +30,7 @@ DATA = pa.table(
         "ward": G,
         "p": WIDE.tolist(),
         **{name: SINGLE[:, k] for k, name in enumerate(COLUMNS)},
+        **{f"z_{k}": LOGITS[:, k] for k in range(K)},
         **{name: F[:, k] for k, name in enumerate(("lo", "hi"))},
         **{f"{name}32": F[:, k].astype(np.float32) for k, name in enumerate(("lo", "hi"))},
     }
@@ -74,6 +76,11 @@ def cases(lists, single):
         release, ward, listed = calibrated(score, by), "ward" if by == "group" else None, lists and number % 2
         expected = sets_of(WIDE if listed else p, release, ward)
         found[f"{score} by {by}"] = LISTS if listed else SETS, release, ward, expected
+    softmax = np.exp(LOGITS.astype(np.float64) - LOGITS.max(axis=1, keepdims=True))
+    softmax /= softmax.sum(axis=1)[:, None]
+    for score in ("lac", "aps_deterministic"):
+        release, logits = calibrated(score), ClassColumns("z_*", classes=NAMES, logits=True)
+        found[f"{score} of logits"] = logits, release, None, sets_of(softmax, release)
     levels = confide.calibrate(confide.lac_score(P, Y), [0.1, 0.25], 20.0, score="lac")
     each = [sets_of(p, levels.at(alpha), suffix=f"_{float(alpha)}") for alpha in levels.parts]
     found["levels"] = SETS, levels, None, each[0] | each[1]
@@ -97,7 +104,7 @@ def cases(lists, single):
     return found
 
 
-@pytest.mark.slow(unless="duckdb_sql")
+@pytest.mark.slow(unless="postgres")
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # thresholds at the ends and beyond
 def test_predictions_are_those_of_arrays(engine, tmp_path):
     source = engine.table(DATA if engine.lists else DATA.drop_columns("p"))
