@@ -132,20 +132,18 @@ def test_regressors_in_a_pipeline_with_pandas():
     assert whole.fit(X[:300], y.iloc[:300]).predict(X[300:]).shape == (142,)
 
 
-def test_sets_to_arrow_and_pandas():
-    sets = confide.PredictionSets(np.array([[True, False], [False, False], [True, True]]), ("cat", "dog"))
-    assert sets.to_arrow().to_pylist() == [["cat"], [], ["cat", "dog"]]
-    assert confide.PredictionSets(sets.mask).to_arrow().to_pylist() == [[0], [], [0, 1]]
-    frame = sets.to_pandas(index=["x", "y", "z"])
-    assert list(frame.columns) == ["cat", "dog"]
-    pd.testing.assert_series_equal(frame.sum(axis=1), pd.Series([1, 0, 2], index=["x", "y", "z"]))
+@pytest.fixture
+def front():
+    pytest.importorskip("torch", reason="needs the extra torch")
+    pytest.importorskip("array_api_compat", reason="needs the extra torch")
+    from confide import torch as front
+
+    return front
 
 
 @pytest.mark.slow
-def test_torch_from_a_loader():
-    torch = pytest.importorskip("torch", reason="needs the extra torch")
-    pytest.importorskip("array_api_compat", reason="needs the extra torch")
-    from confide import torch as front
+def test_torch_from_a_loader(front):
+    import torch
 
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(4000, 6, generator=generator)
@@ -181,15 +179,6 @@ def test_torch_from_a_loader():
         front.calibrate(model, [], 0.1, 1.0, progress=False, neighbors="replace_one")
 
 
-@pytest.fixture
-def front():
-    pytest.importorskip("torch", reason="needs the extra torch")
-    pytest.importorskip("array_api_compat", reason="needs the extra torch")
-    from confide import torch as front
-
-    return front
-
-
 def test_torch_detects_softmax_outputs_and_logits(front):
     """Confusing the two gave coverage 0.69 with a guarantee of 0.9, without a warning."""
     import torch
@@ -211,38 +200,6 @@ def test_torch_detects_softmax_outputs_and_logits(front):
         with refused(confide.errors.InputError, "outputs"):
             front.predict_set(outputs, released, logits=False)
         assert front.predict_set(outputs, released).shape == outputs.shape
-
-
-class Outputs(dict):
-    """As the outputs of Hugging Face's models: a mapping whose entries are attributes, too."""
-
-    def __getattr__(self, name):
-        return self[name]
-
-
-def test_torch_takes_what_hugging_face_hands_over(front):
-    import torch
-
-    logits = 2 * torch.randn(3000, 4)
-    y = torch.distributions.Categorical(logits=logits).sample()
-
-    def model(input_ids, attention_mask=None):
-        assert attention_mask is not None
-        return Outputs(loss=None, logits=input_ids)
-
-    batches = [
-        {"input_ids": x, "attention_mask": torch.ones(len(x)), key: labels}
-        for x, labels, key in zip(logits.split(1000), y.split(1000), ("labels", "label", "labels"), strict=True)
-    ]
-    released = front.calibrate(model, batches, 0.1, 2.0, progress=False)
-    sets = front.predict_set(Outputs(logits=logits), released)
-    assert_threshold_below(released, confide.lac_score(torch.softmax(logits, 1), y))
-    assert sets.shape == (3000, 4)
-    for broken in ({"input_ids": logits}, logits):
-        with refused(confide.errors.InputTypeError, "loader"):
-            front.calibrate(model, [broken], 0.1, 2.0, progress=False)
-    with refused(confide.errors.InputTypeError, "outputs"):
-        front.calibrate(lambda x: [1.0], [(logits, y)], 0.1, 2.0, progress=False)
 
 
 @pytest.mark.filterwarnings(FEW)

@@ -48,10 +48,27 @@ def test_outputs_are_found_in_all_forms(data):
     for model in (lambda x: (x, x), lambda x: {"a": x}, lambda x: {"logits": (x, x)}):
         with refused(confide.errors.InputTypeError, "outputs"):
             calibrate(model, [(logits, y)])
-    batch = UserDict({"input_ids": logits, "labels": y})  # as a BatchEncoding is
-    assert calibrate(lambda input_ids: input_ids, [batch]) == wanted
-    with refused(confide.errors.InputTypeError, "loader"):
-        calibrate(lambda input_ids: input_ids, [UserDict({"input_ids": logits})])
+    with refused(confide.errors.InputTypeError, "outputs"):
+        calibrate(lambda x: [1.0], [(logits, y)])
+
+
+@pytest.mark.parametrize("kind", [dict, UserDict])  # the second is as a BatchEncoding is
+def test_what_hugging_face_hands_over(data, kind):
+    """Batches whose entries are arguments of the model, but for the labels, which have two names."""
+    logits, y = data
+
+    def model(input_ids, attention_mask):
+        assert len(attention_mask) == len(input_ids)
+        return ModelOutput(loss=None, logits=input_ids)
+
+    batches = [
+        kind({"input_ids": x, "attention_mask": torch.ones(len(x)), key: labels})
+        for x, labels, key in zip(logits.split(100), y.split(100), ("labels", "label", "labels"), strict=True)
+    ]
+    assert calibrate(model, batches) == calibrate(torch.nn.Identity(), [(logits, y)])
+    for broken in (kind({"input_ids": logits, "attention_mask": y}), logits):
+        with refused(confide.errors.InputTypeError, "loader"):
+            calibrate(model, [broken])
 
 
 def test_labels_of_every_integer_type(data):
