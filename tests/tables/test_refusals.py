@@ -84,6 +84,11 @@ VALUES = {
     "-inf in single precision": ({"s": np.array(ENDS, np.float32)}, scores, [(1, 1)]),
     "infinite residuals": ({"s": ENDS}, residuals, [(2, 1)]),
     "NaN in single precision": ({"s": np.array([0.5, NAN, INF], np.float32)}, residuals, [(2, 1)]),
+    "missing in several columns, of the same records too": (
+        {"p_cat": [None, 0.5, 0.5], "p_dog": [0.5, NAN, 0.5], "label": ["cat", None, None]},
+        classes,
+        [(1, 0), (1, 1), (2, 1)],
+    ),
     "predictions": ({"f": [1.0, INF, None], "y": [1.0, 2.0, 3.0]}, targets, [(2, 1)]),
     "probabilities": (
         {f"p_{k}": P[:, k] for k in range(3)} | {"label": Y},
