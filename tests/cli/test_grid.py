@@ -179,10 +179,9 @@ def test_every_source_and_kind(run, source, folder, name):
         return
     run("evaluate", source, *columns, "--by", "ward", "--calibration", "cal.json", "--out", "ev.json", "--force")
     found = confide.Evaluation.load("ev.json")
-    for one in list(found.levels.values()) or [
-        found.finding
-    ]:  # whatever has thresholds of its own, coverage is measured ward by ward
-        assert {part.name: part.n for part in one.groups} == {ward: (ward == WARD).sum() for ward in ("north", "south")}
+    sizes = {ward: (ward == WARD).sum() for ward in ("north", "south")}
+    for one in found.levels.values() or [found.finding]:  # whatever has thresholds of its own, ward by ward
+        assert {part.name: part.n for part in one.groups} == sizes
 
 
 @on_every_source(["lac", "residuals"], everyday=[("parquet", "lac"), ("standard input, Arrow", "lac")])
