@@ -281,7 +281,7 @@ def test_a_silo_answers_from_every_source(run, confide_run, source, folder, name
 def test_every_source_is_written_to_every_target(run, confide_run, folder, request, kind, out):
     source = source_of(kind, folder, request)
     confide.calibrate(confide.lac_score(P, Y), 0.2, 1000.0, score="lac").save("cal.json")
-    options = (*MODEL, "--calibration", "cal.json", "--keep", "id", "--out", out)
+    options = (*MODEL, "--calibration", "cal.json", "--keep", "id,ward", "--keep", "f", "--out", out)
     said = run("predict", source, *options, "--json").json
     path = folder / out.rstrip("/")
     if path.is_dir():
@@ -292,6 +292,7 @@ def test_every_source_is_written_to_every_target(run, confide_run, folder, reque
         text = gzip.decompress(path.read_bytes()) if out.endswith(".gz") else path.read_bytes()
         dialect = pa.csv.ParseOptions(delimiter="\t" if "tsv" in out else ",")
         found = pa.csv.read_csv(io.BytesIO(text), parse_options=dialect)
+    assert found.column_names == ["id", "ward", "f", "prediction_set", "set_size"]
     sets = in_order_of(found, "id")["prediction_set"].to_pylist()
     wanted = confide.predict_set(P, confide.Release.load("cal.json"), NAMES)
     assert [json.loads(one) if isinstance(one, str) else one for one in sets] == wanted.labels()
