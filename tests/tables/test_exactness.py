@@ -202,9 +202,9 @@ def test_unusable_rows_are_counted_by_reason(listing, score):
     """Entries, lengths, labels that are missing, groups; by engines and by this process."""
     data = pa.table(
         {
-            "p": pa.array([[0.5, 0.5], [0.5], None, [0.5, None], [0.5, 2.0], [1.0, 0.0], [0.5, 0.5]]),
-            "y": pa.array(["a", "a", "b", "b", "b", "c", None]),
-            "g": pa.array([1, 1, 1, 1, 2, 2, 3], pa.int64()),
+            "p": pa.array([[0.5, 0.5], [0.5], None, [0.5, None], [0.5, 2.0], [1.0, 0.0], [0.5, 0.5], [0.5, 0.5]]),
+            "y": pa.array(["a", "a", "b", "b", "b", "c", None, "a"]),
+            "g": pa.array([1, 1, 1, 1, 2, 2, 2, 3], pa.int64()),
         }
     )
     table, what = listing.table(data), ClassColumns("p", "y", ("a", "b"), score)
