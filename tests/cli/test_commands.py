@@ -53,17 +53,6 @@ def test_the_way_from_records_to_sets(confide_run, folder):
     assert "they are not private" in seen.out
 
 
-@pytest.mark.slow
-def test_keep_and_force(confide_run, folder):
-    records = write(folder / "records.parquet", class_table())
-    confide_run("calibrate", records, *COLUMNS, *LEVELS, "--out", "cal.json")
-    arguments = ("predict", records, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "s.parquet")
-    assert confide_run(*arguments, "--keep", "id,name", "--keep", "text").code == 0
-    assert read(folder / "s.parquet").column_names == ["id", "name", "text", "prediction_set", "set_size"]
-    assert confide_run(*arguments, "--force").code == 0
-    assert "label" in read(folder / "s.parquet").column_names
-
-
 def test_help_and_version(confide_run):
     text = confide_run("--help").out
     for code in IN_WORDS:

@@ -103,14 +103,6 @@ def test_over_the_limit_the_file_is_not_even_opened(confide_run, folder, alpha):
     assert not (folder / "one.json").exists()
 
 
-@pytest.mark.slow
-def test_public_n_is_refused_before_the_draw(confide_run, records, folder):
-    confide_run("ledger", "limit", "budget.db", "patients", 0.5, "--neighbors", "replace_one")
-    ran = calibrate(confide_run, records, "one.json", "--neighbors", "replace_one")
-    assert ran.refused == (REFUSED, "--dataset")
-    assert Ledger("budget.db").account("patients").entries == ()
-
-
 def test_groups_and_bindings(confide_run, records, folder):
     (folder / "key").write_bytes(bytes(range(32)))
     for cell in ("north", "south"):

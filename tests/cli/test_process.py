@@ -1,6 +1,5 @@
 """The program as a process: start, streaming, interruption and end."""
 
-import json
 import os
 import pty
 import signal
@@ -97,14 +96,12 @@ def test_an_interrupted_run_leaves_nothing(tmp_path, many_records, released, num
 
 
 LATER = {
-    "evaluating": ("evaluate", "RECORDS", "--calibration", "CAL", "--out", "out.json"),
-    "evaluating privately": ("evaluate", "RECORDS", "--calibration", "CAL", "--epsilon", "1", "--out", "out.json"),
-    "looking": (
-        "watch", "RECORDS", "--calibration", "CAL", "--state", "out.json", "--look", "1", "--epsilon", "1",
-        "--batch", "9999999",
-    ),
-    "counting": ("recalibrate", "RECORDS", "--calibration", "CAL", "--out", "out.json"),
-}  # fmt: skip
+    "predicting": "predict --probabilities p_* --out out.csv",
+    "evaluating": "evaluate --score-column p_0 --out out.json",
+    "evaluating privately": "evaluate --score-column p_0 --epsilon 1 --out out.json",
+    "looking": "watch --score-column p_0 --state out.json --look 1 --epsilon 1 --batch 9999999",
+    "counting": "recalibrate --score-column p_0 --out out.json",
+}
 
 
 @pytest.mark.slow
@@ -112,10 +109,9 @@ LATER = {
 @pytest.mark.parametrize("doing", LATER)
 def test_interrupted_at_a_terminal_while_many_records_are_read(tmp_path, many_records, released, doing):
     """The bar is shown; the signal ends it, and only the lock of a state is left."""
-    places = {"RECORDS": str(many_records), "CAL": str(released)}
-    words = [places.get(word, word) for word in LATER[doing]]
+    name, *options = LATER[doing].split()
     master, terminal = pty.openpty()
-    command = [*CONFIDE, *words, "--score-column", "p_0"]
+    command = [*CONFIDE, name, str(many_records), "--calibration", str(released), *options]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=terminal) as process:
         os.close(terminal)
         shown = b""
@@ -145,27 +141,6 @@ def test_a_table_is_read_and_written_without_pandas(tmp_path, name):
     code = f"import sys; from confide.cli import main; print(*map(main, {calls}), 'pandas' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[-1] == "0 0 False", ran.stderr
-
-
-@pytest.mark.slow
-def test_progress_is_for_terminals_only(tmp_path, released):
-    records = long_file(tmp_path / "records.parquet", 8)
-    quiet = subprocess.run(
-        [*CONFIDE, *predict(records, released, tmp_path / "a.parquet"), "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert quiet.stderr == ""
-    assert json.loads(quiet.stdout)["rows"] == 8 * 2**17
-    master, terminal = pty.openpty()
-    command = [*CONFIDE, *predict(records, released, tmp_path / "b.parquet"), "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, text=True) as process:
-        os.close(terminal)
-        shown = _read_all(master)
-        assert process.stdout is not None
-        assert json.loads(process.stdout.read())["rows"] == 8 * 2**17
-    assert b"predicting" in shown
 
 
 def _read_all(master: int) -> bytes:

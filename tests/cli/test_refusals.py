@@ -12,47 +12,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import confide
 from confide.cli.exit_codes import REFUSED
-from tests.files import NAMES, classified, write
+from tests.cli.test_evaluate import DATA as RECORDS
+from tests.cli.test_evaluate import LABEL, NUMBER, TRUTH, N, release
+from tests.files import NAMES, write
 
-N = 3000
-P, Y = classified(N, 1, np.float64)
-RNG = np.random.default_rng(5)
-LABEL, S = np.array(NAMES)[Y], np.asarray(confide.lac_score(P, Y))
-WARD = np.where(np.arange(N) % 3 == 0, "south", "north")
-NUMBER, TARGET = (WARD == "south").astype(np.int64), RNG.normal(size=N)
-Q = np.stack([np.full(N, -1.0), RNG.random(N)], axis=1)
-TRUTH = RNG.random(P.shape) < P
-DATA = {
-    **{f"p_{name}": P[:, k] for k, name in enumerate(NAMES)},
+DATA = RECORDS | {
     **{f"t_{name}": TRUTH[:, k].astype(np.int64) for k, name in enumerate(NAMES)},
-    **{f"l_{k}": RNG.random(N) for k in range(4)},
-    "label": LABEL, "ward": WARD, "number": NUMBER, "site": 6 * NUMBER + 1, "s": S, "low": Q[:, 0], "high": Q[:, 1],
-    "y": TARGET, "place": np.arange(N), "text": LABEL,
-}  # fmt: skip
+    **{f"l_{k}": np.linspace(0, 1, N) for k in range(4)},
+    "site": 6 * NUMBER + 1,
+    "text": LABEL,
+}
+KINDS = ("levels", "groups", "numbers", "letters", "classes", "sides", "labels", "weights")
+RELEASES = {"one": "named", "own": "one", **dict(zip(KINDS, KINDS, strict=True))}
+"""The kind of each release, by the name of its file."""
 PLANTED = "planted-4711"
-
-
-def releases():
-    """A release of each kind, by the name of its file."""
-
-    def grouped(groups, names, **options):
-        return confide.calibrate(S, 0.1, 1000.0, groups=groups, names=names, score="lac", **options)
-
-    uniform = np.linspace(0, 1, 900)
-    return {
-        "one": confide.calibrate(uniform, 0.1, 1.0, score="lac", classes=NAMES),
-        "levels": confide.calibrate(S, [0.2, 0.1], epsilon=1000.0),
-        "groups": grouped(WARD, ["south", "north"]),
-        "numbers": grouped(NUMBER, [1, 0]),
-        "letters": grouped(np.where(NUMBER, "a", "b"), ["a", "b"]),
-        "classes": grouped(LABEL, ["emu", "cat", "dog"], by="class"),
-        "sides": confide.calibrate_sides(Q, TARGET, 0.1, 1000.0),
-        "labels": confide.calibrate_false_negatives(P, TRUTH, 0.1, 1000.0),
-        "weights": confide.calibrate(S, 0.1, 1000.0, labels=LABEL, class_weights=dict.fromkeys(NAMES, 1)),
-        "own": confide.calibrate(S, 0.1, 1000.0),
-    }
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +34,8 @@ def inputs(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     write(folder / "r.parquet", DATA)
     write(folder / "gap.csv", {"s": [0.5, None]})
-    for name, release in releases().items():
-        release.save(folder / f"{name}.json")
+    for name, kind in RELEASES.items():
+        release(kind).save(folder / f"{name}.json")
     (folder / "empty.json").write_text("{}")
     (folder / "short").write_bytes(b"x")
     (folder / "r.toml").write_text("unit = 1.0\n")

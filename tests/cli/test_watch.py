@@ -78,21 +78,8 @@ def test_private_evaluation_is_reference_for_sizes(confide_run, folder):
     assert confide_run(*words, "--out", "other.json").code == DONE
     other = confide_run(*watch, "--look", "3", "--set", "reference=other.json")
     assert other.refused == (REFUSED, "reference")
-    labelled = (
-        "watch",
-        path,
-        "--calibration",
-        "cal.json",
-        "--state",
-        "new.json",
-        *columns,
-        "--label",
-        "name",
-        *FIRST,
-        "--look",
-        "1",
-    )
-    assert confide_run(*labelled, "--set", "reference=ev.json").refused == (REFUSED, "reference")
+    labelled = ("watch", path, "--calibration", "cal.json", "--state", "new.json", *columns, "--label", "name", *FIRST)
+    assert confide_run(*labelled, "--look", "1", "--set", "reference=ev.json").refused == (REFUSED, "reference")
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Forms of loaders, models and tensors: nested outputs, tokens, streams, half precision, gradients."""
 
+import warnings
 from collections import UserDict
 from functools import partial
 
@@ -8,7 +9,8 @@ import pytest
 
 import confide
 from tests.calibrations import calibration_at
-from tests.refused import refused
+from tests.exact_tests import assert_covers, assert_threshold_below
+from tests.refused import numbers, refused
 
 torch = pytest.importorskip("torch", reason="needs the extra torch: pip install 'confide[torch]'")
 pytest.importorskip("array_api_compat", reason="needs the extra torch: pip install 'confide[torch]'")
@@ -48,10 +50,27 @@ def test_outputs_are_found_in_all_forms(data):
     for model in (lambda x: (x, x), lambda x: {"a": x}, lambda x: {"logits": (x, x)}):
         with refused(confide.errors.InputTypeError, "outputs"):
             calibrate(model, [(logits, y)])
-    batch = UserDict({"input_ids": logits, "labels": y})  # as a BatchEncoding is
-    assert calibrate(lambda input_ids: input_ids, [batch]) == wanted
-    with refused(confide.errors.InputTypeError, "loader"):
-        calibrate(lambda input_ids: input_ids, [UserDict({"input_ids": logits})])
+    with refused(confide.errors.InputTypeError, "outputs"):
+        calibrate(lambda x: [1.0], [(logits, y)])
+
+
+@pytest.mark.parametrize("kind", [dict, UserDict])  # the second is as a BatchEncoding is
+def test_what_hugging_face_hands_over(data, kind):
+    """Batches whose entries are arguments of the model, but for the labels, which have two names."""
+    logits, y = data
+
+    def model(input_ids, attention_mask):
+        assert len(attention_mask) == len(input_ids)
+        return ModelOutput(loss=None, logits=input_ids)
+
+    batches = [
+        kind({"input_ids": x, "attention_mask": torch.ones(len(x)), key: labels})
+        for x, labels, key in zip(logits.split(100), y.split(100), ("labels", "label", "labels"), strict=True)
+    ]
+    assert calibrate(model, batches) == calibrate(torch.nn.Identity(), [(logits, y)])
+    for broken in (kind({"input_ids": logits, "attention_mask": y}), logits):
+        with refused(confide.errors.InputTypeError, "loader"):
+            calibrate(model, [broken])
 
 
 def test_labels_of_every_integer_type(data):
@@ -162,3 +181,119 @@ def test_model_and_loader_in_the_other_order_raise(data):
         calibrate(loader, torch.nn.Identity())
     with refused(confide.errors.InputTypeError, "loader"):
         calibrate(torch.nn.Identity(), torch.nn.Identity())
+
+
+# --- promises
+
+
+@pytest.mark.slow
+def test_sets_after_a_loader_cover():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(4000, 6, generator=generator)
+    y = torch.distributions.Categorical(logits=2 * x).sample()
+    model = torch.nn.Linear(6, 6, bias=False)
+    model.weight.data = 2 * torch.eye(6)
+    model.train()
+    data = torch.utils.data.TensorDataset(x[:2500], y[:2500])
+    loader = torch.utils.data.DataLoader(data, batch_size=300)
+    for score in ("lac", "aps_deterministic", "saps(penalty=0.1)"):
+        released = front.calibrate(model, loader, 0.1, 1.0, score=score, progress=False)
+        assert model.training
+        u = torch.rand(1500, dtype=torch.float64) if confide.scores.score_kind(score).randomised else None
+        with torch.no_grad():
+            mask = front.predict_set(model(x[2500:]), released, u=u)
+        assert (mask.dtype, mask.shape) == (torch.bool, (1500, 6))
+        assert_covers(released, 2500, mask[torch.arange(1500), y[2500:]].numpy())
+        with torch.no_grad():
+            p = torch.softmax(model(x[:2500]), 1).numpy()
+        largest_u = None if u is None else np.ones(2500)  # the loader's own numbers give no larger scores
+        assert_threshold_below(released, confide.class_score(p, y[:2500].numpy(), score, u=largest_u))
+    sets = front.to_prediction_sets(mask, list("abcdef"))
+    assert sets.labels()[0] == [name for name, inside in zip("abcdef", mask[0], strict=True) if inside]
+    half = torch.softmax(x[:50], 1).to(torch.bfloat16)
+    lac = front.calibrate(model, loader, 0.1, 1.0, progress=False)
+    assert torch.equal(*(front.predict_set(rows, lac, logits=False) for rows in (half, half.double())))
+    broken = x[:5].clone()
+    broken[3] = float("nan")
+    with refused(confide.errors.InputError, "probabilities") as caught:
+        front.predict_set(broken, released, u=torch.rand(5))
+    assert numbers(caught)[-1] == 3
+    with pytest.raises(confide.errors.InputError):
+        front.calibrate(model, [], 0.1, 1.0, progress=False, neighbors="replace_one")
+
+
+def test_detects_softmax_outputs_and_logits():
+    """Confusing the two gave coverage 0.69 with a guarantee of 0.9, without a warning."""
+    logits = torch.randn(2000, 6)
+    p, y = torch.softmax(logits, 1), torch.distributions.Categorical(logits=logits).sample()
+    released = front.calibrate(lambda x: x, [(p, y)], 0.1, 1.0, logits=False, progress=False)
+    assert released.classes == 6
+    accelerated = [p.cuda(), p.half().cuda()] if torch.cuda.is_available() else []
+    for outputs in (p, p.half(), p.bfloat16(), p.bfloat16().float(), p.double(), p[:1], torch.eye(6), *accelerated):
+        with refused(confide.errors.InputError, "outputs"):
+            front.predict_set(outputs, released)
+        assert front.predict_set(outputs, released, logits=False).shape == outputs.shape
+    with refused(confide.errors.InputError, "outputs"):
+        front.calibrate(lambda x: x, [(p, y)], 0.1, 1.0, progress=False)
+    accelerated = [logits.half().cuda()] if torch.cuda.is_available() else []
+    wrong = (logits, logits.half(), logits.bfloat16(), -p, 0.9 * p, torch.full((5, 6), 0.9), *accelerated)
+    for outputs in wrong:
+        with refused(confide.errors.InputError, "outputs"):
+            front.predict_set(outputs, released, logits=False)
+        assert front.predict_set(outputs, released).shape == outputs.shape
+
+
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+def test_ignores_labels():
+    """The result is as without these records; their number is reported if n is public, and not otherwise."""
+    logits = 2 * torch.randn(900, 4)
+    y = torch.distributions.Categorical(logits=logits).sample()
+    y[::3] = -100
+    options = {"progress": False, "neighbors": "replace_one"}
+    with pytest.warns(UserWarning, match="300"):  # the number alone
+        released = front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, **options)
+    assert released.guarantee.n == 600
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", confide.CoverageWarning)
+        front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, progress=False)
+    with refused(confide.errors.InputError, "labels"):
+        front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, progress=False, ignore_index=-1)
+
+
+@pytest.mark.slow
+def test_calibrates_regressors():
+    x = torch.randn(4000, 2)
+    y = x[:, 0] + torch.randn(4000) / 2
+    for score, model in (
+        ("absolute_residual", torch.nn.Linear(2, 1)),
+        ("cqr", lambda batch: torch.stack([batch[:, 0] - 1, batch[:, 0] + 1], 1)),
+    ):
+        loader = [(x[:2000], y[:2000]), (x[2000:3000], y[2000:3000, None])]
+        released = front.calibrate(model, loader, 0.1, 2.0, score=score, progress=False)
+        f = model(x[3000:])  # still requires a gradient
+        lower, upper = front.predict_interval(f if score == "cqr" else f[:, 0], released)
+        assert_covers(released, 3000, ((lower <= y[3000:]) & (y[3000:] <= upper)).numpy())
+        ours = confide.interval_score(f.squeeze(-1), y[3000:], score)
+        assert np.isfinite(ours).all()
+    with pytest.raises(confide.errors.InputError):
+        front.calibrate(model, loader, 0.1, 2.0, score="normalised_residual", progress=False)
+
+
+def test_draws_fresh_numbers():
+    """A seed of torch, which many scripts set, has no effect on them; other generators raise an error."""
+    p = torch.full((400, 4), 0.25)
+    released = calibration_at(0.5, score="aps")
+    drawn = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        drawn.append(front.predict_set(p, released, logits=False))
+    assert not torch.equal(*drawn)  # equal with probability 2^-400
+    for u in (torch.Generator(), np.random.default_rng(0)):
+        with refused(confide.errors.InputTypeError, "u"):
+            front.predict_set(p, released, logits=False, u=u)
+    for u in (torch.rand(3), torch.full((400,), 1.5)):
+        with refused(confide.errors.InputError, "u"):
+            front.predict_set(p, released, logits=False, u=u)
+    again = [front.predict_set(p, released, logits=False, u=confide.ExperimentalUniforms(1)) for _ in range(2)]
+    assert torch.equal(*again)

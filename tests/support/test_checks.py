@@ -1,17 +1,117 @@
-"""Scalar arguments: out of range raises InputError, a wrong type InputTypeError, and both name the argument."""
+"""Scalar arguments: levels are exact fractions, losses are rounded to the safe side, and errors name the argument."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import confide
 from confide.support import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
-from tests.builders import slow
+from confide.support.checks import MAX_DENOMINATOR, ceil_to, exact_level, float_above, float_below
 from tests.planted_values import planted_scores
 from tests.refused import refused
+
+
+@pytest.mark.parametrize(
+    ("value", "exact"),
+    [
+        (0.1, Fraction(1, 10)),
+        (1 - 0.9, Fraction(1, 10)),
+        (0.1 + 0.2, Fraction(3, 10)),
+        (1 / 3, Fraction(1, 3)),
+        (2 / 7, Fraction(2, 7)),
+        ("0.05", Fraction(1, 20)),
+        (" 5e-2 ", Fraction(1, 20)),
+        ("1/3", Fraction(1, 3)),
+        (".5", Fraction(1, 2)),
+        (Fraction(3, 1000), Fraction(3, 1000)),
+        (np.float64(0.1), Fraction(1, 10)),
+        (1e-6, Fraction(1, 10**6)),
+        (1 - 1e-6, Fraction(10**6 - 1, 10**6)),
+        (0.123457, Fraction(123457, 10**6)),
+    ],
+)
+def test_levels(value, exact):
+    assert exact_level("alpha", value) == exact
+
+
+@pytest.mark.slow
+@given(st.integers(1, 999), st.integers(2, 1000))
+def test_floats_of_simple_fractions_mean_the_fraction(numerator, denominator):
+    if numerator < denominator:
+        assert exact_level("alpha", numerator / denominator) == Fraction(numerator, denominator)
+
+
+@pytest.mark.slow
+def test_ranks_for_which_floats_are_one_too_high():
+    """ceil((n+1)(1-alpha)) in floats is too high in hundreds of cells; the planned rank never is."""
+    too_high = 0
+    for n in range(1, 120):
+        for j in range(1, 100):
+            alpha = j / 100
+            right = math.ceil(Fraction((n + 1) * (100 - j), 100))
+            too_high += math.ceil((n + 1) * (1 - alpha)) != right
+            assert math.ceil((1 - exact_level("alpha", alpha)) * (n + 1)) == right
+    assert too_high > 50
+    assert confide.plan(alpha=1 - 0.9, epsilon=1.0, n=9).nonprivate_rank == 9
+
+
+@pytest.mark.parametrize("value", [True, None, 1j, [0.1], np.array(0.1), b"0.1", object()])
+@pytest.mark.parametrize("name", ["alpha", "delta"])
+def test_levels_of_the_wrong_type(name, value):
+    if name == "delta" and value is None:
+        return
+    with refused(confide.errors.InputTypeError, name) as caught:
+        confide.plan(**{"alpha": 0.1, "epsilon": 1.0, name: value})
+    assert caught.value.got == type(value).__name__
+
+
+OUT_OF_RANGE = [
+    *(0, 1, 0.0, 1.0, -0.1, 1.1, math.nan, math.inf, -math.inf, 10**400, -(10**400), 2**53),
+    *("abc", "", "nan", "inf", "0", "1", "1/0", "-1/3", "1 / 3", "0x1p-2", "1_0e-2", "٠.١", "1e-99999999", "1e"),
+    "0." + "1" * 500,
+    *map(Decimal, ("NaN", "sNaN", "Infinity", "0", "1", "-0.1", "1E-400", "1E+999999999")),
+]
+ROUNDED = [1e-7, 1e-300, 5e-324, math.pi / 10, 1 - 1e-9, np.nextafter(1, 0), "1/3000001", "1e-400"]
+
+
+@pytest.mark.parametrize("value", [*OUT_OF_RANGE, *ROUNDED, Decimal("0.31415926")])
+def test_levels_out_of_range_or_that_need_rounding(value):
+    with refused(confide.errors.InputError, "alpha"):
+        confide.calibrate([0.5], alpha=value, epsilon=1.0)
+
+
+def test_the_error_of_a_level_is_at_most_one_in_a_trillion():
+    for value in (0.333333333333, 0.1 + 9e-13):
+        exact = exact_level("alpha", value)
+        assert abs(exact - Fraction(value)) <= Fraction(11, 10**13)
+        assert exact.denominator <= MAX_DENOMINATOR
+    with refused(confide.errors.InputError, "alpha"):
+        exact_level("alpha", 0.1 + 2e-12)
+
+
+@pytest.mark.slow
+@given(st.fractions(min_value=-(10**6), max_value=10**6))
+def test_floats_on_either_side(exact):
+    low, high = float_below(exact), float_above(exact)
+    assert Fraction(low) <= exact <= Fraction(high)
+    assert low == high or math.nextafter(low, math.inf) == high
+
+
+@pytest.mark.slow
+@given(st.fractions(max_denominator=10**4), st.integers(1, 1000))
+def test_ceil_to(value, denominator):
+    ceiling = ceil_to(value, denominator)
+    assert (ceiling * denominator).denominator == 1
+    assert value <= ceiling < value + Fraction(1, denominator)
+
+
+# --- counts and privacy losses
 
 
 def check_refused(kind, argument, got=None, **changed):
@@ -42,13 +142,9 @@ def test_privacy_losses_out_of_range(name, value):
     ("name", "most"),
     [
         ("n", MOST_RECORDS),
-        *slow(
-            [
-                ("n_min", MOST_RECORDS),
-                ("candidates", MOST_CANDIDATES),
-                ("records_per_person", MOST_PER_PERSON),
-            ]
-        ),
+        ("n_min", MOST_RECORDS),
+        ("candidates", MOST_CANDIDATES),
+        ("records_per_person", MOST_PER_PERSON),
     ],
 )
 def test_counts(name, most):

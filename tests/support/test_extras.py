@@ -5,18 +5,12 @@ import sys
 
 import pytest
 
-from tests.builders import slow
-
 SETS = "import numpy, confide; sets = confide.PredictionSets(numpy.eye(2, dtype=bool)); "
 CALLS = [
     ("torch", "import confide.torch", "confide[torch]"),
     ("pandas", SETS + "sets.to_pandas()", "confide[pandas]"),
-    *slow(
-        [
-            ("matplotlib", SETS + "confide.plots.plot_sizes(sets)", "confide[plots]"),
-            ("array_api_compat", "from confide.array_api import _namespace; _namespace([1.0])", "confide[arrays]"),
-        ]
-    ),
+    ("matplotlib", SETS + "confide.plots.plot_sizes(sets)", "confide[plots]"),
+    ("array_api_compat", "from confide.array_api import _namespace; _namespace([1.0])", "confide[arrays]"),
 ]
 
 

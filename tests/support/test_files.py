@@ -56,15 +56,19 @@ def test_an_existing_file_raises_before_the_work(tmp_path):
     assert names(tmp_path) == ["a.txt"]
 
 
-def test_a_file_that_appears_during_the_work_is_not_overwritten(tmp_path):
+@pytest.mark.parametrize(("before", "kind"), [(None, OutputExistsError), (RELEASE, confide.errors.InputError)])
+def test_a_file_that_appears_during_the_work_stays(tmp_path, before, kind):
+    """Where nothing was there, and where an earlier output may be replaced."""
     path = tmp_path / "a.txt"
+    if before is not None:
+        path.write_text(before)
 
     def work():
-        with new_file(path, overwrite=False) as part:
-            part.write_text("ours")
+        with new_file(path, overwrite=before is not None, kind=FileKind.RELEASE) as part:
+            part.write_text(RELEASE)
             path.write_text("theirs")
 
-    with refused(OutputExistsError, "output"):
+    with refused(kind, "output"):
         work()
     assert path.read_text() == "theirs"
     assert names(tmp_path) == ["a.txt"]
@@ -92,21 +96,6 @@ def test_only_an_earlier_output_of_the_same_kind_is_replaced(tmp_path):
     assert path.read_text() == RELEASE
     with refused(confide.errors.InputError, "output"):
         write_text(path, "text of no kind", overwrite=True)
-
-
-def test_a_file_that_appears_during_the_work_is_checked_again(tmp_path):
-    path = tmp_path / "a.txt"
-    path.write_text(RELEASE)
-
-    def work():
-        with new_file(path, overwrite=True, kind=FileKind.RELEASE) as part:
-            part.write_text(RELEASE)
-            path.write_text("theirs")
-
-    with refused(confide.errors.InputError, "output"):
-        work()
-    assert path.read_text() == "theirs"
-    assert names(tmp_path) == ["a.txt"]
 
 
 def test_errors_of_the_disk_are_one_line(tmp_path):

@@ -44,17 +44,8 @@ def test_text_and_notebook_have_the_same_facts_in_the_same_order():
     assert shown.count('scope="rowgroup"') == 1
     cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", shown)
     assert cells == [
-        "few",
-        "a plan",
-        "privacy",
-        "1",
-        "With 10 records",
-        "target rank",
-        "9",
-        "coverage",
-        "0.9",
-        "no alarm",
-    ]
+        "few", "a plan", "privacy", "1", "With 10 records", "target rank", "9", "coverage", "0.9", "no alarm",
+    ]  # fmt: skip
 
 
 def test_a_repr_is_one_line_and_values_without_description_raise():

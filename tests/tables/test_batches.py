@@ -26,15 +26,7 @@ def records() -> dict:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(K, 0.3), N).astype(np.float32)
     labels, f = rng.integers(0, K, N), rng.normal(size=N)
-    return {
-        "p": p,
-        "y": labels,
-        "f": f,
-        "low": f - 1,
-        "high": f + 1,
-        "t": f + rng.normal(size=N),
-        "d": rng.random(N) + 1,
-    }
+    return {"p": p, "y": labels, "f": f, "t": f + rng.normal(size=N)}
 
 
 def arrow(records, rows=slice(None)) -> pa.Table:

@@ -16,7 +16,7 @@ import pytest
 
 import confide
 from confide import Candidates, ScoreHistogram
-from confide.errors import FormatError, InputError, InputTypeError
+from confide.errors import InputError, InputTypeError
 from confide.support import OutputExistsError
 from confide.tables import (
     ClassColumns,
@@ -34,25 +34,8 @@ from tests.refused import bad_rows, refused
 
 UNIT = Candidates.unit(50)
 SCORES = np.linspace(0, 1, 100)
-ODD = [
-    "rec[1]",
-    "[ab]",
-    "*",
-    "?",
-    "it's",
-    '"quoted"',
-    "a b;c",
-    "[!x]",
-    "a{1,2}",
-    "100%",
-    "-",
-    "x\\y",
-    "~home",
-    "$HOME",
-    "ünï",
-    "semi;--",
-    "postgresql:",
-]
+ODD = ["rec[1]", "[ab]", "*", "?", "it's", '"quoted"', "a b;c", "[!x]", "a{1,2}", "100%", "-", "x\\y", "~home", "$HOME",
+       "ünï", "semi;--", "postgresql:"]  # fmt: skip
 
 
 def odd_files(*suffixes: str) -> list:
@@ -244,93 +227,21 @@ def test_values_that_are_not_tables_raise_an_error(source):
 # --- standard input
 
 
-def standard_input(monkeypatch, content: bytes):
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content))))
+@pytest.mark.parametrize("named", ["-", "/dev/stdin"])
+def test_standard_input_has_two_names(monkeypatch, named):
+    text = "\n".join(["s", *map(str, SCORES)]).encode()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(text))))
+    assert counts(named) == expected(SCORES)
 
 
-def arrow_stream(table) -> bytes:
+@pytest.mark.slow
+def test_a_pipe_into_the_command_line(tmp_path):
     sink = io.BytesIO()
+    table = pa.table({"s": np.random.default_rng(0).random(20_000)})
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table, max_chunksize=1000)
-    return sink.getvalue()
-
-
-def csv_text(table) -> bytes:
-    sink = io.BytesIO()
-    pa.csv.write_csv(table, sink)
-    return sink.getvalue()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("named", "written"),
-    [("-", arrow_stream), ("/dev/stdin", csv_text), *slow([("-", csv_text), ("/dev/stdin", arrow_stream)])],
-)
-def test_standard_input(monkeypatch, tmp_path, calibration, written, named):
-    data = class_table(5000, dtype=np.float64, lists=False)
-    standard_input(monkeypatch, written(data))
-    what = ClassColumns("p_*", "name")
-    found = score_histogram(named, what, UNIT)
-    assert found.counts.tolist() == score_histogram(data, what, UNIT).counts.tolist()
-    standard_input(monkeypatch, written(data))
-    predict_table(named, ClassColumns("p_*"), calibration, tmp_path / "a.csv")
-    predict_table(data, ClassColumns("p_*"), calibration, tmp_path / "b.csv")
-    assert read(tmp_path / "a.csv").equals(read(tmp_path / "b.csv"))
-    standard_input(monkeypatch, written(data))
-    with open_table(named) as table:
-        score_histogram(table, what, UNIT)
-        with refused(InputError, "source"):
-            score_histogram(table, what, UNIT)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"0.5,0.25\n0.5,0.25\n",
-        b"s,t\n0.5,0.25\nplanted-4711\n",
-        arrow_stream(pa.table({"s": ["planted-4711"] * 5000}))[:3000],
-        b"\xff\xff\xff\xff planted-4711",
-        b"s\ncaf\xe9 planted-4711\n",
-        b"PAR1 planted-4711",
-    ],
-)
-def test_standard_input_that_cannot_be_read(monkeypatch, content):
-    standard_input(monkeypatch, content)
-    with refused(FormatError, "path") as caught:
-        counts("-")
-    assert "planted-4711" not in str(caught.value)
-    assert caught.value.__cause__ is None
-
-
-def test_bad_cells_of_standard_input_are_counted(monkeypatch):
-    rows = ["0.5"] * 3000
-    rows[1000], rows[2000] = "planted-4711", ""
-    standard_input(monkeypatch, ("s,n\n" + "\n".join(f"{cell},1" for cell in rows)).encode())
-    with refused(InputError, "table") as caught:
-        counts("-")
-    assert bad_rows(caught) == [(2, 1002)]
-    assert "planted" not in str(caught.value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("written", [arrow_stream, csv_text])
-def test_a_pipe_into_the_command_line(tmp_path, written):
-    data = written(pa.table({"s": np.random.default_rng(0).random(20_000)}))
-    args = [
-        "calibrate",
-        "-",
-        "--score-column",
-        "s",
-        "--alpha",
-        "0.1",
-        "--epsilon",
-        "1000",
-        "--set",
-        "candidates=unit:1000",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", "confide", *args, "--out", str(tmp_path / "cal.json")], input=data, capture_output=True
-    )
+    words = "calibrate - --score-column s --alpha 0.1 --epsilon 1000 --set candidates=unit:1000 --out"
+    command = [sys.executable, "-m", "confide", *words.split(), str(tmp_path / "cal.json")]
+    done = subprocess.run(command, input=sink.getvalue(), capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     assert confide.Release.load(tmp_path / "cal.json").threshold == pytest.approx(0.9, abs=0.01)

@@ -15,14 +15,13 @@ from confide.tables import (
     ContributionBound,
     ScoreColumn,
     TargetColumns,
-    calibrate_table,
     group_histograms,
     open_table,
     score_histogram,
 )
 from confide.tables.open_table import as_open_table
 from tests.exact import mechanism_law
-from tests.files import classified, write
+from tests.files import classified
 from tests.refused import bad_rows, refused
 from tests.tables.engines import DataFusion, Polars, everyday_on
 
@@ -151,19 +150,3 @@ def test_leaving_out_keeps_neighbours():
                 assert complete or ratio == 0
                 worst = max(worst, ratio)
     assert 0 < worst <= 1.0 + 1e-9
-
-
-@pytest.mark.slow
-def test_all_missing_values_are_reported_at_once(tmp_path):
-    """Each column with its number and its first row, also if another column of the same record is missing."""
-    for path in (tmp_path / "a.csv", tmp_path / "a.parquet"):
-        write(path, TABLE)
-        with refused(confide.errors.InputError, "table") as caught:
-            calibrate_table(path, CLASSES, 0.1, 1.0)
-        shift = 2 if path.suffix == ".csv" else 0
-        missing = [np.flatnonzero(HOLES[name]) for name in ("p_ant", "p_bee", "label")]
-        assert bad_rows(caught) == [(len(rows), rows[0] + shift) for rows in missing]
-        assert "skip_incomplete" in caught.value.remedy
-    with refused(confide.errors.InputError, "table") as caught:
-        calibrate_table(TABLE, TargetColumns("f", "y"), 0.1, 1.0)
-    assert (HOLES["y"].sum(), np.flatnonzero(HOLES["y"])[0]) in bad_rows(caught)

@@ -27,14 +27,12 @@ from tests.tables.store_servers import AZURITE_ACCOUNT, AZURITE_KEY, BUCKET, sta
 
 # the tests of all other sources, with these sources
 from tests.tables.test_exactness import (  # noqa: F401
-    test_decimals_are_read_once,
+    test_counts_are_those_of_arrays,
     test_each_adversary_in_a_separate_group,
-    test_groups_are_counted_in_the_same_pass,
-    test_large_integers,
     test_missing_and_outside_scores_are_counted_in_the_error,
 )
 from tests.tables.test_people import test_nameless_and_tied_records_raise_an_error  # noqa: F401
-from tests.tables.test_several import table, test_several_levels, test_thresholds_for_each_group_and_class  # noqa: F401
+from tests.tables.test_several import test_releases_are_those_of_arrays  # noqa: F401
 from tests.tables.test_weights import test_sums_are_those_of_arrays  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("stores")]

@@ -27,12 +27,13 @@ def people_table(rows=2000, persons=150):
     return person, visit, rng.random(rows), rng.choice(["a", "b"], rows)
 
 
-def kept(person, visit, most, sample=None):
-    """The reference: the rows that are kept."""
+def kept(person, most, sample, *order):
+    """The reference: the rows that are kept, by one or several columns."""
 
     def key(i):
-        text = f"{sample}:{visit[i]}:"
-        return (hashlib.md5(text.encode()).hexdigest() if sample else "", visit[i])  # noqa: S324
+        values = [column[i] for column in order]
+        text = f"{sample}:" + "".join(f"{value}:" for value in values)
+        return (hashlib.md5(text.encode()).hexdigest() if sample else "", *values)  # noqa: S324
 
     owned = defaultdict(list)
     for i, name in enumerate(person):
@@ -43,45 +44,21 @@ def kept(person, visit, most, sample=None):
 @pytest.mark.slow(unless=("memory-3-2024", "sqlite-3-2024"))
 @pytest.mark.parametrize(("most", "sample"), [(3, "2024"), *slow([(1, None)])])
 def test_the_first_or_the_sampled_records_count(ranking, most, sample):
+    """By numbers, by texts, and by two columns that distinguish a person's records only together."""
     person, visit, scores, groups = people_table()
-    people = ContributionBound("person", most, ("visit",), sample)
-    rows = kept(person, visit, most, sample)
-    for order in (np.arange(len(person)), np.random.default_rng(1).permutation(len(person))):
-        data = {"person": person[order], "visit": visit[order], "s": scores[order], "g": groups[order]}
-        table = ranking.table(pa.table(data))
-        found = score_histogram(table, ScoreColumn("s"), CANDIDATES, people=people)
-        assert (found.counts == ScoreHistogram.from_scores(scores[rows], CANDIDATES).counts).all()
-        found = group_histograms(table, ScoreColumn("s"), "g", ["a", "b"], CANDIDATES, people=people)
-        for name, histogram in found.items():
-            mine = scores[rows][groups[rows] == name]
-            assert (histogram.counts == ScoreHistogram.from_scores(mine, CANDIDATES).counts).all()
-
-
-@pytest.mark.slow
-@everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-@pytest.mark.parametrize("sample", [None, *slow(["2024"])])
-def test_every_kind_of_order_keeps_the_same_records(ranking, sample):
-    """Texts, and two columns that distinguish a person's records only together."""
-    person, visit, scores, _ = people_table()
-    texts, years = np.char.zfill(visit.astype(str), 5), visit % 7
-    data = {"person": np.char.add("p", person.astype(str)), "text": texts, "year": years, "v": visit, "s": scores}
-    table = ranking.table(pa.table(data))
-    ordered = [(("text",), lambda i: (texts[i],)), (("year", "v"), lambda i: (years[i], visit[i]))]
-    for order, own in ordered:
-
-        def key(i, own=own):
-            text = f"{sample}:" + "".join(f"{value}:" for value in own(i))
-            return (hashlib.md5(text.encode()).hexdigest() if sample else "", *own(i))  # noqa: S324
-
-        rows = sorted(range(len(person)), key=key)
-        seen, mine = Counter(), []
-        for i in rows:
-            seen[person[i]] += 1
-            mine += [i] * (seen[person[i]] <= 2)
-        found = score_histogram(
-            table, ScoreColumn("s"), CANDIDATES, people=ContributionBound("person", 2, order, sample)
-        )
-        assert (found.counts == ScoreHistogram.from_scores(scores[mine], CANDIDATES).counts).all()
+    orders = {"visit": visit, "text": np.char.zfill(visit.astype(str), 5), "year": visit % 7}
+    data = {"person": np.char.add("p", person.astype(str)), **orders, "s": scores, "g": groups}
+    for rows in (np.arange(len(person)), np.random.default_rng(1).permutation(len(person))):
+        table = ranking.table(pa.table({name: values[rows] for name, values in data.items()}))
+        for order in (("visit",), ("text",), ("year", "visit")):
+            mine = kept(person, most, sample, *(orders[name] for name in order))
+            people = ContributionBound("person", most, order, sample)
+            found = score_histogram(table, ScoreColumn("s"), CANDIDATES, people=people)
+            assert (found.counts == ScoreHistogram.from_scores(scores[mine], CANDIDATES).counts).all(), order
+            found = group_histograms(table, ScoreColumn("s"), "g", ["a", "b"], CANDIDATES, people=people)
+            for name, histogram in found.items():
+                own = scores[mine][groups[mine] == name]
+                assert (histogram.counts == ScoreHistogram.from_scores(own, CANDIDATES).counts).all(), order
 
 
 @pytest.mark.slow(unless="sqlite")

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.tables import ClassColumns, ScoreColumn, TargetColumns, open_table, score_histogram
+from confide.tables import ClassColumns, ScoreColumn, open_table, score_histogram
 from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, write
 
@@ -57,34 +57,15 @@ def test_other_kinds_of_columns(tmp_path, suffix):
         assert counts(path, column, "category", list(NAMES)) == expected(p, y)
 
 
-@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.decimal128(30, 6), pa.int64()])
-def test_scores_of_every_numeric_type(tmp_path, kind):
-    scores = pa.array(np.random.default_rng(0).integers(0, 2, 500)).cast(kind)
-    path = write(tmp_path / "a.parquet", {"score": scores})
-    found = score_histogram(path, ScoreColumn("score"), UNIT)
-    assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores.cast("double"), UNIT).counts.tolist()
-
-
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_regression_in_every_format(tmp_path, suffix):
-    rng = np.random.default_rng(0)
-    f, y = rng.normal(size=2000), rng.normal(size=2000)
-    path = write(tmp_path / f"a.{suffix}", {"f": f, "y": y})
-    candidates = confide.Candidates.spread("residual", 200)
-    found = score_histogram(path, TargetColumns("f", "y"), candidates)
-    scores = confide.absolute_residual_score(f, y)
-    assert found.counts.tolist() == confide.ScoreHistogram.from_scores(scores, candidates).counts.tolist()
-
-
 @pytest.mark.parametrize(
-    ("text", "delimiter"),
+    "text",
     [
-        ("score;note\r\n0.5;a\r\n0.25;b\r\n", ";"),
-        ("\ufeffscore,note\n0.5,a\n0.25,b", ","),
-        ('"score"\n"0.5"\n0.25\n', ","),
+        "score;note\r\n0.5;a\r\n0.25;b\r\n",
+        "\ufeffscore,note\n0.5,a\n0.25,b",
+        '"score"\n"0.5"\n0.25\n',
     ],
 )
-def test_dialects_of_csv(tmp_path, text, delimiter):
+def test_dialects_of_csv(tmp_path, text):
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode())
     assert score_histogram(path, ScoreColumn("score"), UNIT).total == 2

@@ -1,6 +1,7 @@
 """Sets and intervals of every table equal those of `predict_set` and `predict_interval`."""
 
-from itertools import count
+from functools import lru_cache
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -12,18 +13,38 @@ from confide import Candidates
 from confide.errors import InputError
 from confide.tables import ClassColumns, LossColumns, TargetColumns, predict_table
 from tests.builders import slow
-from tests.calibrations import calibrations_at
 from tests.files import in_order_of
-from tests.refused import bad_rows, refused
+from tests.refused import Refused, bad_rows, refused
+from tests.tables.class_records import NAMES, WARD, K, P, Y, calibrated
 from tests.tables.engines import everyday_on
 
-NAMES = ("ant", "bee", "o'cat", "dog")
-
-
-@pytest.fixture(scope="module")
-def probabilities():
-    rng = np.random.default_rng(0)
-    return rng.dirichlet(np.ones(4) / 2, 300)
+N = 400
+SINGLE, G = P[:N], WARD[:N]
+LOGITS = (3 * np.random.default_rng(3).standard_normal((N, K))).astype(np.float32)
+WIDE = np.random.default_rng(1).dirichlet(np.full(K, 0.5), N)
+F = np.sort(np.random.default_rng(2).normal(size=(N, 2)) * [1, 1e6], axis=1)
+COLUMNS = tuple(f"p_{name}" for name in NAMES)
+DATA = pa.table(
+    {
+        "id": np.arange(N),
+        "ward": G,
+        "p": WIDE.tolist(),
+        **{name: SINGLE[:, k] for k, name in enumerate(COLUMNS)},
+        **{f"z_{k}": LOGITS[:, k] for k in range(K)},
+        **{name: F[:, k] for k, name in enumerate(("lo", "hi"))},
+        **{f"{name}32": F[:, k].astype(np.float32) for k, name in enumerate(("lo", "hi"))},
+    }
+)
+SETS, LISTS = ClassColumns(COLUMNS, classes=NAMES), ClassColumns("p", classes=NAMES)
+PYTHON_SCORES = [
+    "aps_deterministic",
+    "raps_deterministic(penalty=0.01,k_reg=2)",
+    "saps_deterministic(penalty=0.1)",
+    "margin",
+    "top_k",
+    "lac(temperature=2)",
+]
+"""Scores that SQL cannot count."""
 
 
 def released(threshold, score="lac"):
@@ -31,61 +52,72 @@ def released(threshold, score="lac"):
     return confide.calibrate(np.full(2000, threshold), 0.1, 8.0, score=score, candidates=Candidates.of([threshold]))
 
 
-@pytest.fixture
-def rows(tmp_path):
-    """Columns of predictions in the order of the column i."""
-    numbers = count()
-
-    def predicted(source, what, release, *names, by=None):
-        out = tmp_path / f"{next(numbers)}.parquet"
-        predict_table(source, what, release, out, by=by, keep=("i",))
-        answer = in_order_of(pq.read_table(out), "i")
-        return [answer[name].to_pylist() for name in names]
-
-    return predicted
+def sets_of(p, release, by=None, suffix=""):
+    sets = confide.predict_set(p, release, NAMES, groups=None if by is None else G)
+    return {f"prediction_set{suffix}": sets.labels(), f"set_size{suffix}": sets.sizes.tolist()}
 
 
-@pytest.mark.slow(unless="False-float32-duckdb_sql")
-@pytest.mark.filterwarnings("ignore:the threshold is 1:confide.CoverageWarning")  # one of the thresholds
-@everyday_on("memory", "duckdb_sql", "postgres")
-@pytest.mark.parametrize(("listed", "dtype"), [(False, np.float32), *slow([(True, np.float64)])])
-def test_sets_are_those_of_predict_set(request, engine, rows, probabilities, listed, dtype):
-    if listed:
-        request.getfixturevalue("listing")
-    p = probabilities.astype(dtype)
-    index = pa.array(range(len(p)), pa.int64())
-    if listed:
-        table = engine.table(pa.table({"i": index, "p": pa.array(p.tolist(), pa.list_(pa.from_numpy_dtype(dtype)))}))
-        columns = "p"
-    else:
-        table = engine.table(pa.table({"i": index, **{f"p{k}": p[:, k] for k in range(4)}}))
-        columns = ("p0", "p1", "p2", "p3")
-    for threshold in (1.0 - float(p[3, 1]), 1.0 - float(p[5, 2]), 0.0, 1.0, 0.7):
-        calibration = released(threshold)
-        found, sizes = rows(table, ClassColumns(columns, classes=NAMES), calibration, "prediction_set", "set_size")
-        expected = confide.predict_set(p, calibration, NAMES)
-        assert found == expected.labels()
-        assert sizes == expected.sizes.tolist()
+def interval_of(f, release):
+    return dict(zip(("lower", "upper"), (end.tolist() for end in confide.predict_interval(f, release)), strict=True))
 
 
-@pytest.mark.slow(unless="duckdb")
-@everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-def test_thresholds_per_group_and_per_class(engine, rows, tmp_path, probabilities):
-    rng = np.random.default_rng(1)
-    g = rng.choice(["a", "b"], len(probabilities))
-    y = rng.integers(0, 4, len(probabilities))
-    scores = confide.lac_score(probabilities, y)
-    data = {"i": pa.array(range(len(g)), pa.int64()), "g": g, **{f"p{k}": probabilities[:, k] for k in range(4)}}
-    table, columns = engine.table(pa.table(data)), ClassColumns(("p0", "p1", "p2", "p3"), classes=NAMES)
-    each = confide.calibrate(scores, 0.3, 5.0, groups=g, names=["a", "b"], score="lac")
-    (found,) = rows(table, columns, each, "prediction_set", by="g")
-    assert found == confide.predict_set(probabilities, each, NAMES, groups=g).labels()
-    names = [NAMES[k] for k in y]
-    by_class = confide.calibrate(scores, 0.3, 5.0, groups=names, names=NAMES, score="lac", by="class")
-    (found,) = rows(table, columns, by_class, "prediction_set")
-    assert found == confide.predict_set(probabilities, by_class, NAMES).labels()
-    with refused(InputError, "by"):
-        predict_table(table, columns, each, tmp_path / "out.parquet")
+@lru_cache
+def cases(lists, single):
+    """The columns, the release, its groups, and the columns that are written, by the calls on arrays."""
+    p = SINGLE if single else SINGLE.astype(np.float64)
+    infinite = {
+        score: confide.calibrate([1.0], 0.1, 1.0, score=score, neighbors="replace_one")
+        for score in ("lac", "absolute_residual")
+    }
+    found = {}
+    for release in (infinite["lac"], *map(released, (1 - float(p[3, 1]), 1 - float(p[5, 2]), 0.0, 1.0, 0.7))):
+        found[f"lac {release.threshold}"] = SETS, release, None, sets_of(p, release)
+    for number, (score, by) in enumerate(product(("lac", *PYTHON_SCORES), (None, "group", "class"))):
+        release, ward, listed = calibrated(score, by), "ward" if by == "group" else None, lists and number % 2
+        expected = sets_of(WIDE if listed else p, release, ward)
+        found[f"{score} by {by}"] = LISTS if listed else SETS, release, ward, expected
+    softmax = np.exp(LOGITS.astype(np.float64) - LOGITS.max(axis=1, keepdims=True))
+    softmax /= softmax.sum(axis=1)[:, None]
+    for score in ("lac", "aps_deterministic"):
+        release, logits = calibrated(score), ClassColumns("z_*", classes=NAMES, logits=True)
+        found[f"{score} of logits"] = logits, release, None, sets_of(softmax, release)
+    levels = confide.calibrate(confide.lac_score(P, Y), [0.1, 0.25], 20.0, score="lac")
+    each = [sets_of(p, levels.at(alpha), suffix=f"_{float(alpha)}") for alpha in levels.parts]
+    found["levels"] = SETS, levels, None, each[0] | each[1]
+    labels = confide.calibrate_false_negatives(P, P > 0.3, 0.2, 20.0, u=confide.ExperimentalUniforms(5))
+    members = [[NAMES[k] for k in np.flatnonzero(1.0 - row <= labels.threshold)] for row in p]
+    found["labels"] = (
+        LossColumns(probabilities=COLUMNS, classes=NAMES), labels, None,
+        {"prediction_set": members, "set_size": list(map(len, members))},
+    )  # fmt: skip
+    for columns, f in ((("lo", "hi"), F), (("lo32", "hi32"), F.astype(np.float32))):
+        for release in (
+            infinite["absolute_residual"],
+            *(released(t, "absolute_residual") for t in (1 / 3, 1e-9, 12e3)),
+        ):
+            expected = interval_of(f[:, 0], release)
+            found[f"{columns[0]} {release.threshold}"] = TargetColumns(columns[0]), release, None, expected
+        sides = confide.calibrate_sides(np.tile(f, (10, 1)), np.tile(f[:, 0] + 0.5, 10), 0.1, 5.0)
+        for release in (sides, *(released(-0.1, score) for score in ("cqr", "cqr_low", "cqr_high"))):
+            what = TargetColumns(columns, score=release.score)
+            found[f"{release.score} of {columns[0]}"] = what, release, None, interval_of(f, release)
+    return found
+
+
+@pytest.mark.slow(unless="postgres")
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # thresholds at the ends and beyond
+def test_predictions_are_those_of_arrays(engine, tmp_path):
+    source = engine.table(DATA if engine.lists else DATA.drop_columns("p"))
+    for number, (case, (what, release, by, expected)) in enumerate(cases(engine.lists, engine.single).items()):
+        out = tmp_path / f"{number}.parquet"
+        figures = predict_table(source, what, release, out, by=by, keep=("id",))
+        answer = in_order_of(pq.read_table(out), "id")
+        assert answer.column_names == ["id", *expected], case
+        assert {name: answer[name].to_pylist() for name in expected} == expected, case
+        if "set_size" in expected:
+            sizes = np.array(expected["set_size"])
+            mean = pytest.approx(sizes.mean())
+            assert figures == {"rows": N, "mean_set_size": mean, "empty_sets": (sizes == 0).sum()}, case
 
 
 @pytest.mark.parametrize("listed", [False, *slow([True])])
@@ -104,89 +136,62 @@ def test_rows_without_probabilities_have_no_set(request, engine, tmp_path, liste
     assert not list(tmp_path.glob("*.par*"))
 
 
+KINDS = (
+    "lac 0.7",
+    "aps_deterministic by None",
+    "lac by group",
+    "levels",
+    "labels",
+    "lo32 1e-09",
+    "cqr of lo",
+)
+
+
 @everyday_on("memory", "duckdb_sql", "postgres")
-def test_a_table_without_rows_gives_one_without_rows(engine, tmp_path, probabilities):
+@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+def test_a_table_without_rows_gives_one_without_rows(engine, tmp_path):
     """With the columns and types of a table with rows, for every kind of prediction."""
-    full = pa.table({"i": np.arange(300), "g": ["a"] * 300, **{f"p_{k}": probabilities[:, k] for k in range(4)}})
-    source, lac = engine.table(full.slice(0, 0)), released(0.5)
-    whole = engine.table(full)
-    wards = calibrations_at("group", {"a": 0.5, "b": 0.5})
-    levels = confide.calibrate(probabilities[:, 0], [0.2, 0.1], epsilon=8.0, score="lac")
-    sets, p = ClassColumns("p_*"), ("p_0", "p_1")
-    for k, (what, release, by, added) in enumerate(
-        [
-            (sets, lac, None, ["prediction_set", "set_size"]),
-            (sets, released(0.5, "aps"), None, ["prediction_set", "set_size"]),
-            (sets, wards, "g", ["prediction_set", "set_size"]),
-            (sets, levels, None, ["prediction_set_0.2", "set_size_0.2", "prediction_set_0.1", "set_size_0.1"]),
-            (TargetColumns(p), released(0.5, "cqr"), None, ["lower", "upper"]),
-        ]
-    ):
-        out, other = tmp_path / f"{k}.parquet", tmp_path / f"full{k}.parquet"
-        assert predict_table(source, what, release, out, by=by, keep=("i",)) == {"rows": 0}
-        predict_table(whole, what, release, other, by=by, keep=("i",))
-        answer, expected = pq.read_table(out), pq.read_table(other)
-        assert (answer.num_rows, answer.column_names) == (0, ["i", *added])
-        assert answer.select(added).schema.types == expected.select(added).schema.types
+    data = DATA if engine.lists else DATA.drop_columns("p")
+    whole, none = engine.table(data), engine.table(data.slice(0, 0))
+    for number, case in enumerate(KINDS):
+        what, release, by, expected = cases(engine.lists, engine.single)[case]
+        full, empty = tmp_path / f"{number}.parquet", tmp_path / f"empty{number}.parquet"
+        predict_table(whole, what, release, full, by=by, keep=("id",))
+        assert predict_table(none, what, release, empty, by=by, keep=("id",)) == {"rows": 0}, case
+        answer, with_rows = pq.read_table(empty), pq.read_table(full)
+        assert (answer.num_rows, answer.column_names) == (0, ["id", *expected]), case
+        assert answer.select(list(expected)).schema.types == with_rows.select(list(expected)).schema.types, case
+
+
+def test_an_infinite_threshold_is_said(tmp_path):
+    with pytest.warns(confide.CoverageWarning):
+        infinite = confide.calibrate([1.0], 0.1, 1.0, score="lac", neighbors="replace_one")
+    with pytest.warns(confide.CoverageWarning):
+        predict_table(DATA, SETS, infinite, tmp_path / "sets.parquet")
 
 
 @pytest.mark.slow
-@everyday_on("duckdb")
-@pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # one side has small scores, the other huge ones
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_intervals_are_those_of_predict_interval(engine, rows, dtype):
-    rng = np.random.default_rng(2)
-    f = np.sort(rng.normal(size=(300, 2)) * [1, 1e6], axis=1).astype(dtype)
-    index = pa.array(range(len(f)), pa.int64())
-    table = engine.table(pa.table({"i": index, "lo": f[:, 0], "hi": f[:, 1]}))
-    for threshold in (1 / 3, 1e-9, 12345.678):
-        calibration = released(threshold, "absolute_residual")
-        lower, upper = rows(table, TargetColumns("lo"), calibration, "lower", "upper")
-        expected = confide.predict_interval(f[:, 0], calibration)
-        assert (lower, upper) == tuple(end.tolist() for end in expected)
-    for score in ("cqr", "cqr_low", "cqr_high"):
-        calibration = released(-0.1, score)
-        lower, upper = rows(table, TargetColumns(("lo", "hi"), score=score), calibration, "lower", "upper")
-        expected = confide.predict_interval(f, calibration)
-        assert (lower, upper) == tuple(end.tolist() for end in expected)
-    sides = confide.calibrate_sides(np.tile(f, (10, 1)), np.tile(f[:, 0] + 0.5, 10), 0.1, 5.0)
-    lower, upper = rows(table, TargetColumns(("lo", "hi")), sides, "lower", "upper")
-    assert (lower, upper) == tuple(end.tolist() for end in confide.predict_interval(f, sides))
+def test_columns_are_checked_before_anything_is_read(tmp_path):
+    good = {"source": DATA, "what": LISTS, "release": calibrated("aps_deterministic"), "out": tmp_path / "out.parquet"}
+    for change, argument in (
+        ({"what": ClassColumns("q")}, "column"),
+        ({"keep": ("q",)}, "column"),
+        ({"what": ClassColumns(COLUMNS, classes=NAMES[:4])}, "classes"),
+        ({"release": calibrated("aps_deterministic", "group")}, "by"),
+        ({"release": calibrated("lac", "group"), "what": SETS}, "by"),
+    ):
+        Refused(predict_table, good, change, argument, kind=InputError).check()
+    assert not (tmp_path / "out.parquet").exists()
 
 
-@everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-def test_an_infinite_threshold_covers_everything(engine, rows):
-    table = engine.table(pa.table({"i": pa.array([0]), "f": [1.0], "p0": [0.0], "p1": [1.0]}))
-    with pytest.warns(confide.CoverageWarning):
-        residual = confide.calibrate([1.0], 0.1, 1.0, score="absolute_residual", neighbors="replace_one")
-    with pytest.warns(confide.CoverageWarning):
-        lac = confide.calibrate([1.0], 0.1, 1.0, score="lac", neighbors="replace_one")
-    with pytest.warns(confide.CoverageWarning):
-        assert rows(table, TargetColumns("f"), residual, "lower", "upper") == [[-np.inf], [np.inf]]
-    with pytest.warns(confide.CoverageWarning):
-        assert rows(table, ClassColumns(("p0", "p1")), lac, "prediction_set") == [[[0, 1]]]
-
-
-@everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-def test_several_levels_add_columns_for_each(engine, rows, probabilities):
-    scores = confide.lac_score(probabilities, np.random.default_rng(1).integers(0, 4, len(probabilities)))
-    levels = confide.calibrate(scores, [0.1, 0.25], 20.0, score="lac")
-    data = {"i": pa.array(range(len(scores)), pa.int64()), **{f"p{k}": probabilities[:, k] for k in range(4)}}
-    names = ("prediction_set_0.25", "set_size_0.25", "prediction_set_0.1", "set_size_0.1")
-    what = ClassColumns(("p0", "p1", "p2", "p3"), classes=NAMES)
-    found = rows(engine.table(pa.table(data)), what, levels, *names)
-    assert len(found) == 2 * len(levels.parts) == 4
-    for place, alpha in enumerate(levels.parts):
-        expected = confide.predict_set(probabilities, levels.at(alpha), NAMES)
-        assert found[2 * place] == expected.labels()
-        assert found[2 * place + 1] == expected.sizes.tolist()
-
-
-def test_sets_of_labels_that_bound_the_false_negatives(engine, rows, probabilities):
-    released = confide.calibrate_false_negatives(
-        probabilities, probabilities > 0.3, 0.2, 20.0, u=confide.ExperimentalUniforms(5)
-    )
-    data = {"i": pa.array(range(300), pa.int64()), **{f"p{k}": probabilities[:, k] for k in range(4)}}
-    what = LossColumns(probabilities=("p0", "p1", "p2", "p3"), classes=NAMES)
-    (found,) = rows(engine.table(pa.table(data)), what, released, "prediction_set")
-    assert found == [[NAMES[k] for k in np.flatnonzero(1.0 - p <= released.threshold)] for p in probabilities]
+@pytest.mark.slow
+def test_randomised_scores_draw_fresh_numbers(tmp_path):
+    calibration = confide.calibrate(confide.class_score(P, Y, "aps"), 0.2, 10.0, score="aps")
+    sizes = []
+    for out in (tmp_path / "one.parquet", tmp_path / "two.parquet"):
+        predict_table(pa.table({"p": P.tolist()}), LISTS, calibration, out, keep=())
+        sizes.append(pq.read_table(out)["set_size"].to_numpy())
+    assert (sizes[0] != sizes[1]).any()
+    drawn = confide.predict_set(P, calibration, NAMES).sizes
+    spread = np.sqrt((sizes[0].var() + drawn.var()) / len(P))
+    assert abs(sizes[0].mean() - drawn.mean()) < 5 * spread

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import Candidates, ScoreHistogram
+from confide import Candidates
 from confide.errors import InputError
 from confide.tables import (
     SIDES,
@@ -15,7 +15,6 @@ from confide.tables import (
     TargetColumns,
     calibrate_table,
     evaluate_table,
-    group_histograms,
     score_histogram,
 )
 from tests.refused import Refused, bad_rows, refused
@@ -30,7 +29,9 @@ WARD = RNG.choice(["north", "south"], N)
 F = np.sort(RNG.normal(size=(N, 2)), axis=1)
 TARGET = F.mean(axis=1) + RNG.normal(size=N)
 UNIT, LINE = Candidates.unit(60), Candidates.of(np.linspace(-3, 3, 61))
-COLUMNS, TRUE = tuple(f"p_{k}" for k in range(K)), tuple(f"t_{k}" for k in range(K))
+STEPS = Candidates.of([0.2, 0.4, 0.6, 0.8])
+LOSSES = 5.0 * (STEPS.edges < OWN[:, None])
+COLUMNS, TRUE, STEPPED = (tuple(f"{name}_{k}" for k in range(K)) for name in "ptl")
 DATA = pa.table(
     {
         "i": np.arange(N),
@@ -42,66 +43,53 @@ DATA = pa.table(
         "target": TARGET,
         **{name: P[:, k] for k, name in enumerate(COLUMNS)},
         **{name: (k == Y).astype(np.int64) for k, name in enumerate(TRUE)},
+        **{name: LOSSES[:, k] for k, name in enumerate(STEPPED)},
     }
 )
 SURE = {"epsilon": 2000.0, "candidates": UNIT}
 """So much epsilon, and so many records in each bin, that thresholds are quantiles."""
 
 
-@pytest.fixture
-def table(engine):
-    return engine.table(DATA)
+def by_arrays(scores, alpha=0.1, **options):
+    return confide.calibrate(scores, alpha, score="lac", **SURE, **options)
 
 
-def test_several_levels(table):
-    ours = calibrate_table(table, ScoreColumn("s", "lac"), [0.1, "0.3"], **SURE)
-    same = confide.calibrate(OWN, [0.1, "0.3"], score="lac", **SURE)
-    assert ours == same
+SCORE, LABELLED = ScoreColumn("s", "lac"), {"probabilities": COLUMNS, "truth": TRUE}
+RELEASES = {
+    "levels": (SCORE, {"alpha": [0.1, "0.3"]}, lambda: by_arrays(OWN, [0.1, "0.3"])),
+    "groups": (
+        SCORE, {"by": "ward", "groups": ["north", "south"]},
+        lambda: by_arrays(OWN, groups=WARD, names=["north", "south"]),
+    ),
+    "classes": (
+        ClassColumns(COLUMNS, "y"), {"by_class": True}, lambda: by_arrays(OWN, groups=Y, names=range(K), by="class"),
+    ),
+    "false negatives": (  # not random, because the selected true label is the only one
+        LossColumns(**LABELLED), {}, lambda: confide.calibrate_false_negatives(P, np.eye(K)[Y] == 1, 0.1, **SURE),
+    ),
+    "losses": (
+        LossColumns(STEPPED, "cost", 5.0), {"alpha": 2.0, "candidates": STEPS},
+        lambda: confide.calibrate_losses(LOSSES, STEPS, 2.0, 2000.0, loss="cost", bound=5.0),
+    ),
+    "sides": (
+        TargetColumns(("lo", "hi"), "target", SIDES), {"candidates": LINE},
+        lambda: confide.calibrate_sides(F, TARGET, 0.1, **SURE | {"candidates": LINE}),
+    ),
+    "APS": (
+        ClassColumns(COLUMNS, "y", score="aps_deterministic"), {},
+        lambda: confide.calibrate(confide.aps_score(P, Y, randomised=False), 0.1, score="aps_deterministic", **SURE),
+    ),
+}  # fmt: skip
 
 
-def test_a_threshold_for_each_side(table):
-    what, options = TargetColumns(("lo", "hi"), "target", SIDES), SURE | {"candidates": LINE}
-    ours = calibrate_table(table, what, 0.1, **options)
-    same = confide.calibrate_sides(F, TARGET, 0.1, **options)
-    assert (ours.parts, ours.privacy) == (same.parts, same.privacy)
+@pytest.mark.slow(unless="duckdb_sql")
+def test_releases_are_those_of_arrays(engine):
+    table = engine.table(DATA)
+    for case, (what, options, same) in RELEASES.items():
+        ours, same = calibrate_table(table, what, **{"alpha": 0.1, **SURE, **options}), same()
+        assert (ours.parts, ours.privacy, ours.by) == (same.parts, same.privacy, same.by), case
     with refused(InputError, "score"):
-        score_histogram(table, what, LINE)
-
-
-@pytest.mark.slow
-def test_thresholds_for_each_group_and_class(table):
-    ours = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, by="ward", groups=["north", "south"], **SURE)
-    same = confide.calibrate(OWN, 0.1, groups=WARD, names=["north", "south"], score="lac", **SURE)
-    assert ours == same
-    ours = calibrate_table(table, ClassColumns(COLUMNS, "y"), 0.1, by_class=True, **SURE)
-    same = confide.calibrate(OWN, 0.1, groups=Y, names=range(K), score="lac", by="class", **SURE)
-    assert ours == same
-
-
-@pytest.mark.slow
-def test_false_negatives_of_records_with_one_true_label(table):
-    """The result is not random, because the selected true label is the only one."""
-    what = LossColumns(probabilities=COLUMNS, truth=TRUE)
-    assert (score_histogram(table, what, UNIT).counts == ScoreHistogram.from_scores(OWN, UNIT).counts).all()
-    by_ward = group_histograms(table, what, "ward", ["north", "south"], UNIT)
-    for ward, found in by_ward.items():
-        assert (found.counts == ScoreHistogram.from_scores(OWN[ward == WARD], UNIT).counts).all()
-    ours = calibrate_table(table, what, 0.1, **SURE)
-    same = confide.calibrate_false_negatives(P, np.eye(K)[Y] == 1, 0.1, **SURE)
-    assert ours == same
-
-
-@pytest.mark.slow
-def test_losses_of_zero_and_one(engine):
-    """Losses of a record fall from the bound to 0 at its score, and so does its critical threshold."""
-    steps = Candidates.of([0.2, 0.4, 0.6, 0.8])
-    losses = 5.0 * (steps.edges < OWN[:, None])
-    table = engine.table(pa.table({f"l_{j}": losses[:, j] for j in range(4)}))
-    what = LossColumns(tuple(f"l_{j}" for j in range(4)), "cost", 5.0, candidates=steps)
-    assert (score_histogram(table, what, steps).counts == ScoreHistogram.from_scores(OWN, steps).counts).all()
-    ours = calibrate_table(table, LossColumns(what.losses, "cost", 5.0), 2.0, 2000.0, candidates=steps)
-    same = confide.calibrate_losses(losses, steps, 2.0, 2000.0, loss="cost", bound=5.0)
-    assert ours == same
+        score_histogram(table, TargetColumns(("lo", "hi"), "target", SIDES), LINE)
 
 
 @pytest.mark.slow(unless="duckdb_sql")
@@ -178,11 +166,10 @@ def test_arguments_that_do_not_fit_raise_an_error(row):
 
 @pytest.mark.slow
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-def test_evaluations(table):
+def test_evaluations(engine):
     """Coverage and size over a table are those of the same arrays."""
-    one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
-    each = confide.calibrate(OWN, 0.1, groups=WARD, names=["north", "south"], score="lac", **SURE)
-    levels = confide.calibrate(OWN, [0.1, 0.3], score="lac", **SURE)
+    table, one, levels = engine.table(DATA), by_arrays(OWN), by_arrays(OWN, [0.1, 0.3])
+    each = by_arrays(OWN, groups=WARD, names=["north", "south"])
     what = ClassColumns(COLUMNS, "y", tuple(range(K)))
     assert evaluate_table(table, what, one) == confide.evaluation.evaluate_sets(one, P, Y)
     assert evaluate_table(table, what, levels) == confide.evaluation.evaluate_sets(levels, P, Y)
@@ -195,10 +182,9 @@ def test_evaluations(table):
 
 @pytest.mark.slow(unless="sqlite")
 def test_rows_that_cannot_be_evaluated_raise_an_error(engine):
-    one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
     bad = {"y": pa.array([0, None, -1, 1], pa.int64()), "s": [0.5, 1.5, None, 0.5]}
     table = engine.table(pa.table(bad | {name: [0.25] * 4 for name in COLUMNS}))
     for what in (ClassColumns(COLUMNS, "y", tuple(range(K))), ScoreColumn("s", "lac")):
         with refused(InputError, "table") as caught:
-            evaluate_table(table, what, one)
+            evaluate_table(table, what, by_arrays(OWN))
         assert [count for count, _ in bad_rows(caught)] == [2]

@@ -6,15 +6,12 @@ from confide.tables import ScoreColumn, score_histogram
 from tests.tables.connect_server import connect_server
 
 # the tests of all other engines, and of sessions with Java, with this server
-from tests.tables.test_exactness import (  # noqa: F401
-    test_decimals_are_read_once,
-    test_groups_are_counted_in_the_same_pass,
-)
+from tests.tables.test_exactness import test_counts_are_those_of_arrays  # noqa: F401
 from tests.tables.test_people import (  # noqa: F401
     test_nameless_and_tied_records_raise_an_error,
     test_the_first_or_the_sampled_records_count,
 )
-from tests.tables.test_several import table, test_several_levels  # noqa: F401
+from tests.tables.test_several import test_releases_are_those_of_arrays  # noqa: F401
 from tests.tables.test_spark import (  # noqa: F401
     engine,
     planted,

@@ -21,7 +21,7 @@ import pytest
 
 import confide
 from confide import Candidates
-from confide.errors import FormatError, InputError
+from confide.errors import InputError
 from confide.tables import (
     ClassColumns,
     ContributionBound,
@@ -318,16 +318,7 @@ def test_written_numbers_have_the_decimal_mark_of_the_input(tmp_path):
     assert np.array_equal(numbers[:, 2:], np.column_stack([ends.lower, ends.upper]))
 
 
-# --- quotes on standard input
-
-
-@pytest.mark.parametrize("end", ["", '0.5,"closed\n'])
-def test_an_open_quote_on_standard_input_is_refused_on_its_line(tmp_path, monkeypatch, end):
-    text = "s,name\n" + "0.5,a\n" * 30_000 + f'0.5,"{PLANTED}\n' + "0.25,b\n" * 3000 + end
-    for place in (csv_file, standard_input):
-        with refused(FormatError, "path") as caught:
-            score_histogram(place(text, tmp_path, monkeypatch), ScoreColumn("s"), UNIT)
-        assert "in row 30002" in str(caught.value)
+# --- standard input
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.tables import ClassColumns, TargetColumns, predict_table
+from confide.tables import ClassColumns, predict_table
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, figures_of, read, write
@@ -87,21 +87,6 @@ def test_columns_that_parquet_lacks_are_named(tmp_path, calibration, out, kind):
     assert "'odd'" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
     predict(table, tmp_path / out, calibration, keep=("id",))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", ["parquet", "csv", "arrow"])
-def test_intervals(tmp_path, target):
-    rng = np.random.default_rng(0)
-    f = rng.normal(size=5000)
-    calibration = confide.calibrate(np.abs(rng.normal(size=5000)), 0.1, 5.0, score="absolute_residual")
-    records = write(tmp_path / "in.parquet", {"id": np.arange(5000), "f": f})
-    predict_table(records, TargetColumns("f"), calibration, tmp_path / f"out.{target}")
-    back = read(tmp_path / f"out.{target}")
-    assert back.column_names == ["id", "f", "lower", "upper"]
-    lower, upper = confide.predict_interval(f, calibration)
-    assert back["lower"].to_pylist() == lower.tolist()
-    assert back["upper"].to_pylist() == upper.tolist()
 
 
 @pytest.mark.parametrize("lists", [False, True])
