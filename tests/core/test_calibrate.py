@@ -25,16 +25,6 @@ def no_data(*_):
 # --- the release
 
 
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-def test_the_threshold_is_a_candidate_near_the_quantile(neighbors):
-    calibration = confide.calibrate(SCORES, 0.1, 2.0, candidates=UNIT, neighbors=neighbors)
-    assert calibration.threshold in UNIT.values
-    assert 0.8 < calibration.threshold < 1.0
-    assert type(calibration.threshold) is float
-    assert calibration.coverage >= 0.9
-    assert calibration.epsilon == 2.0
-
-
 # --- too few records
 
 
@@ -62,16 +52,6 @@ def test_replace_one_answers_infinity_without_the_data(draw_with, options):
     assert confide.Release.from_json(calibration.to_json()) == calibration
 
 
-def test_the_warning_states_a_sufficient_number():
-    _, (warning,) = few(5, neighbors="replace_one")
-    needed = confide.plan(alpha=0.1, epsilon=1.0, n=5, neighbors="replace_one", candidates=100).records_needed
-    assert f"about {needed} calibration records are needed" in str(warning.message)
-    assert "alpha=0.1 and epsilon=1" in str(warning.message)
-    calibration, caught = few(needed, neighbors="replace_one")
-    assert calibration.epsilon == 1.0  # the data were used
-    assert all("the threshold is +inf" in str(w.message) for w in caught)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"delta": 0.05}, {"n_min": 5}])
 def test_add_remove_warnings_depend_only_on_the_release(draw_with, options):
@@ -94,13 +74,6 @@ def test_add_remove_with_few_records_keeps_the_guarantee():
     answers = [few(3)[0].threshold for _ in range(40)]
     assert sum(map(math.isinf, answers)) >= 25  # 0.9 or more are guaranteed on average; level 1e-6
     assert few(3)[0].epsilon == 1.0
-
-
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-def test_full_sets_for_an_infinite_threshold():
-    calibration, _ = few(5, neighbors="replace_one")
-    assert confide.predict_set([[0.0, 1.0]], calibration, score="lac").mask.all()
-    assert confide.predict_interval([3.0], calibration, score="absolute_residual") == (-np.inf, np.inf)
 
 
 @pytest.mark.slow

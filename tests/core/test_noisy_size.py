@@ -1,7 +1,6 @@
 """Releases with a noisy number of records: sources, ledgers, files and kinds of release."""
 
 import importlib
-import itertools
 
 import numpy as np
 import pyarrow as pa
@@ -100,36 +99,6 @@ def test_each_group_has_a_noisy_number(neighbors):
     assert released["a"].size.design_for > released["b"].size.design_for
     assert released.privacy.epsilon <= 2.0
     assert confide.Release.from_json(released.to_json()) == released
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("neighbors", slow(["add_remove", "replace_one"], ["replace_one"]))
-def test_zcdp_of_groups_includes_the_noisy_numbers(neighbors):
-    groups = np.where(np.arange(2000) < 1000, "a", "b")
-    released = confide.calibrate(
-        SCORES, 0.1, groups=groups, names=["a", "b"], rho=0.5, score="lac", neighbors=neighbors
-    )
-    assert max(part.privacy.rho for part in released.parts.values()) <= released.privacy.rho <= 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "rho"), list(itertools.product(("levels", "sides"), (None, 0.3))))
-def test_each_level_and_side_has_a_noisy_number_within_the_budget(kind, rho):
-    choices = {"rho": rho} if rho else {"epsilon": 2.0}
-    if kind == "levels":
-        released = confide.calibrate(SCORES, [0.2, 0.1], score="lac", **choices)
-    else:
-        released = confide.calibrate_sides(np.tile([-1.0, 1.0], (2000, 1)), SCORES, 0.1, **choices)
-    assert all(part.size is not None for part in released.parts.values())
-    assert released.privacy.epsilon <= 2.0 if rho is None else released.privacy.rho <= rho
-    assert confide.Release.from_json(released.to_json()) == released
-
-
-@pytest.mark.slow
-def test_empty_calibration_set_has_a_release():
-    released = confide.calibrate([], 0.1, 1.0, score="lac")
-    assert released.size.design_for >= 25
-    assert released.coverage == 0.9
 
 
 WEIGHTS = np.tile([0.0, 0.0, 0.5, 2.0], 500)

@@ -1,6 +1,5 @@
 """The numbers of the random-rank lemma: binomial tails of any size, and ranks grouped conservatively."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -71,7 +70,6 @@ def test_blocks_are_never_better_than_the_lemma(slope, n):
 @pytest.mark.parametrize("slope", [0.5, *slow([40.0])])
 def test_a_line_holds_exactly_where_every_n_does(level, slope):
     """The search in blocks agrees with single n, for lines just high enough and just too low."""
-    from fractions import Fraction
 
     exact_level = Fraction(str(level))
     delta, rivals, n_min = 0.05, 50, 20
@@ -90,57 +88,3 @@ def test_a_line_holds_exactly_where_every_n_does(level, slope):
         low, high = (low, middle) if every_n(Fraction(middle, 64)) else (middle, high)
     assert not conditional.line_holds(rate, Fraction(low, 64), *arguments)
     assert conditional.line_holds(rate, Fraction(high, 64) + Fraction(1, 10**6), *arguments)
-
-
-def one_by_one(target, n, level, slope, rivals):
-    """The grouped failure probability of Theorem C1b, deficit after deficit, at every n."""
-    step = max(1, int(0.1 / slope), int(0.02 * math.sqrt(float(n.min()) * level * (1 - level))))
-    total, survival = np.zeros(len(n)), np.ones(len(n))
-    for d in range(0, math.ceil((math.log(rivals) + 25) / slope) + 1, step):
-        beyond = tail(target - np.ceil(target) + d + step, slope, rivals)
-        rank = np.ceil(target).astype(np.int64) - d - step + 1
-        fails = np.where(rank <= 0, 1.0, np.where(rank > n, 0.0, binomial_at_least(np.clip(rank, 1, n), n, level)))
-        total += (survival - beyond) * fails
-        survival = beyond
-    return total + survival
-
-
-@pytest.mark.parametrize(
-    ("level", "delta", "n_min", "n_typical", "slope", "rivals"),
-    [
-        (Fraction(9, 10), 0.05, 1, 1000, 0.72, 1000),
-        (Fraction(4, 5), 0.1, 300, 300, 0.4, 50),
-        *slow(
-            [
-                (Fraction(1, 2), 0.01, 1, 1000, 0.05, 1000),
-                (Fraction(99, 100), 0.2, 1, 20_000, 2.5, 100),
-                (Fraction(1, 5), 0.05, 50, 500, 0.3, 20),
-            ]
-        ),
-    ],
-)
-def test_the_search_for_an_offset_agrees_with_trying_every_n(
-    monkeypatch, level, delta, n_min, n_typical, slope, rivals
-):
-    """Skipping and batching do not change the offset: it equals that of the direct search."""
-    rate, unit = conditional.tangent_rate(level, delta, n_typical), 20
-    n = np.unique(np.geomspace(n_min, 20 * max(n_min, n_typical), 400).astype(np.int64))
-
-    def fails(offset):
-        found = one_by_one(float(rate) * (n + 1) + offset, n, float(level), slope, rivals)
-        return bool((found > delta).any())
-
-    low, high = 0.0, 1.0
-    while fails(high):
-        low, high = high, 2 * high
-    while high - low > 0.05 / slope:
-        middle = (low + high) / 2
-        low, high = (middle, high) if fails(middle) else (low, middle)
-    monkeypatch.setattr(conditional, "line_holds", lambda *_: True)  # tested above
-    margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
-    noise = SlopeNoise(slope, slope, rivals)
-    made = conditional.conditional_offset(rate, level, delta, n_min, n_typical, noise, unit)
-    assert made == conditional.ceil_to(high + margin, unit)
-    target = float(rate) * (n + 1) + low
-    at_once = conditional._block_failure(target, n, float(level), noise)
-    np.testing.assert_allclose(at_once, one_by_one(target, n, float(level), slope, rivals), rtol=1e-12)

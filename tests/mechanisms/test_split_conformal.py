@@ -105,18 +105,3 @@ def test_it_is_never_a_default():
         confide.calibrate([0.5, 0.6], 0.1)
     with refused(confide.errors.InputError, "epsilon"):
         confide.calibrate([0.5, 0.6], 0.1, 1.0, mechanism="none")
-
-
-def test_too_few_records():
-    with pytest.warns(confide.CoverageWarning):
-        released = confide.calibrate([0.1, 0.2, 0.3], 0.1, mechanism="none")
-    assert math.isinf(released.threshold)
-    assert confide.Release.from_json(released.to_json()) == released
-
-
-def test_on_counts_it_is_the_first_candidate_that_reaches_the_rank():
-    scores, candidates = np.random.default_rng(0).random(500), confide.Candidates.unit(101)
-    histogram = confide.ScoreHistogram.from_scores(scores, candidates)
-    released = confide.calibrate_histogram(histogram, 0.1, mechanism="none")
-    edges, exact = candidates.edges, np.sort(scores)[450]
-    assert released.threshold == edges[edges >= exact][0]
