@@ -140,6 +140,14 @@ def test_no_records_choose_uniformly_and_calibrate_to_infinity():
     assert choice.calibrate().chosen.among == ("a", "b")
 
 
+@pytest.mark.slow
+def test_coverage_at_1000_records_is_within_two_thousandths():
+    """Epsilon 1 and a share of 1/5: the expected coverage for 1000 and for 800 records, over the noise."""
+    whole = confide.plan(alpha=0.1, epsilon=1.0, n=1000, score="lac").expected_coverage
+    rest = confide.plan(alpha=0.1, epsilon=1.0, n=800, score="lac").expected_coverage
+    assert 0.9 < whole <= rest < whole + 0.002
+
+
 def test_release_is_read_again_and_states_the_larger_loss():
     released = confide.choose_score(OFFERS, 0.1, 2.0, sizes=SIZES).calibrate(epsilon=1.0)
     assert released.privacy.epsilon == 2.0

@@ -142,9 +142,3 @@ def test_both_sides_of_cqr():
 def test_rho_of_two_groups_is_that_of_both_ranges():
     part = PrivacyStatement("add_remove", 1.0, 1, 1.0, 1.0, zcdp_of_range(1.0))
     assert parallel_composition([part, part], "replace_one").rho == zcdp_of_range(1.0, 1.0) < 0.247
-
-
-def test_sizes_of_groups_are_not_printed():
-    for options in ({}, {"neighbors": "replace_one"}):
-        with refused(confide.errors.InputError, "mechanism"):
-            confide.calibrate([0.5] * 9, 0.1, groups=["a"] * 9, names=["a", "b"], mechanism="none", **options)

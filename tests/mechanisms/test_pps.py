@@ -4,11 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize
 
-import confide
 from confide.mechanisms.pps import PrivatePredictionSets, adjusted_level, optimal_gamma, pps_for
-from confide.mechanisms.slopes import slopes_for
 from confide.support import scale_for
 from tests.exact import assert_drawn_from, histograms, mechanism_law, replaced, worst_coverage, worst_log_ratio
 
@@ -133,40 +131,4 @@ def test_capped_level_undercovers():
     coverage = mechanism_law(mechanism, counts) @ np.minimum(edges, 1)
     assert 0.65 < coverage < 0.75
     assert mechanism.certified(Fraction(9, 10), 1000, 50, None) < Fraction(7, 10)
-
-
-def test_slopes_cost_less_at_the_same_claimed_epsilon():
-    """The difference is the shape: left and right slopes that add up to epsilon, and no gamma."""
-    plan = confide.plan(TENTH, 1.0, 1000, neighbors="replace_one")
-    ours = plan.expected_coverage - 0.9
-    mechanism = pps_for(1000, TENTH, 1.0, 1000)
-    counts = np.append(np.ones(999, np.int64), 1)
-    theirs = mechanism_law(mechanism, counts) @ np.minimum(np.arange(1, 1001) / 1000, 1) - 0.9
-    assert 0 < ours < theirs / 4
-    assert slopes_for(Fraction(0), Fraction(900), 1, 1, "replace_one", 1.0).replace_one == 1.0
-
-
-def test_upper_bound_holds():
-    """P(A_J - qn >= d) is bounded as in the upper bound: mean coverage on uniform scores is below it."""
-    n, m, rng = 2000, 500, np.random.default_rng(3)
-    mechanism, edges = pps_for(n, TENTH, 1.0, m), np.append(np.arange(1, m) / (m - 1), np.inf)
-    coverage = []
-    for _ in range(200):
-        counts = np.diff(np.searchsorted(np.sort(rng.random(n)), edges, side="right"), prepend=0)
-        coverage.append(mechanism_law(mechanism, counts) @ np.minimum(edges, 1))
-    error = stats.norm.isf(1e-6) * np.std(coverage, ddof=1) / np.sqrt(200)
-    assert np.mean(coverage) - error <= mechanism.coverage_at_most(n, m) + 1 / (m - 1) < 1.0
-    assert pps_for(50, TENTH, 0.1, 1000).coverage_at_most(50, 1000) == 1.0  # too few records
-
-
-def test_same_law_as_slopes_up_to_the_bin_of_the_target():
-    """pps is the slope mechanism with slopes (q, 1-q)/2, without the flat bottom on the target's bin."""
-    q = Fraction(3, 4)
-    mechanism, n = at_level(q), 8
-    ours = slopes_for(Fraction(0), q * n, 3, 1, "replace_one", mechanism.replace_one)
-    for h in histograms(n, 4):
-        reached = np.cumsum(h)
-        if 6 in reached and reached[0] >= 6:  # the target rank 6 is a bin's end
-            bins = slice(1, None)
-            p, r = mechanism_law(mechanism, h)[bins], mechanism_law(ours, h)[bins]
-            np.testing.assert_allclose(p / p.sum(), r / r.sum(), rtol=1e-9)
+    assert mechanism.coverage_at_most(50, 1000) == 1.0  # too few records

@@ -1,6 +1,5 @@
 """docs/papers.md and its tables: every item of every paper, under its number, with names that exist."""
 
-import csv
 import importlib
 import inspect
 import pkgutil
@@ -15,14 +14,6 @@ PAGE = ROOT / "docs" / "papers.md"
 LINK = re.compile(r"\[`(\w+)`\]\(#([\w.]+)\)")
 TEST = re.compile(r"`((?:tests/[\w/]+\.py::)?test_\w+)`")
 FILE = re.compile(r"\]\(((?!#|https?:)[^)#]+)(#[\w-]*)?\)")
-
-
-def numbered(word, count):
-    return [f"{word} {i}" for i in range(1, count + 1)]
-
-
-PPS = ["Definition 1", "Theorem 1", "Theorem 2", "Theorem 3", "Proposition 1", "Corollary 1", "Lemma 1", "Lemma 2"]
-PPS += [*numbered("Algorithm", 5), *numbered("Figure", 6), *(f"Section {s}" for s in ("4.1", "4.2", "4.3", "4.4", "5"))]
 
 
 @cache
@@ -41,17 +32,6 @@ def tables():
 def page_text():
     """The page with the tables that it includes."""
     return "\n".join(path.read_text(encoding="utf-8") for path in (PAGE, *tables().values()))
-
-
-@cache
-def rows():
-    """The rows of the page's tables by section: lists of cells."""
-    return {section: read(path) for section, path in tables().items()}
-
-
-def read(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))[1:]
 
 
 @cache

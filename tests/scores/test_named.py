@@ -146,11 +146,20 @@ def test_it_is_the_softmax_of_scaled_logits():
     np.testing.assert_allclose(tempered(np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), 3.0), exact, atol=1e-14)
 
 
+def test_parameters_may_be_written_in_another_way():
+    written = (
+        confide.score_name("raps", deterministic=True, penalty=0.01, k_reg=5),
+        "raps_deterministic(k_reg=5, penalty=1e-2)",
+    )
+    np.testing.assert_array_equal(*(confide.all_scores(P, name) for name in written))
+
+
 @pytest.mark.parametrize(
     "name",
     ["raps_deterministic", "raps_deterministic(penalty=0.1)", "raps_deterministic(penalty=0.1,k_reg=2.5)", "lac(x=1)",
-     "raps_deterministic(penalty=-1,k_reg=1)", "top_k(temperature=2)", "lac(temperature=0)", "lac(temperature=101)", "lac(temperature=2,temperature=2)", "lac()",
-     "lac(temperature=inf)", "absolute_residual(temperature=2)", "raps_deterministic(temperature=2)", "lac(temp=2)"],
+     "raps_deterministic(penalty=-1,k_reg=1)", "top_k(temperature=2)", "lac(temperature=0)", "lac(temperature=101)",
+     "lac(temperature=2,temperature=2)", "lac()", "lac(temperature=inf)", "absolute_residual(temperature=2)",
+     "raps_deterministic(temperature=2)", "lac(temp=2)"],
 )  # fmt: skip
 def test_other_names_raise(name):
     with refused(InputError, "score"):
