@@ -22,9 +22,6 @@ def no_data(*_):
     raise AssertionError("the mechanism touched the data")
 
 
-# --- the release
-
-
 # --- too few records
 
 

@@ -26,10 +26,6 @@ SCORES = np.random.default_rng(5).random(2000)
 STEPS = importlib.import_module("confide.core.steps")
 
 
-def noisy_request(**choices):
-    return Request(**{"alpha": 0.1, "epsilon": 1.0, "score": "lac"} | choices)
-
-
 def test_release_contains_the_number_and_survives_a_round_trip():
     """It fails by chance in 5e-9: the noise exceeds 20 scales."""
     released = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
@@ -120,12 +116,6 @@ def test_impossible_number_of_weighted_records_raises(records):
         ScoreHistogram(Candidates.of([0.5]), np.array([1, 2]), records)
 
 
-def grouped(ledger, **options):
-    groups = np.resize(["a", "b"], len(SCORES))
-    options |= {"ledger": ledger, "dataset": "d", "partition": "site", "neighbors": "replace_one", "unit": 2.5}
-    return confide.calibrate(SCORES, 0.025, 0.5, groups=groups, names=["a", "b"], score="absolute_residual", **options)
-
-
 @pytest.mark.parametrize("name", ["library_versions", "unanswered_design", "assembled", "to_json", "entry_text"])
 def test_step_that_needs_no_draw_fails_before_the_charge(tmp_path, monkeypatch, name):
     ledger = confide.Ledger(tmp_path / "b.db")
@@ -136,7 +126,10 @@ def test_step_that_needs_no_draw_fails_before_the_charge(tmp_path, monkeypatch, 
     owners = {"to_json": confide.Release, "entry_text": files}
     monkeypatch.setattr(owners.get(name, STEPS), name, fail)
     with pytest.raises(InputError, match="must fail"):
-        grouped(ledger)
+        confide.calibrate(
+            SCORES, 0.025, 0.5, groups=np.resize(["a", "b"], len(SCORES)), names=["a", "b"], score="absolute_residual",
+            unit=2.5, neighbors="replace_one", ledger=ledger, dataset="d", partition="site",
+        )  # fmt: skip
     assert ledger.accounts() == {}
 
 
@@ -154,8 +147,6 @@ REQUESTS = {
     "largest n_min": {"n_min": 2**48},
     "weights": {"population": RecordWeights.bounded(1000), "alpha": "0.499999", "epsilon": 5e-3},
 }
-
-
 SEVERAL = {
     "delta": {"delta": 0.05, "n_min": 100},
     "risk": {"loss": "false_negative_rate", "score": None},
@@ -173,7 +164,7 @@ def test_no_noisy_number_raises_after_the_charge(tmp_path, draw_with, name, coun
     """Whatever the number and the thresholds are, the release is stored, and returned again at no cost."""
     draw_with(noisy_number=always(counted), select=last if counted < 3000 else always(0))
     ledger = confide.Ledger(tmp_path / "b.db")
-    request = noisy_request(**(REQUESTS | SEVERAL)[name])
+    request = Request(**{"alpha": 0.1, "epsilon": 1.0, "score": "lac"} | (REQUESTS | SEVERAL)[name])
     records = 1000 if request.population is not None else None
     seen = request.counted_over()
     counts = np.zeros(seen.size, dtype=np.int64)

@@ -134,8 +134,8 @@ def test_every_argument_is_used_or_raises_with_its_name(name, option, tmp_path):
     if option in ("ledger", "dataset"):
         ledger = confide.Ledger(tmp_path / "ledger.db")
         asked = {"ledger": ledger, "dataset": "data"} | ({"partition": "half"} if "groups" in name else {})
-        if name in ("calibrate_false_negatives", "calibrate_losses", "calibrate_masks"):
-            asked["u"] = confide.ExperimentalUniforms(0)
+        if name in ("calibrate_false_negatives", "calibrate_losses"):
+            asked["u"] = np.linspace(0, 0.99, N)
     if option == "rho":
         asked["epsilon"] = None
     try:
@@ -146,8 +146,9 @@ def test_every_argument_is_used_or_raises_with_its_name(name, option, tmp_path):
     if ledger is not None:
         assert ledger.account("data").entries
         spent = ledger.account("data").spent()
-        assert called(name, **asked) == made  # the same request again is free
-        assert ledger.account("data").spent() == spent
+        if name != "calibrate_masks":  # which draws a number for every image anew
+            assert called(name, **asked) == made
+            assert ledger.account("data").spent() == spent
     else:
         assert made.request != called(name).request, f"{name} swallows {option}"
 
