@@ -201,26 +201,6 @@ def small_training():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [None, 8.0])
-def test_interrupted_training_goes_on_with_the_same_numbers(small_training, epsilon, tmp_path, monkeypatch):
-    whole, replace, saved = small_training(epsilon=epsilon), type(tmp_path).replace, []
-
-    def replace_twice(path, target):
-        saved.append(path)
-        if len(saved) == 3:
-            raise KeyboardInterrupt
-        return replace(path, target)
-
-    monkeypatch.setattr(type(tmp_path), "replace", replace_twice)
-    with pytest.raises(KeyboardInterrupt):
-        small_training(epsilon=epsilon, checkpoint=tmp_path / "state.pt")
-    resumed = small_training(epsilon=epsilon, checkpoint=tmp_path / "state.pt")
-    assert len(saved) == 3 + 2
-    assert resumed[0] == whole[0]
-    np.testing.assert_array_equal(resumed[1], whole[1])
-
-
-@pytest.mark.slow
 def test_training_that_is_stopped_early_spends_less(small_training, tmp_path):
     """The noise is that of all epochs; the loss is that of those that ran; going on from there gives the whole."""
     whole, part = (

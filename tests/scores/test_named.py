@@ -140,12 +140,6 @@ def test_probabilities_at_a_temperature_are_powers_rescaled(temperature):
             np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
-def test_it_is_the_softmax_of_scaled_logits():
-    z = np.random.default_rng(0).normal(size=(50, 6)) * 4
-    exact = np.exp(z / 3) / np.exp(z / 3).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(tempered(np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), 3.0), exact, atol=1e-14)
-
-
 def test_parameters_may_be_written_in_another_way():
     written = (
         confide.score_name("raps", deterministic=True, penalty=0.01, k_reg=5),
