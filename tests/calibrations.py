@@ -143,7 +143,9 @@ KINDS = {
     "none": lambda: confide.calibrate(SCORES, 0.1, mechanism="none", score="lac"),
     "pps": lambda: confide.calibrate(SCORES, 0.1, 1.0, mechanism="pps", neighbors="replace_one"),
     "pps, secret": lambda: confide.calibrate(SCORES, 0.1, 1.0, mechanism="pps", n_min=1500),
-    "pps-laplace": lambda: confide.calibrate(SCORES, 0.1, 1.0, mechanism="pps-laplace", neighbors="replace_one"),
+    "pps-laplace": lambda: confide.calibrate(
+        SCORES, 0.1, 1.0, mechanism="pps-laplace", neighbors="replace_one", candidates=confide.Candidates.unit(40)
+    ),
     "noisy-histogram": lambda: confide.calibrate(SCORES, 0.1, 1.0, mechanism="noisy-histogram"),
     "opendp-quantile": lambda: confide.calibrate(SCORES, 0.1, 1.0, mechanism="opendp-quantile"),
     "counts": lambda: confide.calibrate_counts(

@@ -250,12 +250,6 @@ def test_options_that_are_refused(row):
     row.check()
 
 
-def test_a_reference_sample_is_refused_without_its_values():
-    with refused(confide.errors.InputError, "scores") as e:
-        Candidates.from_reference([1.0, np.nan, 2.0, -np.inf])
-    assert numbers(e) == [2, 1]
-
-
 def test_equality_and_repr():
     assert Candidates.unit(5) == Candidates.of([0.25, 0.5, 0.75, 1.0])
     assert hash(Candidates.unit(5)) == hash(Candidates.of([0.25, 0.5, 0.75, 1.0]))
@@ -320,34 +314,6 @@ def test_bounded_spreads_keep_their_bounds():
     assert ranks[:4].tolist() == [1, 2, 3, 4]
     signed = Candidates.spread("signed", 101, unit=3.0).edges
     np.testing.assert_array_equal(signed, -signed[::-1])
-
-
-@pytest.mark.slow
-def test_around_takes_a_number():
-    made = confide.plan(0.1, 1.0, score="lac", candidates=Candidates.around(0.9)).candidates
-    assert made.recipe["around"] == 0.9
-    gaps = np.diff(made.edges)
-    assert gaps[int(np.searchsorted(made.edges, 0.9))] < gaps.max() / 3
-
-
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        {},
-        {"kind": "of", "size": 3},
-        {"kind": "from_reference", "size": 3},
-        {"kind": "spread", "size": 3},
-        {"kind": "spread", "of": "logit", "size": 3},
-        {"kind": "spread", "of": "residual"},
-        {"kind": "spread", "of": "residual", "size": 3, "unit": -1.0},
-        {"kind": "unit", "size": 3, "colour": 1},
-        {"kind": "__init__"},
-    ],
-    ids=str,
-)
-def test_recipes_that_make_nothing(recipe):
-    with pytest.raises(confide.ConfideError):
-        Candidates.from_recipe(recipe)
 
 
 def test_the_published_bins_are_those_that_their_number_is_chosen_for():

@@ -152,33 +152,6 @@ def test_whitening_uses_noise_images_only():
 
 
 @pytest.mark.slow
-def test_poisson_samples_are_whole_batches_and_may_be_empty():
-    """Every record joins a batch on its own with the same probability, exact binomial test at level 1e-6."""
-    pytest.importorskip("opacus", reason=EXTRA)
-    torch = pytest.importorskip("torch", reason=EXTRA)
-    from opacus.data_loader import DPDataLoader
-    from torch.utils.data import DataLoader
-
-    from experiments.models import Rows, as_it_is
-
-    rows = Rows(torch.arange(40).float().view(20, 2), torch.arange(20))
-    torch.manual_seed(0)
-    loader = DPDataLoader.from_data_loader(DataLoader(rows, batch_size=2, collate_fn=as_it_is))
-    batches = [labels for _ in range(200) for inputs, labels in loader if check_rows(inputs, labels)]
-    joined = torch.bincount(torch.cat(batches), minlength=20).numpy()
-    assert len(batches) == 2000
-    assert min(len(b) for b in batches) == 0  # (18/20)^20 = .12 of them
-    assert len({len(b) for b in batches}) > 5
-    for count in joined:
-        assert stats.binomtest(int(count), 2000, 0.1).pvalue > 1e-6
-
-
-def check_rows(inputs, labels):
-    np.testing.assert_array_equal(inputs.numpy().reshape(-1, 2)[:, 0], 2 * labels.numpy())
-    return True
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("architecture", "epochs"), [("scattering", 4), ("cnn", 1)])
 def test_dp_sgd_trains_a_tiny_model_for_real(architecture, epochs):
     """Opacus spends at most the requested budget, adds noise, and the model learns."""
@@ -228,26 +201,6 @@ def small_training():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [None, 8.0])
-def test_interrupted_training_goes_on_with_the_same_numbers(small_training, epsilon, tmp_path, monkeypatch):
-    whole, replace, saved = small_training(epsilon=epsilon), type(tmp_path).replace, []
-
-    def replace_twice(path, target):
-        saved.append(path)
-        if len(saved) == 3:
-            raise KeyboardInterrupt
-        return replace(path, target)
-
-    monkeypatch.setattr(type(tmp_path), "replace", replace_twice)
-    with pytest.raises(KeyboardInterrupt):
-        small_training(epsilon=epsilon, checkpoint=tmp_path / "state.pt")
-    resumed = small_training(epsilon=epsilon, checkpoint=tmp_path / "state.pt")
-    assert len(saved) == 3 + 2
-    assert resumed[0] == whole[0]
-    np.testing.assert_array_equal(resumed[1], whole[1])
-
-
-@pytest.mark.slow
 def test_training_that_is_stopped_early_spends_less(small_training, tmp_path):
     """The noise is that of all epochs; the loss is that of those that ran; going on from there gives the whole."""
     whole, part = (
@@ -259,22 +212,6 @@ def test_training_that_is_stopped_early_spends_less(small_training, tmp_path):
     rest = small_training(schedule="cosine", checkpoint=tmp_path / "state.pt")
     assert rest[0] == whole[0]
     np.testing.assert_array_equal(rest[1], whole[1])
-
-
-def test_full_settings_are_separate_parts(monkeypatch, capsys):
-    """`--full` runs the papers' settings; each switch has its own parts."""
-    ran = []
-    monkeypatch.setattr(command, "PARTS", {"quick": "a:b"})
-    monkeypatch.setattr(command, "FULL_PARTS", {"quick": "a:b", "long": "c:d"})
-    monkeypatch.setattr(command, "run_part", lambda name, code: ran.append((name, code)))
-    for arguments in ([], ["--full"], ["--full", "long"]):
-        monkeypatch.setattr("sys.argv", ["experiments", *arguments])
-        command.main()
-    assert ran == [("quick", "a:b"), ("quick", "a:b"), ("long", "c:d"), ("long", "c:d")]
-    monkeypatch.setattr("sys.argv", ["experiments", "long"])
-    with pytest.raises(SystemExit):
-        command.main()
-    assert "long is none of quick (see --full)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("code", [*command.PARTS.values(), *command.FULL_PARTS.values()])

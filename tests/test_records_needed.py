@@ -76,16 +76,6 @@ def test_python_plans_warnings_and_pages_agree(name):
 
 
 @pytest.mark.slow
-def test_calibrate_says_the_number_that_the_release_says(draw_with):
-    draw_with(select=last)
-    with pytest.warns(confide.CoverageWarning, match=f"about {RESIDUALS} calibration records are needed") as caught:
-        made = confide.calibrate(SCORES[:8], 0.1, 1.0, score="absolute_residual")
-    assert made.threshold == math.inf
-    assert [str(one.message) for one in caught] == list(confide.core.remarks(made))
-    assert f"records needed: about {RESIDUALS}; with fewer" in str(made)
-
-
-@pytest.mark.slow
 def test_groups_and_levels_say_the_number_of_their_plans():
     """Fifteen records in each of twelve groups: the warning agrees with the plan for such groups."""
     groups = np.repeat(np.arange(12), 15)

@@ -143,33 +143,6 @@ def released():
     return confide.calibrate(scores, ALPHA, EPSILON, classes=NAMES, neighbors="replace_one")
 
 
-def sets_of_torch(released, tables, out):
-    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'confide[torch]'")
-    from confide.torch import predict_set
-
-    return predict_set(torch.from_numpy(P[NEW]), released, logits=False).numpy()
-
-
-def sets_of_arrays(released, tables, out):
-    torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'confide[torch]'")
-    from confide.array_api import predict_mask
-
-    return predict_mask(torch.from_numpy(P[NEW]), released).numpy()
-
-
-def sets_of_onnx(released, tables, out):
-    onnx = pytest.importorskip("onnx", reason="needs ONNX: pip install 'confide[onnx]'")
-    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime: pip install 'confide[onnx]'")
-    from confide.onnx import append, read
-
-    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["n", 4]) for name in ("x", "p")]
-    graph = onnx.helper.make_graph([onnx.helper.make_node("Identity", ["x"], ["p"])], "model", ends[:1], ends[1:])
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=10)
-    served = append(model, released)
-    assert read(served) == released
-    return runtime.InferenceSession(served.SerializeToString()).run(["sets"], {"x": P[NEW]})[0]
-
-
 def sets_of_estimator(released, tables, out):
     model = confide.PrivateConformalClassifier(Given(), ALPHA, EPSILON, prefit=True, neighbors="replace_one")
     model.fit(P[OLD], np.array(NAMES)[Y[OLD]]).calibration_ = released
@@ -188,11 +161,9 @@ def in_order(path):
     return np.array([[name in one for name in NAMES] for one in found])
 
 
-FRONTS = [sets_of_torch, sets_of_arrays, sets_of_onnx, sets_of_estimator, sets_of_files]
-
-
-@pytest.mark.parametrize("front", FRONTS)
+@pytest.mark.parametrize("front", [sets_of_estimator, sets_of_files])
 def test_every_front_gives_the_same_sets(front, released, tables, tmp_path):
+    """Those of tensors and graphs: tests/scores/test_contract.py."""
     expected = confide.predict_set(P[NEW], released).mask
     assert 0 < expected.mean() < 1
     np.testing.assert_array_equal(front(released, tables, tmp_path), expected)

@@ -33,14 +33,6 @@ def test_a_watch_refuses_it_before_anything_is_read(tmp_path):
     released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     state = tmp_path / "watch.json"
     with refused(confide.errors.InputTypeError, "batches"):
-        confide.watch(
-            pyarrow.table({"s": [0.1]}),
-            ScoreColumn("s"),
-            released,
-            state=state,
-            look="a",
-            epsilon=1.0,
-            batch=1,
-            batches=2,
-        )
+        records, look = pyarrow.table({"s": [0.1]}), {"state": state, "look": "a", "epsilon": 1.0, "batch": 1}
+        confide.watch(records, ScoreColumn("s"), released, **look, batches=2)
     assert not state.exists()

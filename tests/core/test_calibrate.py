@@ -10,6 +10,7 @@ import pytest
 
 import confide
 from confide.counting import ScoreHistogram
+from confide.errors import InputError, InputTypeError
 from tests.draws import always, last
 from tests.refused import refused
 
@@ -20,19 +21,6 @@ COUNTS = ScoreHistogram.from_scores(SCORES, UNIT)
 
 def no_data(*_):
     raise AssertionError("the mechanism touched the data")
-
-
-# --- the release
-
-
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-def test_the_threshold_is_a_candidate_near_the_quantile(neighbors):
-    calibration = confide.calibrate(SCORES, 0.1, 2.0, candidates=UNIT, neighbors=neighbors)
-    assert calibration.threshold in UNIT.values
-    assert 0.8 < calibration.threshold < 1.0
-    assert type(calibration.threshold) is float
-    assert calibration.coverage >= 0.9
-    assert calibration.epsilon == 2.0
 
 
 # --- too few records
@@ -62,16 +50,6 @@ def test_replace_one_answers_infinity_without_the_data(draw_with, options):
     assert confide.Release.from_json(calibration.to_json()) == calibration
 
 
-def test_the_warning_states_a_sufficient_number():
-    _, (warning,) = few(5, neighbors="replace_one")
-    needed = confide.plan(alpha=0.1, epsilon=1.0, n=5, neighbors="replace_one", candidates=100).records_needed
-    assert f"about {needed} calibration records are needed" in str(warning.message)
-    assert "alpha=0.1 and epsilon=1" in str(warning.message)
-    calibration, caught = few(needed, neighbors="replace_one")
-    assert calibration.epsilon == 1.0  # the data were used
-    assert all("the threshold is +inf" in str(w.message) for w in caught)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"delta": 0.05}, {"n_min": 5}])
 def test_add_remove_warnings_depend_only_on_the_release(draw_with, options):
@@ -96,13 +74,6 @@ def test_add_remove_with_few_records_keeps_the_guarantee():
     assert few(3)[0].epsilon == 1.0
 
 
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-def test_full_sets_for_an_infinite_threshold():
-    calibration, _ = few(5, neighbors="replace_one")
-    assert confide.predict_set([[0.0, 1.0]], calibration, score="lac").mask.all()
-    assert confide.predict_interval([3.0], calibration, score="absolute_residual") == (-np.inf, np.inf)
-
-
 @pytest.mark.slow
 def test_infinite_scores_count_above_all_others():
     """A user's own score may be +inf; if more than a share alpha is, the threshold is +inf."""
@@ -116,16 +87,8 @@ def test_infinite_scores_count_above_all_others():
 
 def test_nothing_is_drawn_for_bad_input(draw_with):
     draw_with(select=no_data, noisy_number=no_data)
-    bad = [
-        {"scores": [0.5, np.nan]},
-        {"alpha": 0},
-        {"epsilon": -1},
-        {"candidates": 0},
-        {"candidates": "5"},
-        {"neighbors": "other"},
-        {"score": "lac", "scores": [2.0]},
-    ]
-    for wrong in bad:
+    bad = [{"scores": [0.5, np.nan]}, {"alpha": 0}, {"epsilon": -1}, {"candidates": 0}, {"candidates": "5"}]
+    for wrong in (*bad, {"neighbors": "other"}, {"score": "lac", "scores": [2.0]}):
         with pytest.raises(confide.ConfideError):
             confide.calibrate(**{"scores": SCORES, "alpha": 0.1, "epsilon": 1.0, **wrong})
 
@@ -149,23 +112,13 @@ def test_the_kind_of_release_follows_from_the_arguments():
 @pytest.mark.parametrize(
     ("histogram", "more", "error", "argument"),
     [
-        ({}, {}, confide.errors.InputError, "histogram"),
-        ({"a": 3}, {}, confide.errors.InputTypeError, "histogram"),
-        (
-            {"a": COUNTS, "b": ScoreHistogram.empty(confide.Candidates.unit(3))},
-            {},
-            confide.errors.InputError,
-            "histogram",
-        ),
-        ({"a": COUNTS}, {"alpha": [0.1, 0.2]}, confide.errors.InputError, "alpha"),
-        ({"cqr_low": COUNTS}, {"score": "cqr_sides"}, confide.errors.InputError, "histogram"),
-        (
-            {"cqr_low": COUNTS, "cqr_high": ScoreHistogram.empty(UNIT)},
-            {"score": "cqr_sides"},
-            confide.errors.InputError,
-            "histogram",
-        ),
-        ({"a": COUNTS, 1: COUNTS, "1": COUNTS}, {}, confide.errors.InputError, "names"),
+        ({}, {}, InputError, "histogram"),
+        ({"a": 3}, {}, InputTypeError, "histogram"),
+        ({"a": COUNTS, "b": ScoreHistogram.empty(confide.Candidates.unit(3))}, {}, InputError, "histogram"),
+        ({"a": COUNTS}, {"alpha": [0.1, 0.2]}, InputError, "alpha"),
+        ({"cqr_low": COUNTS}, {"score": "cqr_sides"}, InputError, "histogram"),
+        ({"cqr_low": COUNTS, "cqr_high": ScoreHistogram.empty(UNIT)}, {"score": "cqr_sides"}, InputError, "histogram"),
+        ({"a": COUNTS, 1: COUNTS, "1": COUNTS}, {}, InputError, "names"),
     ],
 )
 def test_inconsistent_counts_raise(histogram, more, error, argument):

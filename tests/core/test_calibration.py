@@ -127,11 +127,14 @@ OF_ONE = ("threshold", "guarantee", "coverage", "mechanism", "candidates", "reci
 
 @pytest.mark.slow(unless="counts")
 @pytest.mark.parametrize("name", KINDS)
-def test_a_release_is_a_mapping_from_keys_to_thresholds(name):
+def test_a_release_maps_keys_to_thresholds_within_the_budget(name):
     release = of_kind(name)
     assert set(release) == set(release.request.terms)
     assert all(isinstance(part, Threshold) for part in release.values())
     assert [release[key] for key in release] == list(release.values()) == list(release.by_name.values())
+    asked, privacy = release.request, release.privacy
+    assert asked.epsilon is None or asked.chosen or privacy.epsilon <= asked.epsilon * (1 + 1e-15)
+    assert asked.rho is None or privacy.rho <= asked.rho
     assert release.promised == min(part.coverage for part in release.values()) or release.by == "side"
     assert all(release.at(alpha).levels == (alpha,) for alpha in release.levels)
     for field in OF_ONE:

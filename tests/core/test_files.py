@@ -11,7 +11,6 @@ import math
 import random
 from fractions import Fraction
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -133,15 +132,10 @@ def test_only_texts(text):
         Release.from_json(text)
 
 
-def test_any_byte_matters():
-    text = released("add_remove").to_json()
-    start = text.index('"threshold": ') + len('"threshold": ')
-    for changed in (text.replace("0.9", "0.8", 1), text[: start + 2] + "1" + text[start + 3 :], text[:-50], text[1:]):
-        assert changed != text
-        with pytest.raises(FormatError):
-            Release.from_json(changed)
+def test_a_file_has_a_checksum():
+    content = content_of("add_remove")
     with refused(FormatError, "release"):
-        Release.from_json(json.dumps({k: v for k, v in json.loads(text).items() if k != "sha256"}))
+        Release.from_json(json.dumps({name: value for name, value in content.items() if name != "sha256"}))
 
 
 @pytest.mark.parametrize("schema", [0, -1, 1.0, "1", None, True, [1], 2, 10**6])
@@ -203,20 +197,12 @@ def read_or_refused(content) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_altered_files_are_refused_or_equal(name):
-    rng, content = random.Random(len(name)), content_of(name)
-    read = sum(read_or_refused(changes(content, rng)) for _ in range(40))
-    assert read < 20
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*OPTIONS, *KINDS])
-def test_altered_files_are_refused_or_equal_many_times(name):
-    rng, content = random.Random(7 + len(name)), content_of(name)
-    count = -(-30_000 // (len(OPTIONS) + len(KINDS)))
-    read = sum(read_or_refused(changes(content, rng)) for _ in range(count))
-    assert read < count / 3
+@pytest.mark.parametrize(
+    ("name", "count"), [*((name, 40) for name in KINDS), *slow((name, 600) for name in [*OPTIONS, *KINDS])]
+)
+def test_altered_files_are_refused_or_equal(name, count):
+    rng, content = random.Random(len(name) + count), content_of(name)
+    assert sum(read_or_refused(changes(content, rng)) for _ in range(count)) < count / 2
 
 
 @pytest.mark.parametrize("path", ["request.alpha", "thresholds.0.mechanism.rate", "thresholds.0.mechanism.offset"])
@@ -230,33 +216,70 @@ def test_fractions_of_any_text(path, value):
         Release.from_json(altered("add_remove", keys, value))
 
 
-@pytest.mark.parametrize("name", [*EVERYDAY, *slow(["people", "weights", "class weights", "n_min"])])
+CLAIMS = {
+    "coverage": lambda v: [v + 0.01, v - 0.01, 1.0, 0.0],
+    "epsilon": lambda v: [1.0] if isinstance(v, str) else [v / 2, 0.0],
+    "rho": lambda v: [v / 2, 2 * v],
+    "alpha": lambda v: ["1/1000", "1/20", "1/2"] if isinstance(v, str) else [],
+    "records_per_person": lambda v: [v + 1],
+    "delta": lambda v: [str(Fraction(v) / 2)],
+    "key": lambda _: ["1/10", 0, ""],
+    "candidates": lambda v: [1, 2, 2**20] if isinstance(v, int) else [],
+    "name": lambda _: ["another"],
+    "scale": lambda v: [v / 2, 4 * v, -1.0, 1e-300],
+    "left": lambda v: [v + 1000],
+    "right": lambda v: [v + 1000],
+    "rate": lambda _: ["2/5"],
+    "offset": lambda v: [str(Fraction(v) - less) for less in (2, 100)],
+    "beyond": lambda v: [v + 1, -1],
+    "level": lambda v: [str(Fraction(v) - Fraction(1, 100))],
+    "rank": lambda v: [v - 1, v + 1, 0],
+    "parameter": lambda v: [v / 2, 2 * v],
+    "copies": lambda v: [v - 1],
+}
+"""Other values of what a file claims, by the name of the field, wherever it stands."""
+ADDED = {
+    ("request", "rho"): [0.01],
+    ("request", "delta"): ["1/20"],
+    ("request", "neighbors"): ["replace_one", "add_remove"],
+    ("request", "records_per_person"): [2, 10],
+    ("request", "population"): [{"bound": 3.0}],
+    ("request", "mechanism"): ["slopes", "pps", "noisy-histogram", "none", "other"],
+    ("n",): [1, 0],
+    ("thresholds", 0, "mechanism", "weight"): [7],
+    ("thresholds", 0, "mechanism", "extra"): [1],
+}
+UNTRIED = {
+    "none": {"alpha", "neighbors", "records_per_person"},
+    "opendp-quantile": {"alpha"},
+    "pps, secret": {"offset"},
+}
+"""Without privacy, or without a guarantee, nothing follows from these; for the last see test_pps_removal.py."""
+
+
+def at(content, path):
+    """The value at this place; None if there is none."""
+    for key in path:
+        content = content[key] if isinstance(content, list) else (content or {}).get(key)
+    return content
+
+
+@pytest.mark.slow(unless=(*EVERYDAY, "counts", "pps", "noisy-histogram", "pps, secret", "pps-laplace", "none"))
+@pytest.mark.parametrize("name", [*EVERYDAY, "people", "weights", "class weights", "n_min", *KINDS])
 def test_claims_that_do_not_follow_raise(name):
     """A mechanism of another level, loss, population or target, and other numbers of records or of candidates."""
     content = content_of(name)
-    (part,), asked = content["thresholds"], content["request"]
-    mechanism, public = part["mechanism"], "n" in content
-    offset, drawn = Fraction(mechanism["offset"]), ("thresholds", 0)
-    tried = {
-        ("request", "epsilon"): [0.5, 2.0] if "epsilon" in asked else [1.0],
-        ("request", "rho"): [0.01, 1.0],
-        ("request", "alpha"): ["1/1000", "1/2", "1/20"],
-        ("request", "neighbors"): ["add_remove" if public else "replace_one"],
-        ("request", "records_per_person"): [2, 10],
-        ("request", "mechanism"): ["pps", "noisy-histogram", "none", "other"],
-        ("request", "population"): [{"bound": 3.0}],
-        ("epsilon",): [0.5, 2.0, 0.0, math.nextafter(content["epsilon"], 0)],
-        ("n",): [10**6, 1, 0] if public else [1000],
-        (*drawn, "coverage"): [0.91, 1.0, 0.89, 0.0],
-        (*drawn, "candidates"): [1, 2, 101, 2**20],
-        (*drawn, "key"): ["1/10", 0, ""],
-        (*drawn, "mechanism", "scale"): [mechanism["scale"] / 2, mechanism["scale"] * 4, 1e-300],
-        (*drawn, "mechanism", "left"): [max(mechanism["left"], mechanism["right"]) + 1, 1000],
-        (*drawn, "mechanism", "rate"): ["2/5", "999/1000"],
-        (*drawn, "mechanism", "offset"): [str(offset - 1)],
-        (*drawn, "mechanism", "weight"): [7],
-    }
-    assert len([refuse(name, path, value) for path, values in tried.items() for value in values]) > 25
+    tried = [
+        (p, v)
+        for p in places_in(content)
+        if p[-1] in CLAIMS and "chosen" not in p
+        for v in CLAIMS[p[-1]](at(content, p))
+    ]
+    tried += [(path, value) for path, values in ADDED.items() for value in values if at(content, path[:-1])]
+    tried = [(p, v) for p, v in tried if at(content, p) != v and p[-1] not in UNTRIED.get(name, ())]
+    for path, value in tried:
+        refuse(name, path, value)
+    assert len(tried) > 15
 
 
 def refuse(name, path, value):
@@ -303,19 +326,6 @@ def test_a_finite_threshold_needs_a_mechanism():
 )
 def test_recipes_that_do_not_make_the_candidates(recipe):
     refuse("add_remove", ("request", "candidates"), recipe)
-
-
-@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
-def test_a_target_that_no_certificate_serves_raises(neighbors):
-    """Also one that the two-sided certificate just serves."""
-    release = confide.calibrate(np.arange(1000) / 1000, 0.1, 1.0, neighbors=neighbors, score="lac")
-    assert release.coverage == 0.9
-    for less in (Fraction(1, 2), Fraction(100)):
-        content = json.loads(release.to_json())
-        mechanism = content["thresholds"][0]["mechanism"]
-        mechanism["offset"] = str(Fraction(mechanism["offset"]) - less)
-        with pytest.raises(FormatError):
-            Release.from_json(signed(content))
 
 
 @pytest.mark.parametrize(("name", "counted"), [("add_remove", None), ("add_remove", 500), ("replace_one", 1000)])

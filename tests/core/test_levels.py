@@ -12,7 +12,6 @@ from scipy import stats
 import confide
 from confide.core import records_needed
 from confide.errors import InputError
-from confide.ledger import Ledger
 from tests.files import signed
 from tests.refused import refused
 
@@ -190,20 +189,6 @@ def test_a_file_whose_thresholds_do_not_follow_is_refused(released, change):
 def test_the_counts_stand_once_in_a_file(released):
     stored = json.loads(released.to_json())["thresholds"]
     assert ["counts" in part for part in stored] == [True, False, False]
-
-
-def test_a_ledger_charges_all_levels_once(tmp_path, released):
-    neighbors = "add_remove" if released.n is None else "replace_one"
-    ledger = Ledger(tmp_path / "clinic.ledger")
-    asked = {"score": "lac", "neighbors": neighbors, "ledger": ledger, "dataset": "clinic"}
-    first = confide.calibrate(SCORES, LEVELS, 1.0, **asked)
-    assert [entry.cost.epsilon for entry in ledger.account("clinic").entries] == [1.0]
-    with pytest.warns(confide.errors.EarlierReleaseWarning):
-        again = confide.calibrate(SCORES, LEVELS, 1.0, **asked)
-    assert again == first
-    assert again.at(0.15) == first.at(0.15)
-    confide.calibrate(SCORES, [0.2, 0.1], 1.0, **asked)  # other levels are another request
-    assert ledger.account("clinic").spent().epsilon == 2.0
 
 
 # --- what it costs

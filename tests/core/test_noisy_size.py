@@ -1,7 +1,6 @@
 """Releases with a noisy number of records: sources, ledgers, files and kinds of release."""
 
 import importlib
-import itertools
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,6 @@ from confide.counting import ScoreHistogram
 from confide.errors import BudgetError, EarlierReleaseWarning, InputError, InputTypeError, OtherDataError
 from confide.ledger import Limit
 from confide.tables import ScoreColumn, calibrate_table
-from tests.builders import slow
 from tests.draws import always, last
 
 pytestmark = [
@@ -26,10 +24,6 @@ pytestmark = [
 
 SCORES = np.random.default_rng(5).random(2000)
 STEPS = importlib.import_module("confide.core.steps")
-
-
-def noisy_request(**choices):
-    return Request(**{"alpha": 0.1, "epsilon": 1.0, "score": "lac"} | choices)
 
 
 def test_release_contains_the_number_and_survives_a_round_trip():
@@ -92,46 +86,6 @@ def test_repeated_request_counts_once_and_draws_nothing(tmp_path, monkeypatch, d
     assert account["ledger"].account("patients").spent().epsilon == 1.0
 
 
-@pytest.mark.parametrize("neighbors", slow(["add_remove", "replace_one"]))
-def test_each_group_has_a_noisy_number(neighbors):
-    """Sizes of 1600 and 400 differ by 60 scales or more, so that the order of the designs fails by chance in 1e-20."""
-    names, groups = ["a", "b"], np.where(np.arange(2000) < 1600, "a", "b")
-    released = confide.calibrate(SCORES, 0.1, 2.0, groups=groups, names=names, score="lac", neighbors=neighbors)
-    assert released["a"].size.design_for > released["b"].size.design_for
-    assert released.privacy.epsilon <= 2.0
-    assert confide.Release.from_json(released.to_json()) == released
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("neighbors", slow(["add_remove", "replace_one"], ["replace_one"]))
-def test_zcdp_of_groups_includes_the_noisy_numbers(neighbors):
-    groups = np.where(np.arange(2000) < 1000, "a", "b")
-    released = confide.calibrate(
-        SCORES, 0.1, groups=groups, names=["a", "b"], rho=0.5, score="lac", neighbors=neighbors
-    )
-    assert max(part.privacy.rho for part in released.parts.values()) <= released.privacy.rho <= 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "rho"), list(itertools.product(("levels", "sides"), (None, 0.3))))
-def test_each_level_and_side_has_a_noisy_number_within_the_budget(kind, rho):
-    choices = {"rho": rho} if rho else {"epsilon": 2.0}
-    if kind == "levels":
-        released = confide.calibrate(SCORES, [0.2, 0.1], score="lac", **choices)
-    else:
-        released = confide.calibrate_sides(np.tile([-1.0, 1.0], (2000, 1)), SCORES, 0.1, **choices)
-    assert all(part.size is not None for part in released.parts.values())
-    assert released.privacy.epsilon <= 2.0 if rho is None else released.privacy.rho <= rho
-    assert confide.Release.from_json(released.to_json()) == released
-
-
-@pytest.mark.slow
-def test_empty_calibration_set_has_a_release():
-    released = confide.calibrate([], 0.1, 1.0, score="lac")
-    assert released.size.design_for >= 25
-    assert released.coverage == 0.9
-
-
 WEIGHTS = np.tile([0.0, 0.0, 0.5, 2.0], 500)
 BY_WEIGHT = {"weights": WEIGHTS, "weight_bound": 2.0}
 BY_CLASS = {"class_weights": {"a": 1, "b": 2}, "labels": np.tile(["a", "b"], 1000)}
@@ -162,12 +116,6 @@ def test_impossible_number_of_weighted_records_raises(records):
         ScoreHistogram(Candidates.of([0.5]), np.array([1, 2]), records)
 
 
-def grouped(ledger, **options):
-    groups = np.resize(["a", "b"], len(SCORES))
-    options |= {"ledger": ledger, "dataset": "d", "partition": "site", "neighbors": "replace_one", "unit": 2.5}
-    return confide.calibrate(SCORES, 0.025, 0.5, groups=groups, names=["a", "b"], score="absolute_residual", **options)
-
-
 @pytest.mark.parametrize("name", ["library_versions", "unanswered_design", "assembled", "to_json", "entry_text"])
 def test_step_that_needs_no_draw_fails_before_the_charge(tmp_path, monkeypatch, name):
     ledger = confide.Ledger(tmp_path / "b.db")
@@ -178,7 +126,10 @@ def test_step_that_needs_no_draw_fails_before_the_charge(tmp_path, monkeypatch, 
     owners = {"to_json": confide.Release, "entry_text": files}
     monkeypatch.setattr(owners.get(name, STEPS), name, fail)
     with pytest.raises(InputError, match="must fail"):
-        grouped(ledger)
+        confide.calibrate(
+            SCORES, 0.025, 0.5, groups=np.resize(["a", "b"], len(SCORES)), names=["a", "b"], score="absolute_residual",
+            unit=2.5, neighbors="replace_one", ledger=ledger, dataset="d", partition="site",
+        )  # fmt: skip
     assert ledger.accounts() == {}
 
 
@@ -196,8 +147,6 @@ REQUESTS = {
     "largest n_min": {"n_min": 2**48},
     "weights": {"population": RecordWeights.bounded(1000), "alpha": "0.499999", "epsilon": 5e-3},
 }
-
-
 SEVERAL = {
     "delta": {"delta": 0.05, "n_min": 100},
     "risk": {"loss": "false_negative_rate", "score": None},
@@ -215,7 +164,7 @@ def test_no_noisy_number_raises_after_the_charge(tmp_path, draw_with, name, coun
     """Whatever the number and the thresholds are, the release is stored, and returned again at no cost."""
     draw_with(noisy_number=always(counted), select=last if counted < 3000 else always(0))
     ledger = confide.Ledger(tmp_path / "b.db")
-    request = noisy_request(**(REQUESTS | SEVERAL)[name])
+    request = Request(**{"alpha": 0.1, "epsilon": 1.0, "score": "lac"} | (REQUESTS | SEVERAL)[name])
     records = 1000 if request.population is not None else None
     seen = request.counted_over()
     counts = np.zeros(seen.size, dtype=np.int64)

@@ -9,9 +9,7 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide import federated, tables
-from confide.cli.names import NAMES
-from confide.cli.request import read_arguments
+from confide import tables
 from confide.core import Options, candidates_of
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
@@ -136,6 +134,8 @@ def test_every_argument_is_used_or_raises_with_its_name(name, option, tmp_path):
     if option in ("ledger", "dataset"):
         ledger = confide.Ledger(tmp_path / "ledger.db")
         asked = {"ledger": ledger, "dataset": "data"} | ({"partition": "half"} if "groups" in name else {})
+        if name in ("calibrate_false_negatives", "calibrate_losses"):
+            asked["u"] = np.linspace(0, 0.99, N)
     if option == "rho":
         asked["epsilon"] = None
     try:
@@ -144,7 +144,11 @@ def test_every_argument_is_used_or_raises_with_its_name(name, option, tmp_path):
         _check_refusal(error, name, option)
         return
     if ledger is not None:
-        assert ledger.accounts()["data"].entries
+        assert ledger.account("data").entries
+        spent = ledger.account("data").spent()
+        if name != "calibrate_masks":  # which draws a number for every image anew
+            assert called(name, **asked) == made
+            assert ledger.account("data").spent() == spent
     else:
         assert made.request != called(name).request, f"{name} swallows {option}"
 
@@ -192,22 +196,6 @@ def test_a_number_gives_default_candidates_of_other_scores():
     released = called("calibrate", score="gamma", candidates=50, unit=2.0, neighbors="replace_one")
     assert candidates_of(released) == score_kind("gamma").choose_candidates(50, 2.0)
     assert score_kind("aps_deterministic").choose_candidates(1) == confide.Candidates.unit(1)
-
-
-@pytest.mark.slow
-def test_plans_renewals_tables_federations_and_the_command_line_accept_a_number():
-    column = tables.ScoreColumn("s", "lac")
-    assert tables.calibrate_table(pa.table({"s": SCORES}), column, 0.2, 4.0, candidates=20).recipe == EVEN.recipe
-    assert confide.plan(0.2, 2.0, 400, score="lac", candidates=20).candidates == EVEN
-    assert confide.recalibrate(called("calibrate", score="lac"), SCORES, candidates=20).recipe == EVEN.recipe
-    silos = [federated.SiloKeys.generate(name).public(size=300) for name in ("a", "b")]
-    asked = {"score": "lac", "method": "private-qq"}
-    assert federated.plan(silos, 0.2, 2.0, candidates=20, **asked).candidates == EVEN
-    assert read_arguments("calibrate", NAMES, {}, ["candidates=20"]) == {"candidates": 20}
-    with refused(InputTypeError, "candidates"):
-        confide.plan(0.1, 1.0, candidates=0.5)
-    with refused(InputTypeError, "candidates"):
-        federated.plan(silos, 0.1, 1.0, candidates=0.5, **asked)
 
 
 @pytest.mark.parametrize("wrong", [True, 0.5, [0.5], "20", (1, 2)], ids=repr)

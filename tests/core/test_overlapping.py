@@ -303,12 +303,7 @@ SCORES = np.linspace(0, 1, 4)
     [
         ("groups['age']", {"sex": ["f"] * 4, "age": [1, 2, 3, 1]}, FEW, InputError),  # unknown
         ("groups['sex']", {"sex": ["f", None, "m", "m"], "age": [1] * 4}, FEW, InputError),  # missing
-        (
-            "groups['sex']",
-            {"sex": [["f", "m"], "f", "f", "f"], "age": [1] * 4},
-            FEW,
-            InputTypeError,
-        ),  # in two groups of a column
+        ("groups['sex']", {"sex": [["f", "m"], "f", "f", "f"], "age": [1] * 4}, FEW, InputTypeError),  # in two groups
         ("groups['sex']", {"sex": ["f"] * 3, "age": [1] * 4}, FEW, InputError),
         ("groups", {"sex": ["f"] * 4}, FEW, InputError),
         ("groups", {"sex": ["f"] * 4, "age": [1] * 4, "site": [1] * 4}, FEW, InputError),  # in more groups than stated
@@ -336,13 +331,8 @@ def released():
         return confide.calibrate(scores, 0.1, 3.0, groups=groups, names=NAMES, **options)
 
 
-UNITS = [
-    ("add_remove", 1, "epsilon"),
-    ("add_remove", 3, "rho"),
-    ("replace_one", 1, "epsilon"),
-    ("replace_one", 3, "rho"),
-    ("replace_one", 3, "epsilon"),
-]
+UNITS = [("add_remove", 1, "epsilon"), ("add_remove", 3, "rho")]
+UNITS += [("replace_one", 1, "epsilon"), ("replace_one", 3, "rho"), ("replace_one", 3, "epsilon")]
 
 
 @few_records
@@ -416,28 +406,14 @@ def test_with_a_fixed_sampler_nothing_else_depends_on_records(draw_with, recwarn
     groups, scores = draw(np.random.default_rng(6), 3000)
     few = groups.sex == "f"  # a group of the other sex, and two sites, have no records at all
     few &= groups.site.isin(["a", "b"])
-    records = [
-        (scores, groups),
-        (scores[few], groups[few]),
-        (scores[:0], groups.iloc[:0]),
-        (scores[:7] + 5, groups[:7]),
-    ]
+    some, none, others = (scores[few], groups[few]), (scores[:0], groups.iloc[:0]), (scores[:7] + 5, groups[:7])
+    records = [(scores, groups), some, none, others]
     for k, (own, of) in enumerate(records):
         recwarn.clear()
         ledger = confide.Ledger(tmp_path / f"{k}.db")
-        made = confide.calibrate(
-            own,
-            0.1,
-            3.0,
-            groups=of,
-            names=NAMES,
-            score="absolute_residual",
-            unit=1.0,
-            neighbors=neighbors,
-            ledger=ledger,
-            dataset="d",
-            partition="people",
-        )
+        account = {"ledger": ledger, "dataset": "d", "partition": "people", "neighbors": neighbors}
+        options = {"score": "absolute_residual", "unit": 1.0, **account}
+        made = confide.calibrate(own, 0.1, 3.0, groups=of, names=NAMES, **options)
         charged = [(entry.cost.group, entry.cost.epsilon) for entry in ledger.accounts()["d"].entries]
         outputs.append((made.to_json(), str(made), [str(one.message) for one in recwarn], charged, len(drawn)))
         drawn.clear()

@@ -235,26 +235,6 @@ def test_clipped_counts_are_served_with_a_warning(number):
     assert released.coverage >= 0.9
 
 
-@pytest.mark.parametrize(
-    ("place", "change"),
-    [
-        ("request", {"alpha": "1/20"}),
-        ("request", {"noise": {"kind": "discrete_laplace", "parameter": 1.0, "copies": 2}}),
-        ("request", {"noise": {"kind": "discrete_laplace", "parameter": 2.0, "copies": 1}}),
-        ("threshold", {"coverage": 0.95}),
-        ("threshold", {"threshold": 0.5001}),
-        ("mechanism", {"beyond": 997}),
-        ("mechanism", {"beyond": -1}),
-        ("file", {"n": 9000}),
-        ("file", {"epsilon": 0.5}),
-    ],
-)
-def test_claims_are_recomputed(counts, place, change):
-    """Everything but the threshold follows from the public choices and the noise."""
-    with pytest.raises(FormatError):
-        confide.Release.from_json(resealed(confide.calibrate_counts(counts, 0.1), place, change))
-
-
 @pytest.mark.slow(unless="noise1")
 @pytest.mark.parametrize(
     "noise", [{"parameter": 1e4, "copies": 100}, {"kind": "table", "parameter": [1 / (2**20 - 1)] * 2**19}]

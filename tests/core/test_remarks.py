@@ -1,15 +1,20 @@
-"""A threshold that is +inf, or nearly so, always causes a warning, which is true and contains only public numbers."""
+"""A threshold that is +inf, or nearly so, always causes a warning, which is true and contains only public numbers.
+
+Every use of a release warns; a release is examined once.
+"""
 
 import math
 import re
+import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import confide
-from confide.core import remarks
-from confide.evaluation import evaluate_sets
+from confide import core
+from confide.core import remarks, warn_about
 from tests.calibrations import calibration_at, calibrations_at, changed, released
 from tests.draws import always
 
@@ -24,6 +29,7 @@ def calibrated(scores, *arguments, **options):
 
 SPREAD = confide.Candidates.spread
 RESIDUALS = np.linspace(0.0, 1.0, 2000)
+PLAIN, SIZED = SPREAD("residual", 480), SPREAD("residual", 480, 25.0)
 OLD = {"score": "absolute_residual", "candidates": SPREAD("residual", 500)}
 
 
@@ -64,46 +70,29 @@ def test_scores_that_candidates_reach_have_one_reason():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("score", "candidates", "threshold", "word"),
+    ("score", "candidates", "threshold", "said"),
     [
-        ("absolute_residual", SPREAD("residual", 500), 3e6, "not a plausible size"),
-        ("cqr", SPREAD("signed", 500), -3e6, "not a plausible size"),
-            (None, SPREAD("any", 500), 5e6, "not a plausible size"),
-            ("absolute_residual", SPREAD("residual", 500, unit=100.0), 2300.0, "not a plausible size"),
-            ("absolute_residual", SPREAD("residual", 500, unit=1e7), 2.1e7, None),
-            (None, SPREAD("any", 500), 0.9, None),
-            ("lac", confide.Candidates.unit(), 0.9999, None),
-    ],
-)  # fmt: skip
-def test_thresholds_in_the_outer_decades(score, candidates, threshold, word):
-    made = changed(calibrated(RESIDUALS[1:], 0.1, 1.0, score=score, candidates=candidates)[0], threshold=threshold)
-    notes = remarks(made)
-    assert (word is None) == (not notes)
-    assert all(word in note and "unit=" in note for note in notes)
-    assert not any(f"{threshold:g}" in note for note in notes)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("unit", "threshold", "coarse"),
-    [
-        (None, 1.0, False),
-        (None, 1e3, False),
-        (None, -1, True),
-        (25.0, 25.0, False),
-        (25.0, 450.0, False),
-        (25.0, -1, True),
+        ("absolute_residual", SPREAD("residual", 500), 3e6, True),
+        ("cqr", SPREAD("signed", 500), -3e6, True),
+        (None, SPREAD("any", 500), 5e6, True),
+        ("absolute_residual", SPREAD("residual", 500, unit=100.0), 2300.0, True),
+        ("absolute_residual", SPREAD("residual", 500, unit=1e7), 2.1e7, False),
+        (None, SPREAD("any", 500), 0.9, False),
+        ("lac", confide.Candidates.unit(), 0.9999, False),
+        # The last candidates of a list lie nearly a decade apart.
+        *(
+            ("absolute_residual", listed, float(listed.edges[listed.edges <= most][-1]), False)
+            for listed, most in (*((PLAIN, most) for most in (1.0, 1e3)), *((SIZED, most) for most in (25.0, 450.0)))
+        ),
+        *(("absolute_residual", listed, float(listed.edges[-2]), True) for listed in (PLAIN, SIZED)),
     ],
 )
-def test_thresholds_in_coarse_ranges_of_spread_candidates(unit, threshold, coarse):
-    """The last candidates of a list lie nearly a decade apart."""
-    candidates = confide.Candidates.spread("residual", 480, unit)
-    value = candidates.edges[-2] if threshold < 0 else candidates.edges[candidates.edges <= threshold][-1]
-    made = calibrated(RESIDUALS[1:], 0.1, 1.0, score="absolute_residual", candidates=candidates)[0]
-    made = changed(made, threshold=value)
+def test_thresholds_in_the_outer_decades_and_coarse_ranges(score, candidates, threshold, said):
+    made = changed(calibrated(RESIDUALS[1:], 0.1, 1.0, score=score, candidates=candidates)[0], threshold=threshold)
     notes = remarks(made)
-    assert coarse == bool(notes)
+    assert said == bool(notes)
     assert all("not a plausible size" in note and "unit=" in note for note in notes)
+    assert not any(f"{threshold:g}" in note for note in notes)
 
 
 @pytest.mark.slow
@@ -164,10 +153,6 @@ def test_a_saturated_class_is_counted_and_named_with_its_noisy_number():
     (note,) = remarks(made)
     assert "state a temperature, such as score 'lac' with temperature=4" in note
     assert "largest value of the score" in confide.report(made).html
-    with pytest.warns(confide.CoverageWarning, match="largest value of the score"):
-        confide.predict_set([[0.5, 0.5]], made, classes=["a", "b"])
-    with pytest.warns(confide.CoverageWarning, match="largest value of the score"):
-        evaluate_sets(made, np.full((4000, 2), 0.5), labels, ["a", "b"])
 
 
 # --- sizes that are not plausible
@@ -227,3 +212,95 @@ def test_a_private_evaluation_does_not_warn_of_widths(recwarn):
     asked = {"predictions": PREDICTIONS, "targets": PREDICTIONS, "epsilon": 1.0}
     confide.evaluate(_wide(1.5e10), **asked)
     assert not [one for one in recwarn if "wide" in str(one.message)]
+
+
+# --- every use
+
+
+INFINITE, USEFUL = calibration_at(math.inf), calibration_at(0.5)
+WIDE = calibration_at(math.inf, score="absolute_residual")
+P, Y = np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([0, 1])
+LABELS = "every label is in every set"
+
+
+def groups(by="group", threshold=math.inf):
+    """Two thresholds; the given one is the second."""
+    return calibrations_at(by, {0: 0.5, 1: threshold})
+
+
+def losses(threshold=math.inf):
+    """A bound on the share of true labels that are missed."""
+    return calibration_at(threshold, score=None, loss=core.FALSE_NEGATIVES)
+
+
+def sides(threshold=math.inf):
+    """A threshold for each side."""
+    return calibrations_at("side", {"low": 0.5, "high": threshold})
+
+
+def levels(threshold=math.inf):
+    """Two levels; the smaller one has the given threshold."""
+    return calibrations_at("level", {"1/5": 0.5, "1/10": threshold})
+
+
+def nearly():
+    made = released("geometric")
+    return changed(replace(made, request=replace(made.request, score="absolute_residual")), threshold=9.0)
+
+
+APPLIED = {
+    "set": (lambda: confide.predict_set(P, INFINITE), LABELS),
+    "set by group": (lambda: confide.predict_set(P, groups(), groups=[0, 1]), r"1 of 2 groups: 1; every label"),
+    "set by class": (lambda: confide.predict_set(P, groups("class")), r"1 of 2 classes: 1; every label"),
+    "interval": (lambda: confide.predict_interval([1.0], WIDE), "every interval is the whole line"),
+    "sides": (lambda: confide.predict_interval([[0.0, 1.0]], sides()), "upper side"),
+    "labels": (lambda: confide.predict_labels(P, losses()), "nothing is excluded"),
+    "none": (lambda: confide.predict_set(np.zeros((0, 2)), INFINITE), LABELS),
+    "sets": (lambda: confide.evaluation.evaluate_sets(INFINITE, P, Y), LABELS),
+    "sets of levels": (lambda: confide.evaluation.evaluate_sets(levels(), P, Y), LABELS),
+    "intervals": (lambda: confide.evaluation.evaluate_intervals(WIDE, [1.0], [2.0]), "the whole line"),
+    "scores": (lambda: confide.evaluation.evaluate_scores(INFINITE, [0.5]), LABELS),
+    "scores of levels": (lambda: confide.evaluation.evaluate_scores(levels(), [0.5]), "for alpha 0.1; every label"),
+    "critical thresholds": (lambda: confide.evaluation.evaluate_scores(losses(), [0.5]), "nothing is excluded"),
+    "nearly": (lambda: confide.predict_interval([1.0], nearly()), "not a plausible size"),
+}
+
+
+@pytest.mark.slow(unless="set")
+@pytest.mark.parametrize("name", APPLIED)
+def test_every_answer_has_a_warning(name):
+    applied, word = APPLIED[name]
+    with pytest.warns(confide.CoverageWarning, match=word) as said:
+        applied()
+    assert [one.filename for one in said] == [__file__]
+    with warnings.catch_warnings():  # as in a service that expects the warning
+        warnings.simplefilter("ignore", confide.CoverageWarning)
+        applied()
+
+
+def test_a_useful_threshold_causes_no_warning():
+    confide.predict_set(P, USEFUL)
+    confide.predict_set(P, groups(threshold=0.5), groups=[0, 1])
+    confide.predict_labels(P, losses(0.5))
+    confide.predict_interval([[0.0, 1.0]], sides(0.5))
+    confide.evaluation.evaluate_scores(levels(0.5), [0.5])
+
+
+def test_a_release_is_examined_once_and_does_not_change(monkeypatch):
+    looked = []
+
+    def counted(release):
+        looked.append(release)
+        return remarks(release)
+
+    monkeypatch.setattr(sys.modules[warn_about.__module__], "remarks", counted)
+    one = calibration_at(math.inf)
+    before = hash(one), one.to_json(), repr(one)
+    for _ in range(3):
+        with pytest.warns(confide.CoverageWarning, match=LABELS):
+            confide.predict_set(P, one)
+    assert looked == [one]
+    assert (hash(one), one.to_json(), repr(one)) == before
+    other = changed(one, threshold=0.5)
+    assert not confide.predict_set([[0.9, 0.1]], other).mask.all()
+    assert looked == [one, other]

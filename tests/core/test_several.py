@@ -73,30 +73,6 @@ def test_training_conditional_levels_hold_together():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # labels of a class are often ranked last
-def test_coverage_within_every_class():
-    """A class with few hard examples is missed by one threshold and covered by thresholds per class, at level 1e-6."""
-    rng = np.random.default_rng(1)
-    n, k = 20000, 3
-    y = rng.choice(k, n, p=[0.6, 0.3, 0.1])
-    sharp = np.array([8.0, 6.0, 0.7])[y]
-    p = np.vectorize(lambda *a: rng.dirichlet(np.array(a)), signature="(),(),()->(k)")(
-        *(1.0 + (y == c) * sharp for c in range(k))
-    )
-    half, test = slice(0, n // 2), slice(n // 2, n)
-    for score in ("lac", "aps_deterministic"):
-        values = confide.class_score(p[half], y[half], score)
-        single = confide.predict_set(p[test], confide.calibrate(values, 0.1, 1.0, score=score))
-        released = confide.calibrate(values, 0.1, 1.0, groups=y[half], names=range(k), by="class", score=score)
-        sets = confide.predict_set(p[test], released)
-        table, plain = (confide.evaluation.class_coverage(s, y[test]) for s in (sets, single))
-        assert plain.coverage[2] < 0.8
-        for hits, count in zip(table.hits, table.n, strict=True):
-            assert stats.binomtest(int(hits), int(count), 0.88, alternative="less").pvalue > 1e-6
-        assert table.size.max() < 2.9
-
-
-@pytest.mark.slow
 def test_groups_by_simulation_and_small_groups():
     """Coverage within each group by fresh points, level 1e-6; a group with too few records gets 1 or +inf."""
     rng = np.random.default_rng(2)
@@ -166,9 +142,3 @@ def test_both_sides_of_cqr():
 def test_rho_of_two_groups_is_that_of_both_ranges():
     part = PrivacyStatement("add_remove", 1.0, 1, 1.0, 1.0, zcdp_of_range(1.0))
     assert parallel_composition([part, part], "replace_one").rho == zcdp_of_range(1.0, 1.0) < 0.247
-
-
-def test_sizes_of_groups_are_not_printed():
-    for options in ({}, {"neighbors": "replace_one"}):
-        with refused(confide.errors.InputError, "mechanism"):
-            confide.calibrate([0.5] * 9, 0.1, groups=["a"] * 9, names=["a", "b"], mechanism="none", **options)

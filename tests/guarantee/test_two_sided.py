@@ -4,7 +4,6 @@ import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -22,13 +21,7 @@ from confide.guarantee.two_sided import (
 )
 from confide.mechanisms import Slopes, certify, slopes_for
 from tests.builders import slow
-
-
-@lru_cache
-def multisets(points, m):
-    """Every way to put the points into m bins, shape (ways, m)."""
-    cuts = itertools.combinations_with_replacement(range(points + 1), m - 1)
-    return np.array([np.diff([0, *cut, points]) for cut in cuts])
+from tests.exact import histograms
 
 
 def exact_laws(utilities):
@@ -40,7 +33,7 @@ def exact_laws(utilities):
 def least_coverage(points, target, left, right, log_weights):
     """The least leave-one-out coverage over all multisets."""
     m = len(log_weights)
-    ways = multisets(points, m)
+    ways = np.array(histograms(points, m))
     covered = np.zeros(len(ways))
     for b in range(m):
         has = ways[:, b] > 0

@@ -1,16 +1,22 @@
 """All methods by name: rejection of inflated claims, stated losses, and coverage claims."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import confide
+from confide.errors import InputError
+from confide.mechanisms import PrivacyStatement, privacy_statement, weak_privacy_text
 from confide.mechanisms.interface import MECHANISMS
+from confide.mechanisms.pps import pps_for, pps_of_secret_size
+from confide.mechanisms.pps_laplace import pps_laplace_for
+from confide.mechanisms.privacy import sequential_composition
 from confide.selection import zcdp_of_range
-from tests.files import resealed
-from tests.refused import refused
+from confide.support import decimal_text
+from tests.refused import Refused, refused
 
 SCORES = np.random.default_rng(0).random(4000)
 FEW = confide.Candidates.unit(40)
@@ -22,28 +28,6 @@ def run(name, scores=SCORES, **options):
     epsilon = None if name == "none" else 3.0
     options = {"candidates": FEW, "epsilon": epsilon, "neighbors": NEIGHBORS.get(name, "add_remove"), **options}
     return confide.calibrate(scores, 0.1, mechanism=name, **options)
-
-
-@pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize(
-    ("place", "change"),
-    [
-        ("threshold", {"coverage": 0.95}),
-        ("file", {"epsilon": 0.1}),
-        ("request", {"epsilon": 0.1}),
-        ("request", {"delta": "1/20"}),
-        ("mechanism", {"name": "another"}),
-        ("mechanism", {"scale": -1.0, "rank": 0}),
-        ("mechanism", {"extra": 1}),
-    ],
-)
-def test_inflated_claims_raise_an_error(name, place, change):
-    released = run(name)
-    assert released.mechanism.name == name
-    if "scale" in change:
-        change = {key: value for key, value in change.items() if hasattr(released.mechanism, key)}
-    with pytest.raises(confide.errors.FormatError):
-        confide.Release.from_json(resealed(released, place, change))
 
 
 @pytest.mark.parametrize("name", [name for name in MECHANISMS if name != "slopes"])
@@ -114,3 +98,75 @@ def test_every_claim_holds(name, scores):
     assert claim >= 0.9 or name == "none"
     assert stats.binomtest(hits, 300, claim, alternative="less").pvalue > 1e-6
     assert not math.isinf(released.threshold)
+
+
+# --- invalid arguments, and a single candidate
+
+
+TENTH = Fraction(1, 10)
+MANY = np.array([2**61, 2**61, 0])
+
+
+ONE, TWO = (privacy_statement(None, "replace_one", number) for number in (1, 2))
+FULL = [pps_for(1000, TENTH, 1.0, 3), pps_laplace_for(1000, TENTH, 1.0, 3)]
+STATED = {"mechanism": pps_for(100, TENTH, 1.0, 3), "neighbors": "replace_one", "records_per_person": 1}
+REFUSED = [
+    *(Refused(one.choose, {}, {"counts": MANY}, "counts", kind=InputError) for one in FULL),
+    Refused(sequential_composition, {"parts": [ONE]}, {"parts": []}, "parts", kind=InputError),
+    Refused(sequential_composition, {"parts": [ONE]}, {"parts": [ONE, TWO]}, "parts", kind=InputError),
+    Refused(privacy_statement, STATED, {"neighbors": "add_remove"}, "neighbors", kind=InputError),
+]
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=str)
+def test_refusals(row):
+    row.check()
+
+
+def test_one_candidate_has_no_competitors():
+    """The rank is the target rounded up, with probability 1."""
+    for mechanism in (pps_of_secret_size(TENTH, 1.0, 1, 100), pps_for(100, TENTH, 1.0, 1)):
+        target = mechanism.target(100) if hasattr(mechanism, "target") else mechanism.level * 100
+        ranks, probabilities, bottom = mechanism.rank_law(100, 1)
+        assert ranks[np.argmax(probabilities)] == -(-target // 1)
+        assert probabilities.max() == pytest.approx(1.0)
+        assert bottom == pytest.approx(0.0)
+
+
+# --- a large epsilon is practically no protection
+
+
+def statement(epsilon):
+    return PrivacyStatement("add_remove", epsilon, 1, epsilon, epsilon, None)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 10.0])
+def test_other_losses_have_no_warning(epsilon):
+    assert weak_privacy_text(epsilon) == statement(epsilon).weak == ""
+    assert str(statement(epsilon)) == f"{decimal_text(epsilon)}-differential privacy for adding or removing one record"
+
+
+def test_what_a_large_loss_means():
+    said = str(statement(10.5))
+    assert "practically no protection" in said
+    assert f"e^10.5 = {math.exp(10.5):,.0f} fold" in said
+    assert "e^1,000,000 fold" in str(statement(1e6))
+    assert "practically no protection" not in str(statement(math.inf))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1e6, "1,000,000"), (1e-6, "0.000001"), (12345.678, "12,350"), (0.5, "0.5"), (0.0, "0"), (math.inf, "inf")],
+)
+def test_losses_are_decimal_numbers(value, text):
+    assert decimal_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("coverage", "text"),
+    [(0.9, "0.9"), (0.900005, "0.9"), (0.9012345, "0.901234"), (0.99999, "0.99999"), (0.999999, "0.999999"),
+     (0.876543, "0.876543"), (1.0, "1"), (0.8999999, "0.899999")],
+)  # fmt: skip
+def test_coverage_is_rounded_down(coverage, text):
+    assert f"at least {text} on" in str(confide.Guarantee("marginal", coverage, None, 100, None))
+    assert float(text) <= coverage

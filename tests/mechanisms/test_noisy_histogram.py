@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import confide
 from confide.candidates import Candidates, Spread
 from confide.core import histogram_size
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, sized_histogram_for
@@ -157,26 +156,6 @@ def test_few_noisy_records_need_the_threshold_inf():
         return NoisyHistogram(limit, 1 / epsilon) if limit >= 0 else None
 
     assert least_sized_coverage(Fraction(9, 10), 2.0, 30.0, 1, always) < 0.85
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
-def test_efficiency_and_coverage_on_uniform_scores(neighbors):
-    """n=1000, epsilon=1: coverage at least 0.9 by an exact binomial test at 5e-7, and at most 0.92 on average.
-
-    Its root mean square distance from 0.9 is at most 0.025.
-    """
-    rng, hits, covered = np.random.default_rng(4), 0, []
-    for _ in range(600):
-        points = rng.random(1001)
-        released = confide.calibrate(
-            points[1:], 0.1, 1.0, mechanism="noisy-histogram", score="lac", neighbors=neighbors
-        )
-        hits += points[0] <= released.threshold
-        covered.append(min(released.threshold, 1.0))
-    assert stats.binomtest(hits, 600, 0.9, alternative="less").pvalue > 5e-7
-    assert np.mean(covered) + stats.norm.isf(5e-7) * np.std(covered) / math.sqrt(600) < 0.92
-    assert np.mean((np.array(covered) - 0.9) ** 2) < 0.025**2
 
 
 @pytest.mark.slow

@@ -61,11 +61,6 @@ def test_silos_use_the_same_ranks():
         assert (own if own <= n else None) == rank
 
 
-def test_floats_would_be_one_rank_too_high():
-    assert math.ceil((9 + 1) * (1 - 0.7)) == 4
-    assert split_conformal_for(Fraction(3, 10), 9).rank == 3
-
-
 def test_coverage_is_exact_for_every_order_and_every_tie():
     """Leave-one-out over all multisets: never below k/(n+1), and equal to it without ties."""
     n, alpha = 5, Fraction(1, 3)
@@ -105,18 +100,3 @@ def test_it_is_never_a_default():
         confide.calibrate([0.5, 0.6], 0.1)
     with refused(confide.errors.InputError, "epsilon"):
         confide.calibrate([0.5, 0.6], 0.1, 1.0, mechanism="none")
-
-
-def test_too_few_records():
-    with pytest.warns(confide.CoverageWarning):
-        released = confide.calibrate([0.1, 0.2, 0.3], 0.1, mechanism="none")
-    assert math.isinf(released.threshold)
-    assert confide.Release.from_json(released.to_json()) == released
-
-
-def test_on_counts_it_is_the_first_candidate_that_reaches_the_rank():
-    scores, candidates = np.random.default_rng(0).random(500), confide.Candidates.unit(101)
-    histogram = confide.ScoreHistogram.from_scores(scores, candidates)
-    released = confide.calibrate_histogram(histogram, 0.1, mechanism="none")
-    edges, exact = candidates.edges, np.sort(scores)[450]
-    assert released.threshold == edges[edges >= exact][0]

@@ -1,28 +1,15 @@
 """docs/papers.md and its tables: every item of every paper, under its number, with names that exist."""
 
-import csv
 import importlib
-import inspect
-import pkgutil
 import re
 from functools import cache
 from pathlib import Path
-
-import confide.papers
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "papers.md"
 LINK = re.compile(r"\[`(\w+)`\]\(#([\w.]+)\)")
 TEST = re.compile(r"`((?:tests/[\w/]+\.py::)?test_\w+)`")
 FILE = re.compile(r"\]\(((?!#|https?:)[^)#]+)(#[\w-]*)?\)")
-
-
-def numbered(word, count):
-    return [f"{word} {i}" for i in range(1, count + 1)]
-
-
-PPS = ["Definition 1", "Theorem 1", "Theorem 2", "Theorem 3", "Proposition 1", "Corollary 1", "Lemma 1", "Lemma 2"]
-PPS += [*numbered("Algorithm", 5), *numbered("Figure", 6), *(f"Section {s}" for s in ("4.1", "4.2", "4.3", "4.4", "5"))]
 
 
 @cache
@@ -41,17 +28,6 @@ def tables():
 def page_text():
     """The page with the tables that it includes."""
     return "\n".join(path.read_text(encoding="utf-8") for path in (PAGE, *tables().values()))
-
-
-@cache
-def rows():
-    """The rows of the page's tables by section: lists of cells."""
-    return {section: read(path) for section, path in tables().items()}
-
-
-def read(path):
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))[1:]
 
 
 @cache
@@ -86,22 +62,3 @@ def test_names_on_the_page_exist():
                 path,
                 place,
             )
-
-
-def test_every_public_name_of_the_papers_is_on_the_page():
-    """Everything a module defines (functions, classes) or exports."""
-    text, found = page_text(), 0
-    for info in pkgutil.iter_modules(confide.papers.__path__, "confide.papers."):
-        if info.name == "confide.papers.checked":
-            continue  # of no paper
-        module = importlib.import_module(info.name)
-        for name in getattr(module, "__all__", vars(module)):
-            value = getattr(module, name)
-            if name.startswith("_") or inspect.ismodule(value):
-                continue
-            if (inspect.isfunction(value) or inspect.isclass(value)) and not value.__module__.startswith(info.name):
-                continue  # another's
-            if inspect.isfunction(value) or inspect.isclass(value):
-                assert f"(#{info.name}.{name})" in text, f"{info.name}.{name}"
-                found += 1
-    assert found > 50

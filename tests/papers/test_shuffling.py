@@ -15,7 +15,7 @@ from confide.federated.protocols.fedcp2_qq import published_quantile
 from confide.mechanisms import PrivatePredictionSets
 from confide.papers.shuffling import clones_delta, clones_epsilon
 from tests.builders import slow
-from tests.exact import mechanism_law
+from tests.exact import histograms, mechanism_law
 from tests.refused import refused
 
 
@@ -137,15 +137,11 @@ def summed(laws):
     return found
 
 
-def data_sets(n, bins):
-    return [c for c in itertools.product(range(n + 1), repeat=bins) if sum(c) == n]
-
-
 @pytest.mark.parametrize(("n", "epsilon_0", "level"), [(1, 1.5, "1/2"), (2, 1.0, "1/2"), (2, 0.6, "1")])
 def test_no_federation_of_small_silos_does_worse_than_the_bound(n, epsilon_0, level):
     """Test every adjacent pair in one silo, and every data set of the three others."""
     bins, mechanism = 3, PrivatePredictionSets(Fraction(level), 0.0, 2 * Fraction(level).numerator / epsilon_0)
-    laws = {counts: mechanism_law(mechanism, counts) for counts in data_sets(n, bins)}
+    laws = {counts: mechanism_law(mechanism, counts) for counts in histograms(n, bins)}
     ratios = {(a, b): float(np.abs(np.log(laws[a] / laws[b])).max()) for a in laws for b in laws}
     near = [pair for pair in ratios if np.abs(np.subtract(*pair)).sum() == 2]
     one, whole = max(ratios[pair] for pair in near), max(ratios.values())

@@ -1,17 +1,11 @@
 """Known errors of conformal libraries: coverage and set size together, by exact tests."""
 
-import json
-import math
-import pickle
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from scipy import stats
 
 import confide
 from confide.errors import InputError, InputTypeError
-from confide.scores.classification import set_mask
 from confide.support.checks import exact_level
 from tests.exact_tests import LEVEL, assert_covers, assert_exact_level, assert_threshold_below
 from tests.refused import refused
@@ -90,28 +84,6 @@ def test_02_include_rule_is_the_calibration_score(score):
     assert_exact_level(plain[np.arange(20000), y[20000:]], 18001, 20000)
 
 
-def test_03_the_rank_is_exact():
-    for n in (9, 19, 20, 99, 100, 999):
-        scores = np.arange(1, n + 1) / (n + 1)
-        k = quantile(scores, 0.9) * (n + 1)
-        assert k == pytest.approx(-(-(n + 1) * 9 // 10))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "rank"), [(9, 9), (20, 19), (99, 90)])
-def test_03_and_12_coverage_is_the_rank_over_n_plus_one(n, rank):
-    """Neither above (a rank too many) nor below (a quantile without the n + 1), and never +inf: an exact binomial test.
-
-    The size is tested by the same number: the threshold also has the mean rank/(n + 1), and lies in [0, 1].
-    """
-    points = np.random.default_rng(n).random((3000, n + 1))
-    thresholds = [confide.calibrate(row[1:], 1 - 0.9, mechanism="none", score="lac").threshold for row in points]
-    hits = int(np.count_nonzero(points[:, 0] <= thresholds))
-    assert stats.binomtest(hits, 3000, rank / (n + 1)).pvalue > LEVEL
-    spread = stats.beta(rank, n + 1 - rank).std() / math.sqrt(3000)
-    assert abs(np.mean(thresholds) - rank / (n + 1)) < 6 * spread
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 def test_05_sets_hold_the_likely_labels(score):
@@ -121,30 +93,6 @@ def test_05_sets_hold_the_likely_labels(score):
         inside = np.where(mask, p[4000:], np.inf).min(axis=1)
         outside = np.where(mask, -np.inf, p[4000:]).max(axis=1)
         assert (inside >= outside).all() if score != "lac" else inside.min() > outside.max()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
-def test_06_few_test_rows(score):
-    """One row, and fewer rows than classes, have the same results as among many rows."""
-    rng = np.random.default_rng(6)
-    p, y = ideal(rng, 3500, 3)
-    u = rng.random(3500) if confide.scores.score_kind(score).randomised else None
-    scores = confide.class_score(p[:3000], y[:3000], score, u=None if u is None else u[:3000])
-    released = confide.calibrate(scores, 0.1, 2.0, score=score)
-
-    def masks(few):
-        """The sets of 500 test rows, some at a time."""
-        parts = (slice(at, at + few) for at in range(3000, 3500, few))
-        return np.vstack([confide.predict_set(p[at], released, u=None if u is None else u[at]).mask for at in parts])
-
-    by_one, by_five = masks(1), masks(5)
-    np.testing.assert_array_equal(by_one, by_five)
-    assert_covers(released, 3000, by_one[np.arange(500), y[3000:]])
-    assert_threshold_below(released, scores)
-    tied = np.full((3, 10), 0.1)
-    assert set_mask(tied, "aps_deterministic", 0.95).sum() == 0  # ties are never broken: all ten or none
-    assert set_mask(tied, "aps_deterministic", 1.0 + 1e-9).sum() == 30
 
 
 @pytest.mark.slow(unless="saps_deterministic(penalty=0.1)")
@@ -196,32 +144,6 @@ def test_11_ties(score):
         full = masks[0].all(axis=1)
         assert (full == masks[0].any(axis=1)).all()
         assert_exact_level(full, 1801, 2000)
-
-
-@pytest.mark.slow
-def test_12_levels_are_exact():
-    assert exact_level("alpha", 1 - 0.9) == Fraction(1, 10)
-    for n in range(1, 60):
-        for thousandths in range(1, 1000, 7):
-            k = math.ceil((n + 1) * (1 - exact_level("alpha", thousandths / 1000)))
-            assert k == -((-(n + 1) * (1000 - thousandths)) // 1000)
-    assert quantile(np.arange(9.0), 0.9) == 8.0  # nine records suffice for 90 %
-
-
-@pytest.mark.slow
-def test_13_records_are_neither_stored_nor_changed():
-    rng = np.random.default_rng(13)
-    p, y = rng.dirichlet(np.ones(4), 2000), rng.integers(0, 4, 2000)
-    p.flags.writeable = y.flags.writeable = False
-    for score in DETERMINISTIC:
-        scores = confide.class_score(p, y, score)
-        released = confide.calibrate(scores, 0.1, 1.0, neighbors="replace_one", score=score)
-        assert_threshold_below(released, scores)
-        assert_covers(released, 2000, confide.predict_set(p, released).contains(y))
-        assert len(pickle.dumps(released)) < 4000
-        values = set(json.dumps(json.loads(released.to_json())).replace(",", " ").split())
-        assert not values & {repr(float(v)) for v in scores[:200] if v != released.threshold and v not in range(5)}
-        confide.predict_set(p, released)
 
 
 @pytest.mark.slow
