@@ -315,6 +315,8 @@ def test_an_invalid_bound_raises_before_anything_is_charged(tmp_path):
 
 def test_invalid_losses_raise():
     candidates = confide.Candidates.unit(4)
+    falling = np.array([[1, 1, 0], [1, 0, 0]], dtype=np.uint8)  # differences of these would wrap
+    assert critical_thresholds(falling, candidates, u=np.full(2, 0.5)).tolist() == candidates.values[[2, 1]].tolist()
     for losses in ([[0.5, 0.6, 0.1]], [[0.5, 0.4, 0.1], [2.0, 0.1, 0.0]], [[np.nan, 0.4, 0.1]], [[0.5, 0.4]]):
         with refused(confide.errors.InputError, "losses"):
             critical_thresholds(losses, candidates, u=np.full(len(losses), 0.5))
