@@ -304,3 +304,12 @@ def test_a_release_is_examined_once_and_does_not_change(monkeypatch):
     other = changed(one, threshold=0.5)
     assert not confide.predict_set([[0.9, 0.1]], other).mask.all()
     assert looked == [one, other]
+
+
+def test_infinite_scores_are_the_reason_where_records_suffice():
+    """A noisy number is public: with enough records labels that are no class are the probable reason."""
+    scores = np.where(np.arange(4000) % 4 == 0, np.inf, 0.5)
+    with pytest.warns(
+        confide.CoverageWarning, match=r"about \d+ calibration records, where about 162 .*: check their names"
+    ):
+        assert confide.calibrate(scores, 0.1, 1.0, score="lac").threshold == np.inf

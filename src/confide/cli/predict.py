@@ -23,7 +23,8 @@ def predict(asked: Predict) -> None:
     release, out = asked.release, asked.out
     stated = arguments_of("predict_table", PREDICT, asked)
     if "keep" in stated:
-        stated["keep"] = tuple(name for text in stated["keep"] for name in split(text))
+        texts = [stated["keep"]] if isinstance(stated["keep"], str) else stated["keep"]
+        stated["keep"] = tuple(name for text in texts for name in split(text))
     released = read_release(release, stated)
     columns = take_columns(stated, released)
     source = Source(asked.file, asked.table, stated.pop("decimal", "."))

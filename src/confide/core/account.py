@@ -202,8 +202,9 @@ def check_payer(ledger: object, dataset: object, partition: object, *, divided: 
         raise InputError("partition", "must be left out: the release has no groups")
     missing = [name for name, value in given.items() if value is None]
     if divided and 0 < len(missing) < len(given):
+        named = "partition is a public name for the division into groups, such as 'hospital' (--set partition=hospital)"
         raise InputError(
-            missing[0], "ledger, dataset and partition must be given together: the budget and the division of records"
+            missing[0], "must be given: ledger, dataset and partition pay for groups together", remedy=named
         )
 
 

@@ -159,19 +159,26 @@ def _remark(threshold: Threshold, terms: Terms | None, *, grouped: bool) -> tupl
     return None
 
 
+_UNKNOWN_LABELS = (
+    "more than a share alpha of the scores is +inf, as those of labels that are no class are: check their names"
+)
+
+
 def _reason(threshold: Threshold, terms: Terms | None, *, grouped: bool) -> str:
     # The number of records, compared with what is needed.
     conditions, needed = _at(threshold, terms), None if terms is None else records_for(terms)
-    records = threshold.n or threshold.guarantee.n_min or 1
+    noisy = None if threshold.size is None else threshold.size.counted
+    records = threshold.n or noisy or threshold.guarantee.n_min or 1
     untouched = threshold.mechanism is None and threshold.epsilon == 0
     if needed is None:
         too_few = f"there are too few calibration records {conditions}: {_MORE}"
     elif records < needed:
-        there = "there may be fewer" if threshold.n is None else f"there are {threshold.n}"
+        there = f"there are {'about ' if noisy else ''}{records}" if threshold.n or noisy else "there may be fewer"
         too_few = f"about {needed} calibration records are needed for a useful one {conditions}, and {there}: {_MORE}"
         too_few += _if_public(terms, grouped)
     else:
-        there = f"there are {'at least ' if threshold.n is None else ''}{records} calibration records"
+        bound = "" if threshold.n else "about " if noisy else "at least "
+        there = f"there are {bound}{records} calibration records"
         too_few = f"{there}, where about {needed} are needed {conditions}"
         if records < _NEAR_ENOUGH * needed:
             too_few += f", so that +inf is still drawn by chance now and then: {_MORE}"
@@ -179,7 +186,9 @@ def _reason(threshold: Threshold, terms: Terms | None, *, grouped: bool) -> str:
     # The candidates, unless few records or a complete list exclude them as the reason.
     surely_few = untouched or (threshold.n is not None and needed is not None and threshold.n < needed)
     if surely_few or _reaches(threshold):
-        return too_few
+        enough = needed is not None and records >= _NEAR_ENOUGH * needed
+        labels = enough and math.isinf(threshold.threshold) and score_kind(threshold.score).task == "classification"
+        return f"{too_few}: {_UNKNOWN_LABELS}" if labels else too_few
     if needed is not None and records >= _NEAR_ENOUGH * needed:
         return f"{too_few}, so that {_beyond(threshold)}: {_UNIT}"
     return f"{too_few}; or {_beyond(threshold)}: then {_UNIT}"

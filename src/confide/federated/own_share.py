@@ -143,7 +143,7 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
         raise InputError(
             "plan",
             f"a silo has no share of its own with the method {plan.method!r}: no single silo's part opens",
-            remedy="confide.calibrate makes a threshold for the silo, which is charged separately",
+            remedy="A threshold for the silo by confide.calibrate is charged separately",
         )
     message = read_answer(released.plan, answer)
     reply, silo = message.reply[place], plan.silos[message.silo]

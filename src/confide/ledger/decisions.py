@@ -122,8 +122,9 @@ def find_same_data(dataset: str, entries: Sequence[Entry], mechanism_input: byte
 
 # Remedy for data other than those of an earlier release
 OTHER_DATA_REMEDY = (
-    "If these are the same people with new records, a new model or new random numbers, give again=True, which charges "
-    "a new release; if they are other people, give them a name of their own; otherwise this is probably the wrong file"
+    "If these are the same people with new records, a new model or new random numbers, which aps, raps and saps draw "
+    "at every run, give again=True, which charges a new release; if they are other people, give them a name of their "
+    "own; otherwise this is probably the wrong file"
 )
 
 

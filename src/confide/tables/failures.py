@@ -275,6 +275,8 @@ _TYPES = {
     "OutOfMemoryException": "it needs more memory than there is",
     "TableNotFound": "there is no such table",
     "NumericValueOutOfRange": "a number exceeds double precision",
+    "ArrowInvalid": "a column has a type that Arrow lacks, such as numeric or money: name the columns to keep",
+    "ArrowTypeError": "a column has a type that Arrow lacks, such as uuid or inet: name the columns to keep",
     "OperationNotDefinedError": (
         "Ibis cannot do this with it (people need numbered rows, skip_incomplete a filter of lists)"
     ),

@@ -220,7 +220,8 @@ class Correction:
         remedy = "Take larger looks, a larger epsilon or a smaller gamma"
         require("correct", noise <= half, must, f"about {noise:.2g}", remedy)
         loud = f"noise moves the coverage of a look by about {noise:.2g}, more than alpha/4. {remedy}"
-        few = f"{looks:,} looks are too few for a useful long-run guarantee. Plan more looks, or a larger gamma"
+        larger = ", or a larger gamma" if self.gamma < GAMMAS[0] else ""
+        few = f"{looks:,} looks are too few for a useful long-run guarantee. Plan more looks{larger}"
         return [loud] * (noise > self.alpha / 4) + [few] * (self._room / self.gamma > half * looks)
 
     def worst(self, size: float, epsilon: float, looks: int) -> float:
