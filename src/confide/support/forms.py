@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from confide.errors import ConfideError, FormatError, InputTypeError
+from confide.errors import ConfideError, FormatError, InputTypeError, MissingExtraError
 from confide.support.checks import OTHER_SCHEMA, SCHEMA
 
 
@@ -213,7 +213,7 @@ def refused_content(path: str, kind: str = "release") -> Iterator[None]:
     place, must = "", f"must be as {'an' if kind[0] in 'aeiou' else 'a'} {kind} states it"
     try:
         yield
-    except FormatError:
+    except (FormatError, MissingExtraError):  # a package that is missing says nothing about the file
         raise
     except ConfideError as error:
         place = f".{re.split('[^a-z_.]', str(getattr(error, 'argument', '')))[0]}"
