@@ -21,10 +21,10 @@ $(READY): requirements/dev.txt pyproject.toml
 
 setup: $(READY)  ## create the environment .venv; the other targets do this, too
 
-demo: $(READY)  ## train, calibrate, predict and report on real data, in under two minutes
+demo: $(READY)  ## train, calibrate, predict and report on real data, in about a minute
 	$(BIN)/confide demo --out demo-output --force
 
-test: $(READY)  ## run the everyday tests, in under four minutes on two cores
+test: $(READY)  ## run the everyday tests, in about two minutes on two cores
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup
 
 # PART=2/4 runs the second of four parts of them.
