@@ -233,3 +233,9 @@ def test_intervals_and_scores_of_any_release_group_by_group():
     by_interval = evaluate_intervals(released, np.zeros(2000), y, groups=site)
     assert by_score.groups.hits.tolist() == by_interval.groups.hits.tolist()
     assert by_score.groups.n.sum() == 2000
+
+
+def test_records_outside_all_classes_are_no_class_in_the_sentence():
+    parts = PartCounts(["cat", "dog", "(other)"], np.array([20, 60, 3]), np.array([40, 2, 0])).parts(0.05)
+    table = CoverageTable("class", [replace(part, promised=0.9, below=part.name == "cat") for part in parts])
+    assert table.sentence.startswith("1 of 2 classes is covered less than 0.9 ")

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.evaluation.query import Measure
+from confide.evaluation.query import OTHER, Measure
 from confide.guarantee import coverage_text
 from confide.noisy_counts import coverage_interval, coverage_share, one_count_interval
 from confide.sets import exact_interval, mean_limit
@@ -330,7 +330,8 @@ class CoverageTable(Described):
         chance = "noise included"
         if self.confidence is not None:
             chance = f"{100 * self.confidence:g} %, all {plural} at once"
-        count = f"{len(self.below)} of {len(self)} {plural}"
+        known = [row for row in self.parts if row.name != OTHER or row.below]
+        count = f"{len(self.below)} of {len(known)} {plural}"
         return f"{count} {are} covered less than {promised} beyond chance ({chance}): {names}. {remedy}".rstrip()
 
     def as_loss(self, bound: float) -> "CoverageTable":
