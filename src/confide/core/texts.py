@@ -47,7 +47,7 @@ def remarks(release: Release) -> tuple[str, ...]:
     ...     candidates = confide.Candidates.of([1.0, 1e6])
     ...     released = confide.calibrate(residuals, 0.1, 1.0, score="absolute_residual", candidates=candidates)
     >>> remarks(released)
-    ("the threshold is +inf: every interval is the whole line; about ... calibration records are needed for a ...",)
+    ('the threshold is +inf: every interval is the whole line; there are about ... calibration records, where ...',)
     >>> remarks(confide.calibrate(residuals / 1e9, 0.1, 1.0, score="absolute_residual"))
     ()
     """
