@@ -58,7 +58,7 @@ def test_limits_are_the_owners_and_new_data_sets_begin_with_one(charged):
 
 
 COLUMNS = ", ".join(TABLES["charge"])
-ROW = f"INSERT INTO confide.charge ({COLUMNS}, seal) SELECT '1' || substr(token, 2)"
+ROW = f"INSERT INTO confide.charge ({COLUMNS}, seal) SELECT md5(token)"
 REST = f"{COLUMNS.removeprefix('token')}, seal FROM confide.charge"
 FORBIDDEN = {
     "delete": "DELETE FROM confide.charge",
@@ -89,10 +89,10 @@ FORBIDDEN = {
     "give rights away": f'GRANT ALL ON confide.charge TO "{OTHER_JOBS}"',
     "hold everybody up": "LOCK TABLE confide.charge IN ACCESS EXCLUSIVE MODE",
     "lock rows": "SELECT * FROM confide.charge FOR UPDATE",
-    "another number": f"INSERT INTO confide.charge (id, {COLUMNS}, seal) SELECT 1000, '1' || substr(token, 2){REST}",
-    "another time": f"INSERT INTO confide.charge ({COLUMNS}, made, seal) SELECT '1' || substr(token, 2)"
+    "another number": f"INSERT INTO confide.charge (id, {COLUMNS}, seal) SELECT 1000, md5(token){REST}",
+    "another time": f"INSERT INTO confide.charge ({COLUMNS}, made, seal) SELECT md5(token)"
     f"{REST.replace(', seal', ', made, seal')}",
-    "in another's name": f"INSERT INTO confide.charge ({COLUMNS}, by, seal) SELECT '1' || substr(token, 2)"
+    "in another's name": f"INSERT INTO confide.charge ({COLUMNS}, by, seal) SELECT md5(token)"
     f"{REST.replace(', seal', ', by, seal')}",
     "by copying": "COPY confide.charge FROM STDIN",
     "raise the limit": "INSERT INTO confide.bound (dataset, epsilon, dp_delta, seal) VALUES ('patients', 1e9, 0, '')",
