@@ -368,7 +368,7 @@ def test_the_commands_of_a_ledger(on_server, said, tmp_path):
     assert "limit 1.5, 0.5 left" in said("ledger", "list", officers)[1]
     for command, out in (("export", "export.json"), ("show", "report.html")):
         assert said("ledger", command, officers, "--out", tmp_path / out)[0] == 0
-    for address in (jobs.replace(PASSWORD, "wrong"), jobs.replace("5", "x"), jobs + "?x=1"):
+    for address in (jobs.replace(PASSWORD, "wrong"), jobs.replace("127.0.0.1:", "127.0.0.1:x"), jobs + "?x=1"):
         assert said("ledger", "list", address)[0] == 3
     for file in tmp_path.iterdir():
         assert PASSWORD.encode() not in file.read_bytes()
