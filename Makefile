@@ -1,8 +1,10 @@
-# All targets run inside .venv, which the first target that needs it creates from the pinned requirements. Tasks that run
-# less often (other environments, measurements, fuzzing, experiments) are sessions of nox: .venv/bin/nox -l
+# The target `demo` runs in .venv-demo and all others in .venv; the first one that needs an environment creates it from the
+# pinned requirements. Tasks that run less often (other environments, measurements, fuzzing, experiments) are sessions of
+# nox: .venv/bin/nox -l
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+SMALL := .venv-demo/bin
 # Pinned requirements are complete: pip takes only the packages that they list, with one of their hashes.
 # Python compiles a module when it is first imported; compiling all of them takes longer than installing them.
 PIP := -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
@@ -19,10 +21,17 @@ $(READY): requirements/dev.txt pyproject.toml
 	$(BIN)/python $(PIP) --no-build-isolation --editable .
 	touch $(READY)
 
-setup: $(READY)  ## create the environment .venv; the other targets do this, too
+# The small environment has the packages of the image: what `pip install '.[standard]'` installs, and a driver.
+.venv-demo/.ready: requirements/docker.txt pyproject.toml $(shell find src -type f -not -path '*/__pycache__/*')
+	$(PYTHON) -m venv .venv-demo
+	$(SMALL)/python $(PIP) --require-hashes -r requirements/docker.txt
+	$(SMALL)/python $(PIP) --no-build-isolation .
+	touch .venv-demo/.ready
 
-demo: $(READY)  ## train, calibrate, predict and report on real data, in about a minute
-	$(BIN)/confide demo --out demo-output --force
+setup: $(READY)  ## create the environment .venv; all targets but demo do this, too
+
+demo: .venv-demo/.ready  ## train, calibrate, predict and report on real data, in about a minute
+	$(SMALL)/confide demo --out demo-output --force
 
 test: $(READY)  ## run the everyday tests, in about two minutes on two cores
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup
