@@ -65,6 +65,22 @@ def test_the_noisy_number_of_records_decides_between_both_reasons(n, words):
     assert re.search(words + "more than a share alpha of the scores lie beyond the largest candidate", note), note
 
 
+@pytest.mark.slow(unless="secret")
+@pytest.mark.parametrize("size", [{}, {"neighbors": "replace_one"}], ids=["secret", "public"])
+def test_no_threshold_beyond_all_residuals_is_silent(size, noisy_number):
+    """Candidates have every size, so the noisy or public number of records is compared with what is needed."""
+    needed = confide.plan(0.1, 1.0, score="absolute_residual", **size).records_needed
+    for n in (needed // 2, 8 * needed):
+        made, notes = calibrated(RESIDUALS[:n] + 1.0, 0.1, 1.0, score="absolute_residual", **size)
+        assert bool(notes) == (n < needed)
+        assert made.threshold == math.inf or notes == list(remarks(made))
+    assert made.threshold < 10
+    made, (note,) = calibrated(RESIDUALS[: needed // 2] + 1.0, 0.1, 1.0, score="absolute_residual", **size)
+    if math.isfinite(made.threshold) and made.threshold < 100:
+        assert note.startswith("the threshold may lie far beyond all scores: there are ")
+        assert f"with fewer than about {needed} at alpha=0.1 and epsilon=1 more than 1 threshold in 100 does" in note
+
+
 @pytest.mark.slow
 def test_scores_that_candidates_reach_have_one_reason():
     _, (note,) = calibrated([0.5] * 8, 0.1, 1.0, score="lac", neighbors="replace_one")
@@ -186,7 +202,7 @@ def test_a_threshold_beyond_plausible_sizes_causes_a_warning(draw_with, unit, th
         warnings.simplefilter("ignore")
         made = confide.calibrate([50.0] * 120, 0.1, 1.0, score="absolute_residual", unit=unit, neighbors=neighbors)
     notes = remarks(changed(made, threshold=threshold))
-    assert bool(notes) == said
+    assert ("exceeds" in "".join(notes)) == said
     if said:
         needed = confide.plan(0.1, 1.0, 120, score="absolute_residual", unit=unit, neighbors=neighbors).records_needed
         assert f"about {needed} calibration records are needed" in notes[0]

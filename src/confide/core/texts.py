@@ -156,7 +156,24 @@ def _remark(threshold: Threshold, terms: Terms | None, *, grouped: bool) -> tupl
             f"lies where the candidates ({spread}) are coarse",
             f"the next candidate is {larger}: {by_chance}scores of another size need other candidates; {_UNIT}",
         )
-    return None
+    return _few(threshold, terms, grouped) if is_drawn else None
+
+
+def _few(threshold: Threshold, terms: Terms | None, grouped: bool) -> tuple[str, str] | None:
+    """A note on few records where candidates have every size, so that one beyond all scores looks like any other."""
+    records = _known_number(threshold)
+    if records is None or terms is None or not _is_log_spaced(threshold.recipe):
+        return None
+    if records >= (needed := records_for(terms)):
+        return None
+    there = f"there are {'' if threshold.n else 'about '}{records} calibration records"
+    fewer = f"with fewer than about {needed} {_at(threshold, terms)} more than 1 threshold in 100 does"
+    return "may lie far beyond all scores", f"{there}, and {fewer}: {_MORE}{_if_public(terms, grouped)}"
+
+
+def _known_number(threshold: Threshold) -> int | None:
+    """The public number of records, or the noisy one."""
+    return threshold.n or (None if threshold.size is None else threshold.size.counted)
 
 
 _UNKNOWN_LABELS = (
@@ -167,17 +184,17 @@ _UNKNOWN_LABELS = (
 def _reason(threshold: Threshold, terms: Terms | None, *, grouped: bool) -> str:
     # The number of records, compared with what is needed.
     conditions, needed = _at(threshold, terms), None if terms is None else records_for(terms)
-    noisy = None if threshold.size is None else threshold.size.counted
-    records = threshold.n or noisy or threshold.guarantee.n_min or 1
+    known, noisy = _known_number(threshold), threshold.n is None
+    records = known or threshold.guarantee.n_min or 1
     untouched = threshold.mechanism is None and threshold.epsilon == 0
     if needed is None:
         too_few = f"there are too few calibration records {conditions}: {_MORE}"
     elif records < needed:
-        there = f"there are {'about ' if noisy else ''}{records}" if threshold.n or noisy else "there may be fewer"
+        there = f"there are {'about ' if noisy else ''}{records}" if known else "there may be fewer"
         too_few = f"about {needed} calibration records are needed for a useful one {conditions}, and {there}: {_MORE}"
         too_few += _if_public(terms, grouped)
     else:
-        bound = "" if threshold.n else "about " if noisy else "at least "
+        bound = "" if threshold.n else "about " if known else "at least "
         there = f"there are {bound}{records} calibration records"
         too_few = f"{there}, where about {needed} are needed {conditions}"
         if records < _NEAR_ENOUGH * needed:
@@ -256,13 +273,13 @@ def _last(recipe: Mapping[str, Any]) -> float | None:
     return None
 
 
+def _is_log_spaced(recipe: Mapping[str, Any]) -> bool:
+    return recipe.get("kind") == "spread" and SHAPES[recipe["of"]].is_log_spaced
+
+
 def _step(threshold: Threshold) -> float:
     """The ratio of the next candidate to the threshold, for log-spaced candidates; else 1."""
-    if (
-        threshold.recipe.get("kind") != "spread"
-        or not SHAPES[threshold.recipe["of"]].is_log_spaced
-        or not threshold.threshold
-    ):
+    if not _is_log_spaced(threshold.recipe) or not threshold.threshold:
         return 1.0
     sizes = np.abs(Candidates.from_recipe(threshold.recipe).values)
     return float(sizes[sizes > abs(threshold.threshold)].min() / abs(threshold.threshold))
