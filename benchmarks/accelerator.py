@@ -20,6 +20,7 @@ import torch
 
 import confide
 import confide.torch
+from benchmarks.peers_worker import TorchCP
 from benchmarks.small import small
 from confide.array_api import predict_mask, true_scores
 from confide.core import Request
@@ -104,23 +105,12 @@ def shortest(call: Callable[[], Any], device: str, runs: int) -> float:
     return 1000 * min(times)
 
 
-def torchcp(score: str, p: torch.Tensor, device: str) -> Callable[[], Any] | None:
+def torchcp(score: str, p: torch.Tensor) -> Callable[[], Any] | None:
     """TorchCP's sets of the same probabilities; None if it is not installed or lacks the score."""
-    if score not in SCORES[:3]:
-        return None
     try:
-        from torchcp.classification.predictor import SplitPredictor
-        from torchcp.classification.score import APS, LAC, RAPS
-    except ImportError:
+        predictor = TorchCP(dict(zip(SCORES, ("lac", "aps", "raps"), strict=False))[score]).predictor
+    except (ImportError, KeyError):
         return None
-
-    options = {"score_type": "identity"}
-    made = {
-        SCORES[0]: lambda: LAC(**options),
-        SCORES[1]: lambda: APS(randomized=False, **options),
-        SCORES[2]: lambda: RAPS(randomized=False, penalty=0.01, kreg=5, **options),
-    }[score]()
-    predictor = SplitPredictor(made)
     few = p[:500]
     predictor.calculate_threshold(few, torch.multinomial(few.float(), 1)[:, 0], 0.1)
     return lambda: predictor.predict_with_logits(p)
@@ -137,7 +127,7 @@ def times(device: str, n: int, k: int, runs: int) -> None:
         except confide.errors.InputTypeError:
             print(f"{score} | needs float64, which this device lacks")
             continue
-        other = torchcp(score, p, device)
+        other = torchcp(score, p)
         theirs = None if other is None else shortest(other, device, runs)
         print(f"{score} | {ours:.2f} | " + ("- | -" if theirs is None else f"{theirs:.2f} | {theirs / ours:.2f}"))
 

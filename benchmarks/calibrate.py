@@ -1,40 +1,24 @@
-"""Speed of `confide.calibrate` against numpy's quantiles in the same run, and of `import confide` against numpy's.
+"""Speed of `confide.calibrate` against numpy's quantiles in the same run.
 
     python -m benchmarks.calibrate
 
-Times are the best of several runs. Limits: 10**7 scores cost at most 8 times numpy's partition quantile; `import
-confide` costs at most 1.5 times `import numpy`. The exit code is 1 if one is missed.
+Times are the best of several runs. 10**7 scores cost at most 8 times numpy's partition quantile; the exit code is 1 if
+this limit is missed.
 """
 
 import math
-import os
-import subprocess
 import sys
-import tempfile
-import time
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 import confide
 from benchmarks.small import SMALL, small
+from benchmarks.timing import shortest
 
 ALPHA, EPSILON = 0.1, 1.0
-IMPORT_LIMIT = 1.5
 LIMIT = 8.0
-
-
-def best_of(repeats: int, *calls: Callable[[], object]) -> list[float]:
-    """The least time of each call in seconds; the calls alternate, so that all have the same conditions."""
-    times = [math.inf] * len(calls)
-    for _ in range(repeats):
-        for i, call in enumerate(calls):
-            start = time.perf_counter()
-            call()
-            times[i] = min(times[i], time.perf_counter() - start)
-    return times
 
 
 def partition_quantile(scores: NDArray[np.floating]) -> np.floating:
@@ -82,47 +66,23 @@ def compare(n: int, dtype: type, repeats: int) -> bool:
             confide.calibrate(scores, ALPHA, EPSILON, candidates=candidates)
 
         confide.calibrate(scores[:1000], ALPHA, EPSILON, candidates=candidates)  # loads OpenDP, makes the plan
-        times = best_of(
-            repeats,
-            release,
-            lambda scores=scores: partition_quantile(scores),
-            lambda scores=scores: np.quantile(scores, 1 - ALPHA, method="higher"),
-        )
-        ratio = times[0] / times[1]
+        calls = {
+            "confide": release,
+            "partition": lambda scores=scores: partition_quantile(scores),
+            "quantile": lambda scores=scores: np.quantile(scores, 1 - ALPHA, method="higher"),
+        }
+        times = shortest(calls, repeats)
+        ratio = times["confide"] / times["partition"]
         missed = n >= 10**7 and ratio > LIMIT
         kept &= not missed
-        cells = [name, str(candidates.size), *(f"{1e3 * t:.1f}" for t in times), f"{ratio:.2f}"]
+        cells = [name, str(candidates.size), *(f"{1e3 * t:.1f}" for t in times.values()), f"{ratio:.2f}"]
         print(f"| {' | '.join(cells)} |{f' MISSED the limit {LIMIT:g}' if missed else ''}")
     return kept
 
 
-def import_seconds(module: str, compiled: str) -> float:
-    """Processor time of one import, in a fresh interpreter, of modules already compiled into the folder `compiled`."""
-    program = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment["PYTHONPYCACHEPREFIX"] = compiled
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    return float(done.stdout)
-
-
-def compare_imports(repeats: int) -> bool:
-    """Print the cost of `import confide`; return whether the limit holds."""
-    numpy, ours = math.inf, math.inf
-    with tempfile.TemporaryDirectory() as compiled:
-        import_seconds("confide", compiled)
-        for _ in range(repeats):
-            numpy = min(numpy, import_seconds("numpy", compiled))
-            ours = min(ours, import_seconds("confide", compiled))
-    ratio = ours / numpy
-    missed = ratio > IMPORT_LIMIT
-    print(f"import numpy {1e3 * numpy:.0f} ms, import confide {1e3 * ours:.0f} ms (best of {repeats})", end="")
-    print(f": ratio {ratio:.2f}, limit {IMPORT_LIMIT:g}{'  MISSED' if missed else ''}")
-    return not missed
-
-
 def main() -> int:
     """Run everything."""
-    kept = compare_imports(small(15, 1))
+    kept = True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", confide.CoverageWarning)
         for n in small((10**6, 10**7), (10**4,)):

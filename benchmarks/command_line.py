@@ -6,14 +6,11 @@ discards them.
 """
 
 import os
-import subprocess
-import sys
 import tempfile
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.small import small
+from benchmarks.timing import Cost, cost_of
 
 ROWS, CLASSES, REPEATS = small(1_000_000, 2000), 10, small(3, 1)
 
@@ -48,14 +45,6 @@ assert rows == int(sys.argv[2])
 """
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Time and memory of a process."""
-
-    seconds: float
-    peak_bytes: int
-
-
 def main() -> None:
     """Print a table of times, memory and ratios."""
     print(f"{ROWS:,} rows x {CLASSES} classes (float32), best of {REPEATS}, {os.cpu_count()} cores, whole processes")
@@ -68,33 +57,20 @@ def main() -> None:
 def measure(folder: Path, layout: str, columns: str) -> None:
     """Measure one layout of the probabilities."""
     records, calibration = folder / f"{layout}.parquet", folder / f"{layout}.json"
-    subprocess.run([sys.executable, "-c", _WRITE, str(records), layout, str(ROWS), str(CLASSES)], check=True)
-    confide = [sys.executable, "-m", "confide"]
+    cost_of(["-c", _WRITE, str(records), layout, str(ROWS), str(CLASSES)], folder, 1)
+    confide = ["-m", "confide"]
     shared = ["--probabilities", columns, "--force", "--json", "--out"]
     made = [*confide, "calibrate", str(records), "--label", "label", "--alpha", "0.1", "--epsilon", "1", *shared]
     sets = [*confide, "predict", str(records), "--calibration", str(calibration), *shared]
-    yardstick = best([sys.executable, "-c", _READ, str(records), str(ROWS)])
+
+    def best(arguments: list[str]) -> Cost:
+        return cost_of(arguments, folder, REPEATS)
+
+    yardstick = best(["-c", _READ, str(records), str(ROWS)])
     report(f"{layout}: DuckDB reads the file", yardstick, yardstick)
     report(f"{layout}: confide calibrate", best([*made, str(calibration)]), yardstick)
     for suffix in ("parquet", "csv"):
         report(f"{layout}: confide predict, {suffix}", best([*sets, str(folder / f"sets.{suffix}")]), yardstick)
-
-
-def best(command: list[str]) -> Cost:
-    """The fastest of several runs, and the largest memory of any."""
-    costs = [run(command) for _ in range(REPEATS)]
-    return Cost(min(cost.seconds for cost in costs), max(cost.peak_bytes for cost in costs))
-
-
-def run(command: list[str]) -> Cost:
-    """Run a process; stop if it fails."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{command} failed")
-    return Cost(time.perf_counter() - start, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
 
 
 def report(name: str, cost: Cost, yardstick: Cost) -> None:

@@ -9,14 +9,15 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.small import small
+from benchmarks.timing import shortest
 
 if TYPE_CHECKING:
     from confide import Release
@@ -34,20 +35,24 @@ def main() -> None:
     parser.add_argument("--case", nargs=2, metavar=("NAME", "FILE"), help="used by the program itself")
     options = parser.parse_args()
     if options.case:
-        CASES[options.case[0]](Path(options.case[1]), options.rounds)
+        name, path = options.case[0], Path(options.case[1])
+        if name in PEAKS:
+            PEAKS[name](path)
+            print(f"  {name}: peak {peak():,.0f} MB")
+        else:
+            CASES[name](path, options.rounds)
         return
     with tempfile.TemporaryDirectory(prefix="confide-bench-") as folder:
         scores = Path(folder) / "scores.parquet"
         write_scores(scores, options.scores)
         run("scores", scores, options.rounds)
-        run("scores-peak", scores, 1)
+        run("calibrate scores", scores, 1)
         scores.unlink()
         lists = Path(folder) / "lists.parquet"
         write_lists(lists, options.lists)
         run("lists", lists, small(2, 1))
-        run("lists-calibrate-peak", lists, 1)
-        run("lists-sets-peak", lists, 1)
-        run("lists-aps-sets-peak", lists, 1)
+        for name in ("calibrate", "write sets", "write sets of APS"):
+            run(name, lists, 1)
     postgres(options.postgres, small(3, 1))
 
 
@@ -100,12 +105,10 @@ def scores(path: Path, rounds: int) -> None:
         report(measured, rounds)
 
 
-def scores_peak(path: Path, rounds: int) -> None:
-    """Peak memory of the calibration alone."""
+def calibrate_scores(path: Path) -> None:
     from confide.tables import ScoreColumn, calibrate_table
 
     calibrate_table(path, ScoreColumn("score", "lac"), alpha=0.1, epsilon=1.0)
-    print(f"  calibrate: peak {peak():,.0f} MB")
 
 
 def lists(path: Path, rounds: int) -> None:
@@ -117,9 +120,7 @@ def lists(path: Path, rounds: int) -> None:
         query = f"SELECT count(*), sum(list_sum(p)) FROM '{path}'"  # noqa: S608
         measured = {
             "DuckDB reads every list once": lambda: reference.execute(query).fetchall(),
-            "calibrate": lambda: calibrate_lists(path),
-            "write sets": lambda: write_sets(path),
-            "write sets of APS": lambda: write_aps_sets(path),
+            **{name: partial(PEAKS[name], path) for name in ("calibrate", "write sets", "write sets of APS")},
         }
         report(measured, rounds)
 
@@ -152,21 +153,6 @@ def write_sets_of(path: Path, calibration: "Release") -> None:
     predict_table(path, ClassColumns("p", classes=tuple(range(1000))), calibration, sets, overwrite=True)
 
 
-def lists_calibrate_peak(path: Path, rounds: int) -> None:
-    calibrate_lists(path)
-    print(f"  calibrate: peak {peak():,.0f} MB")
-
-
-def lists_sets_peak(path: Path, rounds: int) -> None:
-    write_sets(path)
-    print(f"  write sets: peak {peak():,.0f} MB")
-
-
-def lists_aps_sets_peak(path: Path, rounds: int) -> None:
-    write_aps_sets(path)
-    print(f"  write sets of APS: peak {peak():,.0f} MB")
-
-
 def postgres(rows: int, rounds: int) -> None:
     """The histogram of a column in a separate server, against count, sum and maximum of the same column."""
     import psycopg
@@ -196,12 +182,7 @@ def postgres(rows: int, rounds: int) -> None:
 
 def report(measured: dict[str, Callable[[], object]], rounds: int) -> None:
     """Print the best times; the first is the reference."""
-    best = dict.fromkeys(measured, float("inf"))
-    for _ in range(rounds):
-        for name, work in measured.items():
-            start = time.perf_counter()
-            work()
-            best[name] = min(best[name], time.perf_counter() - start)
+    best = shortest(measured, rounds)
     reference = next(iter(best.values()))
     for name, seconds in best.items():
         print(f"| {name} | {seconds:.2f} s | {seconds / reference:.2f} times the first |")
@@ -212,14 +193,14 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-CASES = {
-    "scores": scores,
-    "scores-peak": scores_peak,
-    "lists": lists,
-    "lists-calibrate-peak": lists_calibrate_peak,
-    "lists-sets-peak": lists_sets_peak,
-    "lists-aps-sets-peak": lists_aps_sets_peak,
+CASES = {"scores": scores, "lists": lists}
+PEAKS = {
+    "calibrate scores": calibrate_scores,
+    "calibrate": calibrate_lists,
+    "write sets": write_sets,
+    "write sets of APS": write_aps_sets,
 }
+"""What runs alone in a process whose peak of memory is printed."""
 
 if __name__ == "__main__":
     main()

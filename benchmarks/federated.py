@@ -3,11 +3,11 @@
 import hashlib
 import itertools
 import math
-import time
 
 import numpy as np
 
 from benchmarks.small import small
+from benchmarks.timing import shortest
 from confide import federated
 from confide.federated.quantile_of_quantiles import qq_coverage
 from confide.papers.fedcp_qq import best_qq, best_qq_unequal
@@ -22,13 +22,6 @@ def direct(l: int, k: int, m: int, n: int) -> float:
                 ways = math.prod(math.comb(n, i) for i in high + low)
                 total += math.comb(m, j) * ways / math.comb(m * n, sum(high) + sum(low))
     return 1 - total / (m * n + 1)
-
-
-def seconds(work) -> tuple[float, object]:
-    """Return the time of one run and its result."""
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result
 
 
 def planned(sizes: list[int]) -> federated.FederatedPlan:
@@ -51,14 +44,9 @@ def main(rounds: int = small(3, 1)) -> None:
         "plan, equal": lambda: planned([100] * 1000),
         "plan, unequal": lambda: planned(sizes),
     }
-    best = dict.fromkeys(work, math.inf)
-    results = {}
-    for _ in range(rounds):
-        for name, one in work.items():
-            time_taken, results[name] = seconds(one)
-            best[name] = min(best[name], time_taken)
+    best = shortest(work, rounds)
     slow, fast = best["sum"], best["integral"] / 100
-    apart = abs(results["sum"] - results["integral"])
+    apart = abs(work["sum"]() - work["integral"]())
     print("| what | time |\n|---|---|")
     print(f"| M(6, 3) at m = 6, n = 12: the published hypergeometric sum as printed | {slow:.2f} s |")
     faster = f"{fast * 1e6:.0f} us, {slow / fast:,.0f} times faster"

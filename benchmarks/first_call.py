@@ -5,13 +5,11 @@ server that applies a release, a script that calibrates once, and a job of the c
 first record.
 """
 
-import os
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 from benchmarks.small import small
+from benchmarks.timing import cost_of
 
 REPEATS = small(5, 1)
 
@@ -44,24 +42,9 @@ def main() -> None:
     print("| | now |\n|---|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        took(_WRITE, folder)
+        cost_of(["-c", _WRITE], folder, 1)
         for shown, program in PROCESSES.items():
-            print(f"| {shown} | {min(took(program, folder) for _ in range(REPEATS)):.2f} |", flush=True)
-
-
-def took(program: str, folder: Path) -> float:
-    """Processor seconds of a process that runs this code, with compiled modules."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.Popen(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        env=environment | {"PYTHONPYCACHEPREFIX": str(folder / "compiled")},
-        stdout=subprocess.DEVNULL,
-    )
-    _, status, used = os.wait4(done.pid, 0)
-    if status:
-        raise SystemExit(f"a process failed: {program}")
-    return used.ru_utime + used.ru_stime
+            print(f"| {shown} | {cost_of(['-c', program], folder, REPEATS).processor:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 python -m benchmarks.newer_methods              every table, in a few minutes
 python -m benchmarks.newer_methods rob-fcp      Rob-FCP's bound of coverage (docs/theory-federated.md)
 python -m benchmarks.newer_methods pcoqs        the table of docs/methods.md, "Newer methods"
-python -m benchmarks.newer_methods two-classes  the one below it: the authors' own simulation; needs scikit-learn
 """
 
 import argparse
@@ -174,57 +173,6 @@ def compared(kind: Scores, n: int, rho: float, data_sets: int = DATA_SETS) -> li
     return [(float(mean), float(sd)) for mean, sd in zip(means, spread, strict=True)]
 
 
-TWO_CLASSES = {0.01: "| .9899, 1.6669 | .9901, 1.6711 |", 0.05: "| .9498, 1.3600 | .9500, 1.3613 |",
-               0.1: "| .9004, 1.1783 | .9005, 1.1788 |"}  # fmt: skip
-"""Coverage and set size by level in the authors' Effect_of_alpha.ipynb: without privacy, and P-COQS at rho = 1/2."""
-
-TRIALS = small(1000, 1)
-
-
-def two_classes_table() -> Iterator[str]:
-    """The authors' simulation with Gaussian naive Bayes: their numbers, our run of it, and our method."""
-    yield "| alpha | theirs: no privacy | theirs: P-COQS | no privacy | P-COQS, its program | `slopes` |"
-    yield "|" + "---|" * 6
-    found = np.mean([two_classes(trial) for trial in range(TRIALS)], axis=0)
-    for (alpha, theirs), row in zip(TWO_CLASSES.items(), found, strict=True):
-        cells = " | ".join(f"{covered:.4f}".replace("0.", ".", 1) + f", {size:.4f}" for covered, size in row)
-        yield f"| {alpha:g} {theirs} {cells} |"
-
-
-def two_classes(trial: int, rho: float = 0.5) -> list[list[tuple[float, float]]]:
-    """Coverage and set size on one of their data sets, by level and method; an empty set counts one, as in theirs."""
-    from sklearn.model_selection import train_test_split
-    from sklearn.naive_bayes import GaussianNB
-
-    state = np.random.RandomState(trial + 3)
-    records = [
-        state.multivariate_normal(np.full(8, mean), np.eye(8) * wide, 5000) for mean, wide in ((0.8, 7), (-1, 8))
-    ]
-    order = np.arange(10_000)
-    state.shuffle(order)
-    x, y = np.vstack(records).round(4)[order], np.repeat([0, 1], 5000)[order]
-    x_train, x_rest, y_train, y_rest = train_test_split(x, y, test_size=0.4, random_state=trial + 3)
-    x_cal, x_test, y_cal, y_test = train_test_split(x_rest, y_rest, test_size=0.4, random_state=trial + 3)
-    model = GaussianNB().fit(x_train, y_train)
-    scores = np.round(1 - model.predict_proba(x_cal)[np.arange(len(y_cal)), y_cal], 4)
-    tested = 1 - model.predict_proba(x_test)
-    of_truth = np.sort(tested[np.arange(len(y_test)), y_test])
-    least, every = np.sort(tested.min(1)), np.sort(tested.ravel())
-
-    def judged(at: Floats, law: Floats) -> tuple[float, float]:
-        covered = np.searchsorted(of_truth, at, side="right")
-        size = np.searchsorted(every, at, side="right") + len(least) - np.searchsorted(least, at, side="right")
-        return float(law @ covered) / len(least), float(law @ size) / len(least)
-
-    rows = []
-    for alpha in TWO_CLASSES:
-        plain = np.quantile(scores, [pcoqs_target(len(scores), alpha) / len(scores)])
-        ours = confide.plan(alpha, rho=rho, n=len(scores), neighbors="replace_one", score="lac")
-        found = ((plain, np.ones(1)), pcoqs_law(scores, alpha, rho), slopes_law(ours, scores))
-        rows.append([judged(at, law) for at, law in found])
-    return rows
-
-
 def slopes_law(ours: confide.Plan, scores: Floats) -> tuple[Floats, Floats]:
     """The candidates of a plan and their exact probabilities."""
     mechanism, over = ours.mechanism, ours.candidates
@@ -244,7 +192,6 @@ def short(value: float) -> str:
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
     "rob-fcp": rob_fcp_table,
     "pcoqs": pcoqs_table,
-    "two-classes": two_classes_table,
 }
 
 

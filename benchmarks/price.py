@@ -1,8 +1,7 @@
-"""Price of privacy in records and in seconds, by public names only, also beside another version of confide.
+"""Price of privacy in records and in seconds, by public names only.
 
     python -m benchmarks.price                           every table, in about a quarter of an hour
     python -m benchmarks.price --runs 20 sizes           one of them, quicker
-    python -m benchmarks.price --beside OTHER/bin/python   the same with the confide of another environment, row by row
 
 Every row draws data sets from a known distribution and calibrates on them. "excess" is the mean of (coverage - level) n
 over all levels: how many records more are covered than asked for. Its control variate is the coverage of the
@@ -12,22 +11,18 @@ and in the median.
 """
 
 import argparse
-import json
 import math
-import os
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import IO, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import confide
+from benchmarks.small import SMALL, small
 
 Floats = NDArray[np.float64]
 LEVELS = {1: (0.1,), 2: (0.2, 0.1), 3: (0.2, 0.1, 0.05), 8: (0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.075, 0.05)}
@@ -103,8 +98,7 @@ def thresholds(row: Row, scores: Floats, options: dict[str, Any]) -> list[float]
         warnings.simplefilter("ignore")  # thresholds that cover everything are counted here
         if row.levels == 1:
             return [confide.calibrate(scores, LEVELS[1][0], row.epsilon, **asked).threshold]
-        several = getattr(confide, "calibrate_levels", confide.calibrate)  # its name in 0.3.0
-        released = several(scores, LEVELS[row.levels], row.epsilon, **asked)
+        released = confide.calibrate(scores, LEVELS[row.levels], row.epsilon, **asked)
         return [part.threshold for part in released.parts.values()]
 
 
@@ -143,36 +137,6 @@ def epsilons(runs: int, few: bool) -> Iterator[Row]:
 TABLES: dict[str, Callable[[int, bool], Iterator[Row]]] = {"sizes": sizes, "levels": levels, "epsilons": epsilons}
 
 
-class Beside:
-    """The same script in another environment: rows go to its standard input, prices come back, both as JSON."""
-
-    def __init__(self, python: str) -> None:
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        command = [python, "-P", str(Path(__file__).resolve()), "--worker"]  # -P: this folder is not searched
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
-        self.version = self.answer()
-
-    def answer(self) -> Any:
-        stdout: IO[str] = self.process.stdout  # type: ignore[assignment]
-        line = stdout.readline()
-        if not line:
-            raise SystemExit(f"--beside: the other Python ended with {self.process.wait()}")
-        return json.loads(line)
-
-    def measure(self, row: Row) -> Price:
-        print(json.dumps(asdict(row)), file=self.process.stdin, flush=True)
-        return Price(**self.answer())
-
-
-def worker() -> None:
-    """Serve `Beside`."""
-    print(json.dumps(confide.__version__), flush=True)
-    for line in sys.stdin:
-        print(json.dumps(asdict(measure(Row(**json.loads(line))))), flush=True)
-
-
 def cells(price: Price) -> list[str]:
     """One price as cells of a table."""
     times = (f"{1000 * seconds:.0f}" for seconds in (price.first, price.median))
@@ -180,31 +144,20 @@ def cells(price: Price) -> list[str]:
 
 
 def main() -> None:
-    from benchmarks.small import SMALL, small  # the other environment need not have it
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", choices=[[], *TABLES], default=[], help="default: all of them")
     parser.add_argument(
         "--runs", type=int, default=small(60, 2), help="data sets of a row; a third for a million records"
     )
-    parser.add_argument("--beside", metavar="PYTHON", help="also measure with the confide of this Python")
     given = parser.parse_args()
-    other = Beside(given.beside) if given.beside else None
     heads = ["excess", "+-", "beyond", "first ms", "ms"]
-    if other is not None:
-        heads += [f"{head}, beside" for head in heads] + ["excess ratio", "ms ratio"]
-        print(f"confide {confide.__version__} beside {other.version}")
     for name in given.tables or TABLES:
         print(f"\n| {name}: scores | n | n is | levels | epsilon | {' | '.join(heads)} |\n|{'---|' * (5 + len(heads))}")
         for row in TABLES[name](given.runs, SMALL):
-            price = measure(row)
-            shown = cells(price)
-            if other is not None:
-                before = other.measure(row)
-                shown += [*cells(before), f"{price.excess / before.excess:.2f}", f"{price.median / before.median:.2f}"]
+            shown = cells(measure(row))
             setting = (row.scores, row.n, "public" if row.public else "secret", row.levels, f"{row.epsilon:g}")
             print(f"| {' | '.join([*map(str, setting), *shown])} |", flush=True)
 
 
 if __name__ == "__main__":
-    worker() if sys.argv[1:] == ["--worker"] else main()
+    main()

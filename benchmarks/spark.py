@@ -10,7 +10,6 @@ alternate, after one warm-up run of each. A time is the shortest of several.
 import argparse
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from benchmarks.small import small
+from benchmarks.timing import shortest
 from confide.tables import ClassColumns, ScoreColumn, score_histogram
 from tests.tables.spark_cluster import standalone_cluster
 
@@ -59,18 +59,11 @@ def measure(folder: Path, session: SparkSession) -> dict[str, tuple[float, float
             lambda: lists.selectExpr("count(*)", "sum(y)", "sum(aggregate(p, 0D, (s, one) -> s + one))").collect(),
         ),
     }
-    times: dict[str, list[tuple[float, ...]]] = {name: [] for name in calls}
-    for _ in range(REPEATS + 1):
-        for name, both in calls.items():
-            times[name].append(tuple(map(seconds, both)))
-    return {name: tuple(map(min, zip(*some[1:], strict=True))) for name, some in times.items()}  # type: ignore[misc]
-
-
-def seconds(call: Callable[[], Any]) -> float:
-    """The time of a call."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+    whose = ("ours", "theirs")
+    both = {(name, who): call for name, pair in calls.items() for who, call in zip(whose, pair, strict=True)}
+    shortest(both, 1)  # a warm-up run
+    times = shortest(both, REPEATS)
+    return {name: (times[name, "ours"], times[name, "theirs"]) for name in calls}
 
 
 def main() -> None:

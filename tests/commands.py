@@ -68,13 +68,9 @@ ROWS = {  # what takes longest comes first
     "python -m benchmarks.newer_methods": Row(),
     "python -m benchmarks.newer_methods pcoqs": Row(elsewhere="python -m benchmarks.newer_methods"),
     "python -m benchmarks.newer_methods rob-fcp": Row(elsewhere="python -m benchmarks.newer_methods"),
-    "python -m benchmarks.newer_methods two-classes": Row(elsewhere="python -m benchmarks.newer_methods"),
     "python -m benchmarks.peers": PEERS,
     "python -m benchmarks.price": Row(),
     "python -m benchmarks.price --runs 20 sizes": BENCH,
-    "python -m benchmarks.price --beside OTHER/bin/python": Row(
-        "python -m benchmarks.price --beside .venv/bin/python sizes"
-    ),
     "python -m benchmarks.ranked_sets": BENCH,
     "python -m benchmarks.ranked_sets --threads 1": Row(),
     "python -m benchmarks.spark": Row(),

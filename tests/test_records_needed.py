@@ -33,7 +33,7 @@ def test_the_readme_states_what_plans_say():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     table = (ROOT / "docs/choose-epsilon.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) %, ([\d.]+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", table, flags=re.MULTILINE)
-    assert len(rows) == 4
+    assert len(rows) == 6
     for coverage, epsilon, *stated in rows:
         needed = [
             confide.plan((100 - int(coverage)) / 100, float(epsilon), score=score, neighbors=neighbors).records_needed
