@@ -1,6 +1,9 @@
-"""Every setting of a command that is no option of its own runs with `--set`."""
+"""The table of docs/migrating.md "From confide 0.3": every command in its new form runs."""
 
+import csv
+import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,30 +13,10 @@ from confide.cli.exit_codes import DONE
 from confide.federated import SiloKeys
 from tests.files import write
 
-COMMANDS = [
-    "calibrate --set delta=0.05",
-    "calibrate --set by_class=true",
-    "evaluate --set skip_incomplete=true",
-    "evaluate --set decimal=,",
-    "calibrate --set 'truth=t_*'",
-    "predict --set fingerprint=probe.csv",
-    "calibrate --set people.person=person --set people.most=3 --set people.order=visit --set people.sample=x",
-    "calibrate --set 'class_weights={a = 0.5, b = 2}'",
-    "calibrate --set 'class_weights.source={a = 0.4, b = 0.6}' --set 'class_weights.target={a = 0.5, b = 0.5}'",
-    "calibrate --set weights=w --set weight_bound=2",
-    "recalibrate --set about.model=resnet",
-    "calibrate --set choose=lac,aps --set choice_share=1/5 --set largest_size=2",
-    "calibrate --noisy-counts counts.csv --set 'noise=discrete_laplace(scale=2)' --set candidates=unit:3",
-    "sql --request request.toml",
-    "evaluate --epsilon 1 --set confidence=0.9 --set parts=[]",
-    "evaluate --epsilon 1 --set width_bins=1,2",
-    "evaluate --set candidates=unit:5",
-    "recalibrate --set rho=0.1",
-    "watch --set tolerance=0.05 --set looks=12",
-    "watch --set correct=auto --set delay=1",
-    "watch --unlabelled --set reference=ev.json",
-    "federated plan --set unit=25",
-]
+TABLE = Path(__file__).parents[2] / "docs" / "tables" / "options.csv"
+with TABLE.open(encoding="utf-8", newline="") as file:
+    NEW = [words for _, row in csv.reader(file) for words in re.findall(r"`(\w[^`]*)`", row)]
+COMMANDS = [words for words in NEW if re.search(r" (--|cal)", words) and not re.search(r"\bFILE\b", words)]
 
 CLASSES, VALUES = ("--probabilities", "p_*", "--label", "y"), ("--prediction", "f", "--target", "t")
 ASKED, NEW_FILE = ("--alpha", "0.2", "--epsilon", "2"), ("--out", "new.json", "--force")
@@ -46,8 +29,9 @@ REST = {
     "watch": (*OF, *CLASSES, "--state", "w.json", "--look", "1", "--epsilon", "1"),
     "sql": ("--dialect", "duckdb", "--table", "t"),
     "federated": ("--silo", "north.json", "--keys", "north.key", "--score", "absolute_residual", *ASKED, "--compare"),
+    "show": (),
 }
-"""What each command needs besides the words of the list."""
+"""What each command needs besides the words of the table."""
 
 INSTEAD = {
     "truth=t_*": ("t.csv", *CLASSES[:2], *ASKED, *NEW_FILE),
@@ -58,13 +42,14 @@ INSTEAD = {
     "decimal=,": ("comma.csv", "--calibration", "widths.json", *VALUES),
     "candidates=unit:5": ("t.csv", "--calibration", "losses.json", "--set", "losses=l_*"),
     "rho=": (*OF, *CLASSES, *NEW_FILE),
+    "--help": (),
 }
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A table, releases of each kind, and the other files that the commands name."""
-    folder, rng = tmp_path_factory.mktemp("settings"), np.random.default_rng(0)
+    """A table, releases of each kind, and the other files that the table names."""
+    folder, rng = tmp_path_factory.mktemp("migrating"), np.random.default_rng(0)
     p, f = rng.dirichlet([2, 2], 500), rng.normal(size=500)
     losses = np.clip(rng.random((500, 1)) - np.linspace(0.2, 0.8, 4), 0, 1)
     columns = {"p_a": p[:, 0], "p_b": p[:, 1], "y": np.where(p[:, 1] > rng.random(500), "b", "a"), "f": f, "t": f + 1}
@@ -95,10 +80,15 @@ def files(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS)
-def test_every_setting_runs(confide_run, files, monkeypatch, words):
+def test_every_command_in_its_new_form(confide_run, files, monkeypatch, words):
     monkeypatch.chdir(files)
     (files / "w.json").unlink(missing_ok=True)
     first, *typed = shlex.split(words)
     rest = next((rest for part, rest in INSTEAD.items() if part in words), REST[first])
     ran = confide_run(first, *typed, *rest)
     assert ran.code == DONE, ran.err
+
+
+def test_the_table_is_read_as_a_whole():
+    assert len(COMMANDS) >= 22
+    assert {words.split()[0] for words in COMMANDS} == {*REST}
