@@ -23,18 +23,18 @@ from confide.watching import Watch as Monitor
 from confide.watching import watch as take_look
 
 
-def watch(asked: Watch) -> int:
+def watch(options: Watch) -> int:
     """Take a look at a batch, and print what it shows."""
-    # What is asked, about which release.
-    stated, release, output = arguments_of("watch", WATCH, asked), asked.release, asked.output
-    budget, in_force = Accounting.of(asked.budget, stated), asked.in_force
-    name, source = _look_name(asked.look, budget), Source(asked.file, asked.table, stated.pop("decimal", "."))
-    state = local_state(asked.state)
-    monitored = read_release(release, stated).at(None)
-    what = take_columns(stated, monitored)
+    # The arguments, and the release that is monitored.
+    arguments, release, output = arguments_of("watch", WATCH, options), options.release, options.output
+    budget, in_force = Accounting.of(options.budget, arguments), options.in_force
+    name, source = _look_name(options.look, budget), Source(options.file, options.table, arguments.pop("decimal", "."))
+    state = local_state(options.state)
+    monitored = read_release(release, arguments).at(None)
+    columns = take_columns(arguments, monitored)
 
     # The choices of a monitor; a reference is an evaluation.
-    choices = {name: stated.pop(name) for name in LOOK_NAMES if name in stated}
+    choices = {name: arguments.pop(name) for name in LOOK_NAMES if name in arguments}
     reference = place_of("reference", choices["reference"]) if "reference" in choices else None
     if reference is not None:
         choices["reference"] = read_as(reference, Evaluation.from_json)
@@ -47,7 +47,7 @@ def watch(asked: Watch) -> int:
     named_by("output", "out")
 
     # The monitor: its choices are checked before the table is opened.
-    before = load_or_start(state, monitored, what, **choices)
+    before = load_or_start(state, monitored, columns, **choices)
     if in_force is not None and before.settings.correction is None:
         must, remedy = "must be left out without a correction of thresholds", "Begin with --set correct=auto"
         raise InputError("in_force", must, remedy=remedy)
@@ -60,12 +60,12 @@ def watch(asked: Watch) -> int:
         print_warning(note)
 
     # Charge and look.
-    what = source.what(what)
+    columns = source.require_columns(columns)
     with budget.charging(ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning) as receipt:
-        options = {**stated, **choices, **budget.account(asked.file)}
+        looking = {**arguments, **choices, **budget.account(options.file)}
         with source.open("looking") as (opened, progress):
-            after = take_look(opened, what, monitored, state=state, look=name, progress=progress, **options)
-    captured = receipt.heard
+            after = take_look(opened, columns, monitored, state=state, look=name, progress=progress, **looking)
+    captured = receipt.captured
     captured.warn()
 
     # Write the thresholds in force and the page.
