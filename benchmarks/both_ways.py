@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-import confide.arrays.blocks
+import confide.arrays.compiled
 
 NUMBA = find_spec("numba") is not None
 if NUMBA:
@@ -13,9 +13,9 @@ if NUMBA:
 @contextmanager
 def numpy_alone():
     """Context in which calls behave as if Numba were not installed."""
-    kept = confide.arrays.blocks._loads
-    confide.arrays.blocks._loads = lambda: False
+    kept = confide.arrays.compiled._loads
+    confide.arrays.compiled._loads = lambda: False
     try:
         yield
     finally:
-        confide.arrays.blocks._loads = kept
+        confide.arrays.compiled._loads = kept
