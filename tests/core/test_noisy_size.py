@@ -9,7 +9,7 @@ import pytest
 import confide
 from confide.candidates import Candidates, Spread
 from confide.core import RecordWeights, Request, files, release
-from confide.core.choice import sizes_of
+from confide.core.sizes import sizes_of
 from confide.core.sources import GivenCounts, Scores
 from confide.counting import ScoreHistogram
 from confide.errors import BudgetError, EarlierReleaseWarning, InputError, InputTypeError, OtherDataError

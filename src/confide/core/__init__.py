@@ -1,6 +1,6 @@
 """The core: what is asked of a release, its design, the release itself, and everything that states it.
 
-Functions of the public API live in calibrate.py, risk.py, recalibrate.py, given_counts.py, choose.py, plan.py.
+Functions of the public API: calibrate.py, risk.py, masks.py, recalibrate.py, given_counts.py, choose.py, plan.py.
 """
 
 from importlib import import_module
@@ -18,25 +18,22 @@ from confide.core.calibrate import (
     shares_of_sides,
     split_options,
 )
-from confide.core.choice import LONGEST, PARTS, flat_for, histogram_size, law_of, typical_law
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
 from confide.core.documents import Document, load, register_kind
-from confide.core.expected import (
-    OnPilot,
-    Pilot,
-    answered_on_pilot,
-    share_of_pilot,
-)
 from confide.core.facts import about_facts, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
 from confide.core.keys import SIDES, By, Key
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
-from confide.core.needed import candidates_of, plan_of, records_needed, records_of_design, terms_of
+from confide.core.masks import MaskOptions, calibrate_areas, calibrate_masks, true_pixels
+from confide.core.mean_price import PARTS
+from confide.core.needed_by_release import candidates_of, plan_of, records_needed, records_of_design, terms_of
+from confide.core.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan
 from confide.core.population import ClassShift, Population, RecordWeights, rounding_text, shifted_population
 from confide.core.published_counts import PublishedCounts
 from confide.core.recalibrate import RENEWED, recalibrate, renewed
+from confide.core.reference_laws import law_of, typical_law
 from confide.core.release import (
     OVERLAP,
     Release,
@@ -49,15 +46,12 @@ from confide.core.release import (
     reminder_due,
 )
 from confide.core.request import Request, different_levels, exact_shares, levels_of_sides, part_of_failure
+from confide.core.rise import flat_for
 from confide.core.risk import (
-    MaskOptions,
-    calibrate_areas,
     calibrate_false_negatives,
     calibrate_losses,
-    calibrate_masks,
     critical_thresholds,
     false_negative_thresholds,
-    true_pixels,
 )
 from confide.core.rules import (
     ALONE,
@@ -66,6 +60,7 @@ from confide.core.rules import (
     check_together,
     unusual,
 )
+from confide.core.sizes import LONGEST, histogram_size
 from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
 from confide.core.steps import prepare, rehearse, release
 from confide.core.terms import Budget, Choices, Terms, typical_of_groups

@@ -1,6 +1,6 @@
 """The design of a threshold: everything public about it but the threshold itself.
 
-Candidates, slopes and rise have the least mean price (choice.py). Then comes the smallest target rank that a
+Candidates, slopes and rise have the least mean price (tuning.py). Then comes the smallest target rank that a
 certificate accepts. Validity rests on that certificate alone, which every reader of a release computes again. The
 published methods have parameters of their own.
 """
@@ -14,9 +14,10 @@ from functools import lru_cache
 import numpy as np
 
 from confide.candidates import FINEST, Candidates
-from confide.core.choice import LONGEST, Choice, choose, histogram_size, sizes_of
+from confide.core.sizes import LONGEST, histogram_size, sizes_of
 from confide.core.terms import NUMBERED, Terms
 from confide.core.threshold import Threshold
+from confide.core.tuning import Tuning, tune
 from confide.guarantee import (
     Guarantee,
     conditional_offset,
@@ -164,12 +165,12 @@ def compared_list(terms: Terms) -> Candidates:
     return spread if isinstance(spread, Candidates) else Candidates.quantiles(spread, LONGEST)
 
 
-def slopes_design(terms: Terms, n: int, choice: Choice | None = None, size: NoisySize | None = None) -> Design:
+def slopes_design(terms: Terms, n: int, tuning: Tuning | None = None, size: NoisySize | None = None) -> Design:
     """The design with the best candidates, slopes and rise, or with these: the least certified target."""
-    choice = choose(terms.known_spread, terms.inputs(n)) if choice is None else choice
+    tuning = tune(terms.known_spread, terms.tuning_inputs(n)) if tuning is None else tuning
     begin = time.perf_counter()
     with np.errstate(under="ignore"):
-        mechanism = _Search(terms, n, choice, size).result()
+        mechanism = _Search(terms, n, tuning, size).result()
     log_event(
         "core",
         "plan searched",
@@ -180,7 +181,7 @@ def slopes_design(terms: Terms, n: int, choice: Choice | None = None, size: Nois
         neighbors=terms.neighbors,
         n=n if terms.public_n else "secret",
     )
-    return _promised(terms, n, choice.candidates, mechanism, size)
+    return _promised(terms, n, tuning.candidates, mechanism, size)
 
 
 def unanswered_design(terms: Terms) -> Design:
@@ -221,7 +222,7 @@ def promised(
     if terms.population is not None:
         guarantee = replace(guarantee, population=str(terms.population))
     if mechanism is None and size is not None:  # a noisy number decides whether there is one
-        return guarantee, price(terms)
+        return guarantee, sized_privacy(terms)
     alone = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale)
     return guarantee, with_choice(alone, terms.choice)
 
@@ -231,7 +232,7 @@ def _certified(terms: Terms, n: int, m: int, mechanism: Mechanism | None) -> Gua
     return certify(mechanism, terms.alpha, m, public, n_min, terms.delta)
 
 
-def price(terms: Terms) -> PrivacyStatement:
+def sized_privacy(terms: Terms) -> PrivacyStatement:
     """The privacy loss of a release with a noisy number of records: an upper bound over all designs."""
     assert terms.size_scale is not None
     records, selection, number = terms.records_per_person, Fraction(terms.per_record), 1 / Fraction(terms.size_scale)
@@ -276,11 +277,11 @@ def published_mechanism(terms: Terms, n: int, m: int, size: NoisySize | None = N
 
 @dataclass(frozen=True)
 class _Search:
-    """The search for the least target rank that is certified, with chosen candidates, slopes and rise."""
+    """The search for the least target rank that is certified, for a tuning."""
 
     terms: Terms
     n: int
-    choice: Choice
+    tuning: Tuning
     size: NoisySize | None = None
 
     def result(self) -> Slopes | None:
@@ -310,9 +311,9 @@ class _Search:
 
     def build(self, rate: Fraction, offset: Fraction) -> Slopes:
         """The mechanism with this target line, with its noise and its rise."""
-        terms, choice = self.terms, self.choice
-        plain = slopes_for(rate, offset, choice.left, choice.right, terms.neighbors, terms.per_record, terms.weight)
-        flat, rise = choice.flat, math.floor(choice.rise * plain.scale)
+        terms, tuning = self.terms, self.tuning
+        plain = slopes_for(rate, offset, tuning.left, tuning.right, terms.neighbors, terms.per_record, terms.weight)
+        flat, rise = tuning.flat, math.floor(tuning.rise * plain.scale)
         return replace(plain, flat=flat, rise=rise) if flat and rise else plain
 
     def is_certified(self, mechanism: Slopes) -> bool:
@@ -322,7 +323,7 @@ class _Search:
     @property
     def m(self) -> int:
         """The number of candidates."""
-        return self.choice.candidates.size
+        return self.tuning.candidates.size
 
     def _least(self, line: tuple[Fraction, Fraction] | None) -> Slopes | None:
         """The certified mechanism with the least target from this line on; None if a public n does not reach it."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from confide.candidates import spread_words
-from confide.core.expected import needed_text
 from confide.core.keys import Key
-from confide.core.needed import records_needed
+from confide.core.needed import needed_text
+from confide.core.needed_by_release import records_needed
 from confide.core.population import rounding_text
 from confide.core.release import Release, as_release
 from confide.core.words import ABOUT, class_list

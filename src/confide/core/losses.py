@@ -52,6 +52,12 @@ class MissedAreaLoss:
     background: int | None = None
     by_class: bool = False
 
+    def __post_init__(self) -> None:
+        background = self.background
+        is_number = isinstance(background, int) and not isinstance(background, bool) and background >= 0
+        if background is not None and not is_number:
+            raise InputError("background", "must be the number of a class, or None", got=repr(background))
+
     @property
     def name(self) -> str:
         """The name of the loss in a release."""

@@ -21,9 +21,10 @@ from confide.core.documents import Document, load
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import KEYS, Key
 from confide.core.losses import MissedAreaLoss
-from confide.core.needed import needed_facts
+from confide.core.needed_by_release import needed_facts
 from confide.core.request import Request
-from confide.core.statement import Statement, Thresholds
+from confide.core.single import SingleThreshold
+from confide.core.statement import Statement
 from confide.core.threshold import Threshold, meaning_of_infinity
 from confide.core.words import names_among
 from confide.errors import CoverageWarning, InputError, InputTypeError
@@ -49,7 +50,7 @@ _OTHER_MODEL = (
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Release(Document, Thresholds):
+class Release(Document, SingleThreshold):
     """Thresholds under one statement: a mapping from keys to thresholds, their request, and their cost together.
 
     A single threshold has the key None, and its fields are also those of the release: `threshold`, `guarantee`, ...

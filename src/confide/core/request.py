@@ -15,12 +15,12 @@ from typing import Any
 
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
-from confide.core.choice import law_of
 from confide.core.design import Design, design, longest_list
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import SCORE_OF_SIDE, By, Key
 from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
+from confide.core.reference_laws import law_of
 from confide.core.rules import check_combinations
 from confide.core.terms import NUMBERED, Budget, Terms, share_of_number, typical_of_groups
 from confide.core.words import check_about

@@ -13,7 +13,7 @@ import numpy as np
 
 from confide.candidates import Candidates
 from confide.core.account import NO_PAYER, Bill, Payer
-from confide.core.design import Design, compared_list, price, sized_design, unanswered_design
+from confide.core.design import Design, compared_list, sized_design, sized_privacy, unanswered_design
 from confide.core.keys import Key
 from confide.core.release import Release
 from confide.core.request import Request
@@ -117,7 +117,7 @@ class CountThenDraw:
             "mechanism": None,
             "candidates": spread.digest if isinstance(spread, Candidates) else repr(replace(spread, most=None)),
         }
-        return _bill(terms, self.request, price(terms), identity)
+        return _bill(terms, self.request, sized_privacy(terms), identity)
 
     @property
     def candidates(self) -> Candidates:

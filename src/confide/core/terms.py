@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, Literal, TypedDict
 
 from confide.candidates import Candidates, OwnCandidates, Spread
-from confide.core.choice import LEFTS, PARTS, ChoiceInputs
+from confide.core.mean_price import PARTS, TuningInputs
 from confide.core.population import Population
+from confide.core.tuning import LEFTS
 from confide.errors import InputError
 from confide.guarantee import moving_rate
 from confide.mechanisms import (
@@ -280,11 +281,11 @@ class Terms:
             return n
         return self.guess if self.size_scale is None else design_for(n, self.size_scale, self.n_min)
 
-    def inputs(self, n: int) -> ChoiceInputs:
-        """The inputs of the choice of candidates, slopes and rise for n records; a secret number is at least n_min."""
+    def tuning_inputs(self, n: int) -> TuningInputs:
+        """The inputs of the tuning for n records; a secret number is at least n_min."""
         known = n if self.public_n else self.effective(max(self.n_min, n))
         weighted, counted = self.population is not None, self.size_scale is not None
-        return ChoiceInputs(known, self.level, self.per_record, self.rate, self.delta, weighted, counted, self.moves)
+        return TuningInputs(known, self.level, self.per_record, self.rate, self.delta, weighted, counted, self.moves)
 
     def check_designs(self) -> None:
         """Raise if the utilities of a design for some noisy number of records do not fit into 64 bits.

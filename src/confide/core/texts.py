@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from confide.candidates import SHAPES, Candidates
-from confide.core.needed import terms_of
-from confide.core.plan import records_for, records_if_public
+from confide.core.needed import records_for, records_if_public
+from confide.core.needed_by_release import terms_of
 from confide.core.release import Release, as_release, reminder_due
 from confide.core.rules import unusual
 from confide.core.terms import Terms
