@@ -45,7 +45,7 @@ SLOW_EXAMPLES = {
     "confide.guarantee.weighted.weighted_prior_bonus",
     "confide.core.plan.needed_by_scores",
     "confide.core.needed_by_release.records_needed",
-    "confide.core.texts.remarks",
+    "confide.core.remarks.remarks",
     "confide.ledger.ledger.Ledger",
     "confide.sets.prediction_sets.predict_masks",
     "confide.tables.calibrate.calibrate_table",

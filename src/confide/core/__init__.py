@@ -7,27 +7,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from confide.core import documents
+from confide.core.about import ABOUT, FROM_LOGITS
 from confide.core.account import Payer, check_payer, entry_checksums
-from confide.core.calibrate import (
-    Options,
-    calibrate,
-    calibrate_histogram,
-    calibrate_sides,
-    is_several,
-    refuse_weights,
-    shares_of_sides,
-    split_options,
-)
+from confide.core.calibrate import calibrate, calibrate_sides, shares_of_sides
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
+from confide.core.class_names import class_list, names_among
 from confide.core.documents import Document, load, register_kind
 from confide.core.facts import about_facts, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
+from confide.core.histograms import calibrate_histogram
 from confide.core.keys import SIDES, By, Key
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
 from confide.core.masks import MaskOptions, calibrate_areas, calibrate_masks, true_pixels
 from confide.core.mean_price import PARTS
 from confide.core.needed_by_release import candidates_of, plan_of, records_needed, records_of_design, terms_of
+from confide.core.options import Options, is_several, refuse_weights, split_options
 from confide.core.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan
 from confide.core.population import ClassShift, Population, RecordWeights, rounding_text, shifted_population
@@ -36,6 +31,7 @@ from confide.core.recalibrate import RENEWED, recalibrate, renewed
 from confide.core.reference_laws import law_of, typical_law
 from confide.core.release import (
     OVERLAP,
+    UNNAMED,
     Release,
     any_shares,
     area_of,
@@ -45,6 +41,7 @@ from confide.core.release import (
     refuse_overlapping,
     reminder_due,
 )
+from confide.core.remarks import remarks, too_large, uncompared, warn_about
 from confide.core.request import Request, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.rise import flat_for
 from confide.core.risk import (
@@ -64,15 +61,7 @@ from confide.core.sizes import LONGEST, histogram_size
 from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
 from confide.core.steps import prepare, rehearse, release
 from confide.core.terms import Budget, Choices, Terms, typical_of_groups
-from confide.core.texts import remarks, too_large, uncompared, warn_about
 from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
-from confide.core.words import (
-    ABOUT,
-    FROM_LOGITS,
-    UNNAMED,
-    class_list,
-    names_among,
-)
 
 if TYPE_CHECKING:
     from confide.core.budgets import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules

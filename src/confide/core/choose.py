@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector, refuse_other_rows
 from confide.candidates import Candidates
-from confide.core.calibrate import LedgerOptions, Options, calibrate
+from confide.core.calibrate import calibrate
+from confide.core.options import LedgerOptions, Options
 from confide.core.release import Release
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError

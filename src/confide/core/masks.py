@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import ExperimentalUniforms, as_label_image, as_numeric, as_uniforms, class_areas, image_by_image
 from confide.candidates import AnyCandidates
-from confide.core.calibrate import Options, split_options
 from confide.core.losses import MissedAreaLoss
+from confide.core.options import Options, split_options
 from confide.core.release import Release
 from confide.core.request import Request
 from confide.core.risk import stated_risk

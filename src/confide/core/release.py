@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from confide.arrays import Groups, as_positions
 from confide.candidates import BUILDERS
+from confide.core.class_names import names_among
 from confide.core.design import threshold_at
 from confide.core.documents import Document, load
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
@@ -26,7 +27,6 @@ from confide.core.request import Request
 from confide.core.single import SingleThreshold
 from confide.core.statement import Statement
 from confide.core.threshold import Threshold, meaning_of_infinity
-from confide.core.words import names_among
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.mechanisms import PublishedHistogram
 from confide.support import (
@@ -429,6 +429,16 @@ def area_of(release: Release) -> MissedAreaLoss:
     if area is None:
         raise InputTypeError("calibration", "must come from calibrate_masks")
     return area
+
+
+# The reason why a release without a name for its score makes no sets and no intervals.
+UNNAMED = (
+    "calibration",
+    "must name its score, so that it can be computed for new records",
+    "none",
+    "Calibrate on named scores, such as those of lac_score, or with score=NAME, or compare your own scores with "
+    "calibration.threshold",
+)
 
 
 def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
+from confide.core.about import check_about
 from confide.core.design import Design, design, longest_list
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import SCORE_OF_SIDE, By, Key
@@ -23,7 +24,6 @@ from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.reference_laws import law_of
 from confide.core.rules import check_combinations
 from confide.core.terms import NUMBERED, Budget, Terms, share_of_number, typical_of_groups
-from confide.core.words import check_about
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import (
     MECHANISMS,

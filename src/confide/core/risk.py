@@ -22,8 +22,8 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.candidates import AnyCandidates, Candidates
-from confide.core.calibrate import Options, split_options
 from confide.core.losses import FALSE_NEGATIVES, check_bound
+from confide.core.options import Options, split_options
 from confide.core.release import Release
 from confide.core.request import Request
 from confide.core.sources import Scores

@@ -16,10 +16,10 @@ from confide.core.account import NO_PAYER, Bill, Payer
 from confide.core.design import Design, compared_list, sized_design, sized_privacy, unanswered_design
 from confide.core.keys import Key
 from confide.core.release import Release
+from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
 from confide.core.sources import GivenCounts, Source
 from confide.core.terms import Terms
-from confide.core.texts import warn_about, warn_of_choices
 from confide.core.threshold import Threshold
 from confide.counting import ScoreHistogram
 from confide.errors import InputError

@@ -1,6 +1,6 @@
-"""Texts about a release: facts and guarantees, and warnings about infinite or uninformative thresholds.
+"""Remarks on a release: thresholds that are infinite or uninformative, the reasons, and what to do.
 
-No text depends on a secret number of records: all reasons are listed that are possible without it.
+No remark depends on a secret number of records: all reasons are listed that are possible without it.
 """
 
 import math
