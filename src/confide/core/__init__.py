@@ -1,4 +1,4 @@
-"""The core: what is asked of a release, its design, the release itself, and everything that states it.
+"""The core: the request of a release, its design, the release itself, and everything that states it.
 
 Functions of the public API: calibrate.py, risk.py, masks.py, recalibrate.py, given_counts.py, choose.py, plan.py.
 """

@@ -79,7 +79,7 @@ def calibrate_counts(
             "n_noisy", "must be given if the number of records is secret, with its own noise", remedy=remedy
         )
 
-    # Everything that is asked.
+    # The request: what the counts state, and the level.
     request = Request(
         alpha=alpha,
         epsilon=counts.epsilon,

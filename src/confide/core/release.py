@@ -61,7 +61,7 @@ class Release(Document, SingleThreshold):
     Parameters
     ----------
     request
-        Everything public that was asked (`confide.core.Request`).
+        All public parameters (`confide.core.Request`).
     parts
         The thresholds by key; those of levels with decreasing levels.
     versions
@@ -138,9 +138,9 @@ class Release(Document, SingleThreshold):
         >>> released.at(0.2).threshold < released.at(0.15).threshold < released.at(0.1).threshold
         True
         """
-        asked = None if alpha is None else exact_level("alpha", alpha)
-        if asked is not None and asked not in self.levels and self._answers_all:
-            return self._at_another(asked)
+        exact = None if alpha is None else exact_level("alpha", alpha)
+        if exact is not None and exact not in self.levels and self._answers_all:
+            return self._at_another(exact)
         level = self.level_of(alpha)
         return self.alone(level) if self.by == "level" else self
 
