@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from confide.core import documents
 from confide.core.about import ABOUT, FROM_LOGITS
 from confide.core.account import Payer, check_payer, entry_checksums
+from confide.core.budget import Budget, exact_shares, part_of_failure
 from confide.core.calibrate import calibrate, calibrate_sides, shares_of_sides
+from confide.core.choices import Choices
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
 from confide.core.class_names import class_list, names_among
 from confide.core.documents import Document, load, register_kind
@@ -18,6 +20,7 @@ from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
 from confide.core.histograms import calibrate_histogram
 from confide.core.keys import SIDES, By, Key
+from confide.core.levels import different_levels, levels_of_sides
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
 from confide.core.masks import MaskOptions, calibrate_areas, calibrate_masks, true_pixels
 from confide.core.mean_price import PARTS
@@ -42,7 +45,7 @@ from confide.core.release import (
     reminder_due,
 )
 from confide.core.remarks import remarks, too_large, uncompared, warn_about
-from confide.core.request import Request, different_levels, exact_shares, levels_of_sides, part_of_failure
+from confide.core.request import Request
 from confide.core.rise import flat_for
 from confide.core.risk import (
     calibrate_false_negatives,
@@ -60,12 +63,12 @@ from confide.core.rules import (
 from confide.core.sizes import LONGEST, histogram_size
 from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
 from confide.core.steps import prepare, rehearse, release
-from confide.core.terms import Budget, Choices, Terms, typical_of_groups
+from confide.core.terms import Terms, typical_of_groups
 from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
 
 if TYPE_CHECKING:
-    from confide.core.budgets import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules
     from confide.core.files import read_request, stated_request
+    from confide.core.year_plan import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules
 
 __all__ = [
     "BudgetPlan",
@@ -98,7 +101,7 @@ def __dir__() -> list[str]:
 
 # Modules that are imported when they are first used: a calibration needs neither ledgers nor msgspec.
 _LATER = {
-    "budgets": ("IN_WORDS", "RULES", "BudgetPlan", "PlannedReleases", "best_of", "budget_plan", "by_rules"),
+    "year_plan": ("IN_WORDS", "RULES", "BudgetPlan", "PlannedReleases", "best_of", "budget_plan", "by_rules"),
     "files": ("read_request", "stated_request"),
 }
 

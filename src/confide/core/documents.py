@@ -28,14 +28,18 @@ MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
 
 _HOMES = {
-    "confide.core.files": ("release", "published-counts"),
+    "confide.core.files": ("release",),
+    "confide.core.published_counts_files": ("published-counts",),
     "confide.evaluation": ("evaluation",),
     "confide.federated": ("federated.release", "federated.own-share", "federated.signed-release"),
     "confide.watching": ("watch", "corrected"),
 }
 
-# Kinds that another subpackage registers when it is imported.
+# Kinds, with the modules that register them when they are imported.
 _ABOVE = {f"confide/{kind}": home for home, kinds in _HOMES.items() for kind in kinds}
+
+# Modules of this package that register their kinds when the first document is written or read.
+_OF_CORE = [home for home in _HOMES if home.startswith("confide.core.")]
 
 _WRITERS: dict[type, "Kind"] = {}
 _READERS: dict[str, Callable[[str], Any]] = {}
@@ -88,7 +92,8 @@ def write(release: Any) -> str:
     """A release as JSON."""
     bases = type(release).__mro__
     if not any(base in _WRITERS for base in bases):
-        import_module(_ABOVE["confide/release"])
+        for home in _OF_CORE:
+            import_module(home)
     return next(_WRITERS[base] for base in bases if base in _WRITERS).write(release)
 
 

@@ -16,14 +16,16 @@ from typing import Any
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
 from confide.core.about import check_about
+from confide.core.budget import Budget, exact_shares, part_of_failure
 from confide.core.design import Design, design, longest_list
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import SCORE_OF_SIDE, By, Key
+from confide.core.levels import different_levels, levels_of_sides
 from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.reference_laws import law_of
 from confide.core.rules import check_combinations
-from confide.core.terms import NUMBERED, Budget, Terms, share_of_number, typical_of_groups
+from confide.core.terms import NUMBERED, Terms, share_of_number, typical_of_groups
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import (
     MECHANISMS,
@@ -47,7 +49,6 @@ from confide.support import (
     one_of,
     positive_integer,
     public_classes,
-    several,
 )
 
 
@@ -361,44 +362,3 @@ class Request:
             "n_min": first.n_min,
             "records_per_person": first.records_per_person,
         }
-
-
-def levels_of_sides(alpha: Any) -> list[Fraction]:
-    """The level of each side: half of the interval's level, or the given pair."""
-    if not isinstance(alpha, tuple):
-        return [exact_level("alpha", alpha) / 2] * 2
-    if len(alpha) != 2:
-        raise InputError(
-            "alpha", "must be one level, or a pair of levels for the lower and the upper side", got=str(len(alpha))
-        )
-    levels = [exact_level("alpha", side) for side in alpha]
-    if sum(levels) >= 1:
-        raise InputError("alpha", "must sum to less than one")
-    return levels
-
-
-def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
-    """Positive shares that sum to one; equal shares by default."""
-    if shares is None:
-        return [Fraction(1, count)] * count
-    exact = [exact_level("shares", share) for share in shares] if count > 1 else [Fraction(1)]
-    if len(exact) != count or sum(exact) != 1:
-        raise InputError(
-            "shares", f"must be {count} positive numbers that sum to one", got=f"{len(exact)}, sum {sum(exact)}"
-        )
-    return exact
-
-
-def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
-    """An equal part of a failure probability; by the union bound all guarantees then hold together."""
-    return None if delta is None else exact_level("delta", exact_level("delta", delta) / count)
-
-
-def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
-    """Return distinct levels as exact fractions."""
-    levels = [exact_level("alpha", alpha) for alpha in several("alpha", alphas)]
-    if not levels or len(set(levels)) != len(levels):
-        raise InputError(
-            "alpha", "must be one or more different levels", got=f"{len(levels)}, {len(set(levels))} different"
-        )
-    return levels

@@ -1,11 +1,10 @@
 """The terms of one threshold: every public number from which its design follows, validated once."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from confide.candidates import Candidates, OwnCandidates, Spread
 from confide.core.mean_price import PARTS, TuningInputs
@@ -20,22 +19,16 @@ from confide.mechanisms import (
     MechanismName,
     Neighbors,
     Noise,
-    PublishedHistogram,
     SizeShare,
     design_for,
     size_scale,
-    size_zcdp,
     slopes_for,
-    split_epsilon,
 )
-from confide.selection import range_of_zcdp
 from confide.support import (
     LEAST_LOSS,
     MOST_RECORDS,
-    Level,
     float_below,
     positive_integer,
-    privacy_loss,
 )
 
 # The guess of a secret number of records, and the least guess of the number in a group: candidates for 83 records make
@@ -55,98 +48,6 @@ NUMBERED = ("slopes", "noisy-histogram")
 def share_of_number(mechanism: str, delta: float | None, population: Population | None) -> SizeShare:
     """The share of a noisy number of records in the budget: more where the target moves with it (Theorem H1)."""
     return OF_TARGET if mechanism == "slopes" and delta is None and population is None else OF_DESIGN
-
-
-class Choices(TypedDict, total=False):
-    """Public choices of a threshold, in addition to its level, epsilon and candidates.
-
-    Parameters
-    ----------
-    rho
-        zCDP loss per person, instead of epsilon: the mechanism has the largest epsilon that it allows
-        (docs/theory.md, Lemma P3).
-    neighbors
-        The adjacency: `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
-    n_min
-        Public lower bound on the secret number of records (`add_remove` only). With `delta`, and for published methods,
-        the coverage guarantee holds for every n >= n_min. The default guarantee holds for every n.
-    delta
-        Guarantee "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of marginal
-        coverage; in (0, 1).
-    records_per_person
-        Public bound on the number of records of one person; each record then gets epsilon/records_per_person.
-    mechanism
-        `"slopes"` (default), or the name of a published method, for comparisons: `"pps"`, `"pps-laplace"`,
-        `"noisy-histogram"`, `"opendp-quantile"` (no coverage guarantee) or `"none"` (**not private**: split
-        conformal prediction; leave out epsilon). See docs/methods.md.
-    """
-
-    rho: float | None
-    neighbors: Neighbors
-    n_min: int
-    delta: Level | None
-    records_per_person: int
-    mechanism: MechanismName
-
-
-CHOICES = tuple(Choices.__annotations__)
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The privacy loss of a person: epsilon, or a zCDP loss rho; neither without privacy."""
-
-    epsilon: float | None = None
-    rho: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.epsilon is not None and self.rho is not None:
-            raise InputError("epsilon", "epsilon or rho must be given, and not both")
-
-    def divided(self, shares: Sequence[Fraction], *, replaced: bool = False) -> list["Budget"]:
-        """A budget for each share."""
-        if self.epsilon is None and self.rho is None:
-            return [self for _ in shares]
-        # Where a replaced record changes two parts, each has half of the epsilon, or a quarter of the rho.
-        name, total, parts = ("epsilon", self.epsilon, 2) if self.rho is None else ("rho", self.rho, 4)
-        pieces = [share / parts if replaced else share for share in shares]
-        return [Budget(**{name: loss}) for loss in split_epsilon(privacy_loss(name, total), pieces)]
-
-    def spent(self, method: str, records: int, share: SizeShare | None) -> tuple[float, float | None]:
-        """The epsilon of a person, and the scale of the noise of a number of records that is released first.
-
-        `share` is that of the noisy number, if the budget suffices for it. The epsilon is infinite without privacy; the
-        scale is None without a noisy number.
-        """
-        if method == "none":
-            return math.inf, None
-        if method == PublishedHistogram.name:  # its maker's budget, if it is stated
-            return math.inf if self.epsilon is None else privacy_loss("epsilon", self.epsilon), None
-        if self.epsilon is None and self.rho is None:
-            raise InputError(
-                "epsilon", "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
-            )
-        # The scale of the noise, and for a zCDP loss the largest epsilon of what remains.
-        scale = None
-        if self.rho is None:
-            epsilon = privacy_loss("epsilon", self.epsilon)
-            if share is not None and epsilon >= LEAST_LOSS / share.loss * records:
-                scale = size_scale(epsilon / records, share)
-        elif share is None:
-            epsilon = range_of_zcdp(privacy_loss("rho", self.rho))
-        else:
-            rho = privacy_loss("rho", self.rho)
-            scale = records / math.sqrt(2 * share.rho * Fraction(rho))
-            rest = float_below(Fraction(rho) - size_zcdp(scale, records))
-            epsilon = float_below(Fraction(range_of_zcdp(rest)) + records / Fraction(scale))
-        if epsilon < LEAST_LOSS * records:
-            raise InputError(
-                "records_per_person",
-                f"leaves each record a privacy loss of less than {LEAST_LOSS:g}",
-                got=f"{records} records for epsilon={epsilon:g}",
-                remedy="Raise epsilon or keep fewer records of each person",
-            )
-        return epsilon, scale
 
 
 @dataclass(frozen=True)
