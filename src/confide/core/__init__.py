@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING
 from confide.core import documents
 from confide.core.about import ABOUT, FROM_LOGITS
 from confide.core.account import Payer, check_payer, entry_checksums
-from confide.core.budget import Budget, exact_shares, part_of_failure
 from confide.core.calibrate import calibrate, calibrate_sides, shares_of_sides
-from confide.core.choices import Choices
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
 from confide.core.class_names import class_list, names_among
+from confide.core.division import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.documents import Document, load, register_kind
 from confide.core.facts import about_facts, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
 from confide.core.histograms import calibrate_histogram
 from confide.core.keys import SIDES, By, Key
-from confide.core.levels import different_levels, levels_of_sides
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
 from confide.core.masks import MaskOptions, calibrate_areas, calibrate_masks, true_pixels
 from confide.core.mean_price import PARTS
@@ -63,7 +61,7 @@ from confide.core.rules import (
 from confide.core.sizes import LONGEST, histogram_size
 from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
 from confide.core.steps import prepare, rehearse, release
-from confide.core.terms import Terms, typical_of_groups
+from confide.core.terms import Choices, Terms, typical_of_groups
 from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
 
 if TYPE_CHECKING:

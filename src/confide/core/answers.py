@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.mechanisms import Slopes
 from confide.selection import selection_law
 
 # A candidate whose weight is at most this share of the largest one is left out of a law of the answer.
@@ -31,6 +32,12 @@ def answer_law(reached: NDArray[np.float64], utility: Utility) -> NDArray[np.flo
     _, column, odds = likely_answers(reached[None, :], utility)
     law[column] = selection_law(odds)
     return law
+
+
+def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """The law of the chosen candidate for n scores, of which the shares `below` are at most each; shape (m,)."""
+    slopes, heights = (mechanism.slope_left, mechanism.slope_right), mechanism.log_weights(len(below), n)
+    return answer_law(n * below, Utility(float(mechanism.target(n)), *slopes, heights))
 
 
 def likely_answers(

@@ -10,19 +10,12 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from confide.core.answers import Utility, answer_law
+from confide.core.answers import answer_among
 from confide.core.design import Design, design_at
 from confide.core.reference_laws import typical_law
 from confide.core.terms import Terms
 from confide.mechanisms import Slopes
-
-
-def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """The law of the chosen candidate for n scores, of which the shares `below` are at most each; shape (m,)."""
-    slopes, heights = (mechanism.slope_left, mechanism.slope_right), mechanism.log_weights(len(below), n)
-    return answer_law(n * below, Utility(float(mechanism.target(n)), *slopes, heights))
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from confide.core.account import Payer
-from confide.core.choices import Choices
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.keys import By
 from confide.core.rules import COMBINATIONS
+from confide.core.terms import Choices
 from confide.errors import InputError
 from confide.mechanisms import Chosen
 from confide.support import check_unknown_arguments

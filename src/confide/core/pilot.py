@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector
 from confide.candidates import Candidates
-from confide.core.expected import answer_among, chance_text
+from confide.core.answers import answer_among
+from confide.core.expected import chance_text
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import Slopes

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from confide.candidates import AnyCandidates, Candidates
-from confide.core.choices import CHOICES, Choices
 from confide.core.design import Design, design_at
 from confide.core.expected import chance_text, expectation
 from confide.core.needed import UNLIKELY, needed_text, records_for
@@ -19,7 +18,7 @@ from confide.core.reference_laws import law_of, typical_law
 from confide.core.request import Request
 from confide.core.rise import gap_crossed
 from confide.core.rules import unusual
-from confide.core.terms import Terms
+from confide.core.terms import CHOICES, Choices, Terms
 from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes
 from confide.scores import score_kind

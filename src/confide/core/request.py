@@ -16,11 +16,10 @@ from typing import Any
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
 from confide.core.about import check_about
-from confide.core.budget import Budget, exact_shares, part_of_failure
 from confide.core.design import Design, design, longest_list
+from confide.core.division import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import SCORE_OF_SIDE, By, Key
-from confide.core.levels import different_levels, levels_of_sides
 from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.reference_laws import law_of
@@ -133,12 +132,14 @@ class Request:
         check_fingerprint(self.fingerprint)
         # The fields as a release contains them, however they were typed.
         self._set(about=check_about(self.about), classes=self._public_classes())
-        terms = self._divided()
+        terms = self._terms()
         self._set(terms=terms, **self._exact(terms))
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    # Requests that follow from it.
 
     def stated(self) -> Request:
         """The request as a release states it: of candidates of your own, only their number."""
@@ -171,6 +172,8 @@ class Request:
         another._set(by=None if of_several else self.by, alpha=alpha, mechanism="noisy-histogram", terms=terms)
         return another
 
+    # Its thresholds and their draws.
+
     @property
     def disjoint(self) -> bool:
         """Whether each record belongs to one part, or to one of each column, and the sizes of the parts stay secret."""
@@ -200,6 +203,8 @@ class Request:
     def sized(self) -> bool:
         """Whether a noisy number of records is released first."""
         return any(terms.size_scale is not None for terms in self.terms.values())
+
+    # How its records are counted.
 
     def row(self, key: Key) -> Key:
         """The name of the counts that a threshold uses: several levels are counted together, sides by their score."""
@@ -234,35 +239,37 @@ class Request:
     def _first(self) -> Terms:
         return next(iter(self.terms.values()))
 
-    def _divided(self) -> dict[Key, Terms]:
+    # Its division among thresholds.
+
+    def _terms(self) -> dict[Key, Terms]:
         # A budget, and a failure probability, for each threshold.
         levels = self._levels()
-        k, budget, delta, neighbors = len(levels), Budget(self.epsilon, self.rho), self.delta, self.neighbors
+        count, budget, delta, neighbors = len(levels), Budget(self.epsilon, self.rho), self.delta, self.neighbors
         joint = self.by == "level" and self._is_joint()
         if self.disjoint:  # a replaced record may leave one part and enter another, whose sizes stay secret
             share = Fraction(1, len(self.overlap or [1]))
-            budgets = budget.divided([share], replaced=neighbors == "replace_one") * k
+            budgets = budget.divided([share], replaced=neighbors == "replace_one") * count
             neighbors = "add_remove"
         elif self.by is None or joint:
-            budgets = [budget] * k
+            budgets = [budget] * count
         else:
-            budgets = budget.divided(exact_shares(self.shares, k))
-            delta = part_of_failure(delta, k)
+            budgets = budget.divided(exact_shares(self.shares, count))
+            delta = part_of_failure(delta, count)
 
         # What all thresholds share.
         name = self.score if self.loss is None else critical_score(self.loss)
-        common = self._common(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, k)
+        common = self._common_terms(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, count)
         if joint:
             common |= {"mechanism": "noisy-histogram", "levels": tuple(levels)}
         method, records = common["mechanism"], common["records_per_person"]
 
         # The terms of each, with the noise of its number of records.
-        number = None
+        share_of_noise = None
         if common["neighbors"] == "add_remove" and method in NUMBERED:
-            number = share_of_number(method, common["delta"], self.population)
+            share_of_noise = share_of_number(method, common["delta"], self.population)
         terms = {}
         for (key, level), share_of_budget in zip(levels.items(), budgets, strict=True):
-            epsilon, scale = share_of_budget.spent(method, records, number)
+            epsilon, scale = share_of_budget.spent(method, records, share_of_noise)
             scale = self.n_noise if self.noise is not None else scale
             score = SCORE_OF_SIDE[key] if self.by == "side" else name
             alpha = exact_level("alpha", level)
@@ -283,7 +290,7 @@ class Request:
         decades = isinstance(law, Spread) and law.shape.is_log_spaced and law.unit is None and not law.around
         return self.mechanism == "noisy-histogram" or not decades
 
-    def _common(self, score: str | None, neighbors: Neighbors, delta: Level | None, count: int) -> dict[str, Any]:
+    def _common_terms(self, score: str | None, neighbors: Neighbors, delta: Level | None, count: int) -> dict[str, Any]:
         """What the terms of all thresholds share, validated; `count` is their number."""
         # Validated first, in the order in which errors are raised.
         method = one_of("mechanism", self.mechanism, MECHANISMS)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from confide.candidates import Candidates, OwnCandidates, Spread
 from confide.core.mean_price import PARTS, TuningInputs
@@ -27,6 +27,7 @@ from confide.mechanisms import (
 from confide.support import (
     LEAST_LOSS,
     MOST_RECORDS,
+    Level,
     float_below,
     positive_integer,
 )
@@ -48,6 +49,41 @@ NUMBERED = ("slopes", "noisy-histogram")
 def share_of_number(mechanism: str, delta: float | None, population: Population | None) -> SizeShare:
     """The share of a noisy number of records in the budget: more where the target moves with it (Theorem H1)."""
     return OF_TARGET if mechanism == "slopes" and delta is None and population is None else OF_DESIGN
+
+
+class Choices(TypedDict, total=False):
+    """Public choices of a threshold, in addition to its level, epsilon and candidates.
+
+    Parameters
+    ----------
+    rho
+        zCDP loss per person, instead of epsilon: the mechanism has the largest epsilon that it allows
+        (docs/theory.md, Lemma P3).
+    neighbors
+        The adjacency: `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
+    n_min
+        Public lower bound on the secret number of records (`add_remove` only). With `delta`, and for published methods,
+        the coverage guarantee holds for every n >= n_min. The default guarantee holds for every n.
+    delta
+        Guarantee "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of marginal
+        coverage; in (0, 1).
+    records_per_person
+        Public bound on the number of records of one person; each record then gets epsilon/records_per_person.
+    mechanism
+        `"slopes"` (default), or the name of a published method, for comparisons: `"pps"`, `"pps-laplace"`,
+        `"noisy-histogram"`, `"opendp-quantile"` (no coverage guarantee) or `"none"` (**not private**: split
+        conformal prediction; leave out epsilon). See docs/methods.md.
+    """
+
+    rho: float | None
+    neighbors: Neighbors
+    n_min: int
+    delta: Level | None
+    records_per_person: int
+    mechanism: MechanismName
+
+
+CHOICES = tuple(Choices.__annotations__)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,15 @@
-"""The budget of a person: its division among thresholds, and what a mechanism spends of it."""
+"""The division of a budget, a failure probability and a level among several thresholds."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from confide.errors import InputError
 from confide.mechanisms import PublishedHistogram, SizeShare, size_scale, size_zcdp, split_epsilon
 from confide.selection import range_of_zcdp
-from confide.support import LEAST_LOSS, Level, exact_level, float_below, privacy_loss
+from confide.support import LEAST_LOSS, Level, exact_level, float_below, privacy_loss, several
 
 
 @dataclass(frozen=True)
@@ -83,3 +84,27 @@ def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
 def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
     """An equal part of a failure probability; by the union bound all guarantees then hold together."""
     return None if delta is None else exact_level("delta", exact_level("delta", delta) / count)
+
+
+def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
+    """Return distinct levels as exact fractions."""
+    levels = [exact_level("alpha", alpha) for alpha in several("alpha", alphas)]
+    if not levels or len(set(levels)) != len(levels):
+        raise InputError(
+            "alpha", "must be one or more different levels", got=f"{len(levels)}, {len(set(levels))} different"
+        )
+    return levels
+
+
+def levels_of_sides(alpha: Any) -> list[Fraction]:
+    """The level of each side: half of the interval's level, or the given pair."""
+    if not isinstance(alpha, tuple):
+        return [exact_level("alpha", alpha) / 2] * 2
+    if len(alpha) != 2:
+        raise InputError(
+            "alpha", "must be one level, or a pair of levels for the lower and the upper side", got=str(len(alpha))
+        )
+    levels = [exact_level("alpha", side) for side in alpha]
+    if sum(levels) >= 1:
+        raise InputError("alpha", "must sum to less than one")
+    return levels
