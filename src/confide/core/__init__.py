@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from confide.core import documents
 from confide.core.about import ABOUT, FROM_LOGITS
 from confide.core.account import Payer, check_payer, entry_checksums
+from confide.core.application import UNNAMED, area_of, names_among, names_for, refuse_overlapping
 from confide.core.calibrate import calibrate, calibrate_sides, shares_of_sides
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
-from confide.core.class_names import class_list, names_among
+from confide.core.description import OVERLAP, any_shares
 from confide.core.division import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.documents import Document, load, register_kind
-from confide.core.facts import about_facts, facts_of, making_section
+from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
 from confide.core.histograms import calibrate_histogram
@@ -30,18 +31,7 @@ from confide.core.population import ClassShift, Population, RecordWeights, round
 from confide.core.published_counts import PublishedCounts
 from confide.core.recalibrate import RENEWED, recalibrate, renewed
 from confide.core.reference_laws import law_of, typical_law
-from confide.core.release import (
-    OVERLAP,
-    UNNAMED,
-    Release,
-    any_shares,
-    area_of,
-    as_release,
-    load_release,
-    names_for,
-    refuse_overlapping,
-    reminder_due,
-)
+from confide.core.release import Release, as_release, load_release, reminder_due
 from confide.core.remarks import remarks, too_large, uncompared, warn_about
 from confide.core.request import Request
 from confide.core.rise import flat_for

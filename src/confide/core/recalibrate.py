@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, Uniforms, as_array, as_vector, column_names, refuse_other_rows
 from confide.candidates import AnyCandidates, Candidates, Spread
-from confide.core.class_names import names_among
+from confide.core.application import names_among
 from confide.core.keys import SIDES, Key
 from confide.core.losses import FALSE_NEGATIVES
 from confide.core.options import Options, split_options
