@@ -9,8 +9,8 @@ import pytest
 import confide
 from confide.candidates import Candidates, Spread
 from confide.core import RecordWeights, Request, files, release
-from confide.core.sizes import sizes_of
 from confide.core.sources import GivenCounts, Scores
+from confide.core.tuning import sizes_of
 from confide.counting import ScoreHistogram
 from confide.errors import BudgetError, EarlierReleaseWarning, InputError, InputTypeError, OtherDataError
 from confide.ledger import Limit

@@ -9,7 +9,8 @@ import pytest
 
 from confide.candidates import Candidates, Spread
 from confide.core import RecordWeights
-from confide.core.design import sized_design, sized_privacy
+from confide.core.design import sized_design
+from confide.core.promised import sized_privacy
 from confide.errors import InputError
 from confide.mechanisms import NoisySize
 from tests.designs import terms as terms_of

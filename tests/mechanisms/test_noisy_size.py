@@ -11,7 +11,7 @@ from scipy import stats
 
 from confide.candidates import Candidates
 from confide.core import RecordWeights
-from confide.core.design import sized_privacy
+from confide.core.promised import sized_privacy
 from confide.errors import InputError
 from confide.mechanisms import OF_DESIGN, OF_TARGET, design_for, draw_size, privacy_statement, size_scale
 from confide.mechanisms.noisy_size import reach_of_noise

@@ -20,6 +20,7 @@ from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
 from confide.core.histograms import calibrate_histogram
 from confide.core.keys import SIDES, By, Key
+from confide.core.lists import histogram_size
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
 from confide.core.masks import MaskOptions, calibrate_areas, calibrate_masks, true_pixels
 from confide.core.mean_price import PARTS
@@ -48,11 +49,11 @@ from confide.core.rules import (
     check_together,
     unusual,
 )
-from confide.core.sizes import LONGEST, histogram_size
 from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
 from confide.core.steps import prepare, rehearse, release
 from confide.core.terms import Choices, Terms, typical_of_groups
 from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
+from confide.core.tuning import LONGEST
 
 if TYPE_CHECKING:
     from confide.core.files import read_request, stated_request

@@ -15,11 +15,12 @@ import msgspec
 
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
-from confide.core.design import Design, promised, published_mechanism
+from confide.core.design import Design, published_mechanism
 from confide.core.documents import Kind, common_form, register
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.keys import Key
 from confide.core.population import ClassShift, RecordWeights, read_population
+from confide.core.promised import promised
 from confide.core.release import Release, mark_uncompared
 from confide.core.request import Request
 from confide.core.terms import Terms

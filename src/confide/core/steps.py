@@ -13,8 +13,10 @@ import numpy as np
 
 from confide.candidates import Candidates
 from confide.core.account import NO_PAYER, Bill, Payer
-from confide.core.design import Design, compared_list, sized_design, sized_privacy, unanswered_design
+from confide.core.design import Design, sized_design, unanswered_design
 from confide.core.keys import Key
+from confide.core.lists import compared_list
+from confide.core.promised import sized_privacy
 from confide.core.release import Release
 from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request

@@ -14,11 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import Candidates, Spread
+from confide.candidates import FINEST, Candidates, Spread
 from confide.core.mean_price import PARTS, TuningInputs, mean_price
 from confide.core.reference_laws import ReferenceLaws, law_of, reference_laws
 from confide.core.rise import flat_for
-from confide.core.sizes import sizes_of
+
+# The lists among which a design chooses: their sizes divide the longest one, of which they are parts.
+_SHORTEST, LONGEST, _RATIO = 8, FINEST // 4, 1.2
 
 # At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `gap_crossed`).
 RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
@@ -102,6 +104,19 @@ def _tuned(spread: Candidates | Spread, inputs: TuningInputs) -> Tuning:
     candidates = Candidates.quantiles(spread, sizes[best.size]) if isinstance(spread, Spread) else spread
     left = LEFTS[best.left]
     return Tuning(candidates, left, PARTS - left, RISES[best.rise])
+
+
+@lru_cache(maxsize=64)
+def sizes_of(spread: Spread) -> tuple[int, ...]:
+    """The sizes of the lists of a spread; the longest one resolves coverage of 90 % to less than a ten-thousandth."""
+    # Residuals need twice as many candidates with a unit, and four times as many without one.
+    of_residuals = 2 if spread.unit or spread.around else 4
+    longest = spread.most or LONGEST * (of_residuals if spread.shape.has_unit else 1)
+    sizes = [longest]
+    for size in range(longest, _SHORTEST - 1, -1):
+        if longest % size == 0 and _RATIO * size <= sizes[-1]:
+            sizes.append(size)
+    return tuple(reversed(sizes))
 
 
 def _between_candidates(below: NDArray[np.float64], level: float) -> ReferenceLaws:
