@@ -78,7 +78,6 @@ class _Counts(Source):
 
     @contextmanager
     def open(self, doing: str) -> Iterator[tuple[Any, Progress]]:
-        """Yield the files."""
         yield CountsFiles(self.files), no_progress
 
 

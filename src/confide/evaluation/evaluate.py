@@ -398,7 +398,6 @@ def answer(
 
 
 def _compact(evaluation: Evaluation) -> str:
-    """Text that a ledger stores: that of the file, without blanks."""
     return json.dumps(json.loads(evaluation.to_json()), separators=(",", ":"))
 
 

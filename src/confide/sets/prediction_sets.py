@@ -46,7 +46,6 @@ class Records(Described):
     calibration: Release | None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The attributes of copies and pickles: all but the release."""
         return {**vars(self), "calibration": None}
 
     def _origin_of(self, which: Any, positions: slice | NDArray[Any]) -> dict[str, Any]:
