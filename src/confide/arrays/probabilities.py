@@ -33,7 +33,7 @@ SUM_REMEDY = (
 
 
 def far_from_one(p: NDArray[Any], rows: int = CHECKED_ROWS) -> NDArray[np.bool_]:
-    """Whether each of the first `rows` rows of (n, K) has a sum that its entries' precision cannot explain (`far_sums`).
+    """Whether the sum of each of the first `rows` rows is further from 1 than its precision explains (`far_sums`).
 
     Rows with NaN are checked elsewhere.
 

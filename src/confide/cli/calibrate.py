@@ -100,18 +100,16 @@ def _counted(arguments: dict[str, Any]) -> tuple[TableRequest, str | None]:
 def _from_published(file: Path, arguments: dict[str, Any], output: PrintedOutput) -> None:
     # What the file does not state: the law of the noise, and facts about the records.
     named_by("counts", "noisy_counts")
-    laws: dict[str, Any] = {
-        name: Noise.parse(arguments.pop(name)) for name in ("noise", "n_noise") if name in arguments
-    }
-    names = ("n", "n_noisy", "score", "classes", "candidates")
+    names = ("noise", "n_noise", "n", "n_noisy", "score", "classes", "candidates")
     facts: dict[str, Any] = {name: arguments.pop(name) for name in names if name in arguments}
+    facts |= {name: Noise.parse(facts[name]) for name in ("noise", "n_noise") if name in facts}
     words, alpha = take_words(arguments), arguments.pop("alpha")
     check_unknown_arguments("calibrate_counts", arguments, ())
 
     # Nothing is charged: the noise was added before.
     output.check(FileKind.RELEASE, file)
     with Accounting().charging() as receipt, output.new(FileKind.RELEASE) as path:
-        released = calibrate_counts(read_published_counts(file, **facts, **laws), alpha, **words)
+        released = calibrate_counts(read_published_counts(file, **facts), alpha, **words)
         path.write_text(released.to_json(), encoding="utf-8")
     print_release(released, None, receipt, {}, output)
 

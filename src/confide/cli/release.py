@@ -39,14 +39,9 @@ def make_release(
 
 def expected_plan(released: Any) -> Plan | None:
     """The plan with the expected cost of one threshold; None where it is not informative."""
-    if (
-        released.by is not None
-        or released.loss is not None
-        or not isinstance(released.mechanism, Slopes)
-        or remarks(released)
-    ):
-        return None
-    return plan_of(released)
+    is_single = released.by is None and released.loss is None
+    is_informative = is_single and isinstance(released.mechanism, Slopes) and not remarks(released)
+    return plan_of(released) if is_informative else None
 
 
 def print_release(

@@ -54,11 +54,6 @@ class TuningInputs:
     moves: bool = False
 
     @property
-    def fewer(self) -> float:
-        """The factor by which the number of records may be smaller than n."""
-        return _FEWER_COUNTED if self.counted else _FEWER
-
-    @property
     def gaps(self) -> float:
         """The factor on the weights of laws with an empty candidate range."""
         return _GAPS_COUNTED if self.counted else 1.0
@@ -69,7 +64,8 @@ class TuningInputs:
         if not self.rate:
             return [(float(self.n), 0.0, 1.0)]
         if not self.moves:
-            return [(float(self.n), 0.0, 1.0), (self.n / self.fewer, 0.0, _FEWER_WEIGHT)]
+            fewer = _FEWER_COUNTED if self.counted else _FEWER
+            return [(float(self.n), 0.0, 1.0), (self.n / fewer, 0.0, _FEWER_WEIGHT)]
         far = _FAR_NUMBER * float(1 / OF_TARGET.loss - 1) / self.epsilon
         apart = float(self.level - self.rate)
         return [(max(self.n - z, 1.0), apart * z, weight) for z, weight in ((0.0, 0.5), (far, 0.25), (-far, 0.25))]

@@ -28,16 +28,9 @@ from confide.errors import CoverageWarning, InputError
 from confide.evaluation.consistency import MOST_EXAMPLES
 from confide.evaluation.evaluation import Evaluation
 from confide.evaluation.files import query_fields
+from confide.evaluation.partition import Partition, class_parts, group_parts, size_parts, width_parts
 from confide.evaluation.parts import CONFIDENCE
-from confide.evaluation.query import (
-    CountQuery,
-    Partition,
-    class_parts,
-    group_parts,
-    size_parts,
-    statements_of,
-    width_parts,
-)
+from confide.evaluation.query import CountQuery, statements_of
 from confide.evaluation.tally import (
     MOST_GROUPS,
     IntervalOutcomes,
