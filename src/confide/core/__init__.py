@@ -42,13 +42,7 @@ from confide.core.risk import (
     critical_thresholds,
     false_negative_thresholds,
 )
-from confide.core.rules import (
-    ALONE,
-    COMBINATIONS,
-    check_combinations,
-    check_together,
-    unusual,
-)
+from confide.core.rules import ALONE, COMBINATIONS, check_combinations, check_together, unusual
 from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
 from confide.core.steps import prepare, rehearse, release
 from confide.core.terms import Choices, Terms, typical_of_groups

@@ -19,9 +19,7 @@ from confide.core.target import TargetSearch
 from confide.core.terms import Terms
 from confide.core.threshold import Threshold
 from confide.core.tuning import Tuning, tune
-from confide.guarantee import (
-    Guarantee,
-)
+from confide.guarantee import Guarantee
 from confide.mechanisms import (
     Mechanism,
     NoisyHistogram,

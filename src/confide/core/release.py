@@ -26,14 +26,7 @@ from confide.core.single import SingleThreshold
 from confide.core.statement import Statement
 from confide.core.threshold import Threshold, meaning_of_infinity
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.support import (
-    Level,
-    Section,
-    caller_stacklevel,
-    class_count,
-    exact_level,
-    order_of,
-)
+from confide.support import Level, Section, caller_stacklevel, class_count, exact_level, order_of
 
 _UNCOMPARED = "_uncompared"
 _OTHER_MODEL = (

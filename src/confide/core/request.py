@@ -27,15 +27,7 @@ from confide.core.reference_laws import law_of
 from confide.core.rules import check_combinations
 from confide.core.terms import NUMBERED, Terms, share_of_number, typical_of_groups
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import (
-    MECHANISMS,
-    NEIGHBORS,
-    Chosen,
-    MechanismName,
-    Neighbors,
-    Noise,
-    PublishedHistogram,
-)
+from confide.mechanisms import MECHANISMS, NEIGHBORS, Chosen, MechanismName, Neighbors, Noise, PublishedHistogram
 from confide.scores import score_kind
 from confide.support import (
     MOST_PER_PERSON,

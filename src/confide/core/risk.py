@@ -13,14 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import (
-    Uniforms,
-    as_numeric,
-    as_true_labels,
-    as_uniforms,
-    class_columns,
-    refuse_other_rows,
-)
+from confide.arrays import Uniforms, as_numeric, as_true_labels, as_uniforms, class_columns, refuse_other_rows
 from confide.candidates import AnyCandidates, Candidates
 from confide.core.losses import FALSE_NEGATIVES, check_bound
 from confide.core.options import Options, split_options

@@ -25,19 +25,9 @@ from confide.core.terms import Terms
 from confide.core.threshold import Threshold
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.mechanisms import (
-    NoisyHistogram,
-    NoisySize,
-    PpsOfSecretSize,
-    PrivacyStatement,
-    draw_size,
-)
+from confide.mechanisms import NoisyHistogram, NoisySize, PpsOfSecretSize, PrivacyStatement, draw_size
 from confide.selection import check_sampler
-from confide.support import (
-    MOST_RECORDS,
-    library_versions,
-    log_event,
-)
+from confide.support import MOST_RECORDS, library_versions, log_event
 
 
 @dataclass(frozen=True)
@@ -305,10 +295,7 @@ def _check_weighted(counts: ScoreHistogram, terms: Terms) -> None:
     if terms.population is None and counts.records is not None:
         raise InputError("histogram", "must be counts of records without weights, unless population is given")
     if terms.population is not None and terms.size_scale is not None and counts.records is None:
-        raise InputError(
-            "histogram",
-            "must have the number of records with weights, ScoreHistogram(..., records=...)",
-        )
+        raise InputError("histogram", "must have the number of records with weights, ScoreHistogram(..., records=...)")
 
 
 def _check_pps_minimum(design: Design) -> None:

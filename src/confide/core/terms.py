@@ -24,13 +24,7 @@ from confide.mechanisms import (
     size_scale,
     slopes_for,
 )
-from confide.support import (
-    LEAST_LOSS,
-    MOST_RECORDS,
-    Level,
-    float_below,
-    positive_integer,
-)
+from confide.support import LEAST_LOSS, MOST_RECORDS, Level, float_below, positive_integer
 
 # The guess of a secret number of records, and the least guess of the number in a group: candidates for 83 records make
 # thresholds 20 % too high for thousands of records.

@@ -31,14 +31,7 @@ from confide.evaluation.files import query_fields
 from confide.evaluation.partition import Partition, class_parts, group_parts, size_parts, width_parts
 from confide.evaluation.parts import CONFIDENCE
 from confide.evaluation.query import CountQuery, statements_of
-from confide.evaluation.tally import (
-    MOST_GROUPS,
-    IntervalOutcomes,
-    RecordComparison,
-    ScoreOutcomes,
-    SetOutcomes,
-    Tally,
-)
+from confide.evaluation.tally import MOST_GROUPS, IntervalOutcomes, RecordComparison, ScoreOutcomes, SetOutcomes, Tally
 from confide.mechanisms import Neighbors
 from confide.scores import refuse_infinite
 from confide.support import Level, caller_stacklevel, exact_level, log_event, raise_for_rows, several

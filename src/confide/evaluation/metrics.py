@@ -9,15 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import (
-    Groups,
-    as_array,
-    as_labels,
-    as_true_labels,
-    columns_by_name,
-    group_name,
-    refuse_other_rows,
-)
+from confide.arrays import Groups, as_array, as_labels, as_true_labels, columns_by_name, group_name, refuse_other_rows
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.means import mean_of
 from confide.evaluation.partition import OTHER

@@ -19,11 +19,7 @@ from confide.errors import InputError
 from confide.evaluation.count_privacy import CountPrivacy
 from confide.evaluation.partition import Partition
 from confide.mechanisms import Neighbors, PrivacyStatement
-from confide.support import (
-    MOST_RECORDS,
-    positive_integer,
-    positive_number,
-)
+from confide.support import MOST_RECORDS, positive_integer, positive_number
 
 Outcome: TypeAlias = Literal["covered", "levels", "sides", "area"]
 """Outcome of a record: covered or missed; the first level that covers it, or none; which ends of its interval hold; the

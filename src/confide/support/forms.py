@@ -179,9 +179,7 @@ def check_checksum(content: dict[str, Any], name: str = "file") -> None:
         intact = False
     if not intact:
         raise FormatError(
-            name,
-            "must have the checksum of its content: it was altered or damaged",
-            remedy="Get the original",
+            name, "must have the checksum of its content: it was altered or damaged", remedy="Get the original"
         )
 
 
