@@ -17,7 +17,7 @@ from confide.core import remarks
 from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
-from confide.support import FileKind, check_not_input, read_as
+from confide.support import FileKind, FileLocation, check_not_input, read_as
 from confide.watching import CorrectedRelease, load_or_start, local_state, records_for
 from confide.watching import Watch as Monitor
 from confide.watching import watch as take_look
@@ -38,24 +38,16 @@ def watch(options: Watch) -> int:
     reference = place_of("reference", choices["reference"]) if "reference" in choices else None
     if reference is not None:
         choices["reference"] = read_as(reference, Evaluation.from_json)
-
-    # The files that are written.
-    output.check(FileKind.PAGE, *source.files, release, state)
-    check_not_input(state, [*source.files, release, reference])
-    named_by("output", "in_force")
-    check_output(in_force, FileKind.CORRECTED, *source.files, release, state, force=True)
-    named_by("output", "out")
+    _check_files(options, source, state, reference)
 
     # The monitor: its choices are checked before the table is opened.
     before = load_or_start(state, monitored, columns, **choices)
     if in_force is not None and before.settings.correction is None:
         must, remedy = "must be left out without a correction of thresholds", "Begin with --set correct=auto"
         raise InputError("in_force", must, remedy=remedy)
-    notes = list(remarks(monitored))
-    if not before.looks:
-        notes += before.settings.remarks(monitored)
-        if not output.as_json:
-            _print_start(before)
+    notes = [*remarks(monitored), *([] if before.looks else before.settings.remarks(monitored))]
+    if not before.looks and not output.as_json:
+        _print_start(before)
     for note in notes:
         print_warning(note)
 
@@ -65,8 +57,7 @@ def watch(options: Watch) -> int:
         looking = {**arguments, **choices, **budget.account(options.file)}
         with source.open("looking") as (opened, progress):
             after = take_look(opened, columns, monitored, state=state, look=name, progress=progress, **looking)
-    captured = receipt.captured
-    captured.warn()
+    receipt.captured.warn()
 
     # Write the thresholds in force and the page.
     corrected = None if after.settings.correction is None else CorrectedRelease(monitored, after)
@@ -77,15 +68,25 @@ def watch(options: Watch) -> int:
 
         output.write(report(after).html)
 
-    def document() -> dict[str, Any]:
-        moved = {"corrected": None if corrected is None else corrected.fields}
-        warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
-        return {**_document(after, name), **moved, **warned, **receipt.fields()}
-
-    in_force_now = [] if corrected is None else [f"in force now: {str(corrected).splitlines()[1]}"]
-    texts = *captured.earlier, *_look_texts(after, name, budget), *in_force_now, receipt.text(), output.saved()
-    print_result(document, *texts, as_json=output.as_json)
+    # Print the look.
+    captured, moved = receipt.captured, {"corrected": None if corrected is None else corrected.fields}
+    warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
+    in_force_now = None if corrected is None else f"in force now: {str(corrected).splitlines()[1]}"
+    texts = *captured.earlier, *_look_texts(after, name, budget), in_force_now, receipt.text(), output.saved()
+    print_result(
+        lambda: {**_document(after, name), **moved, **warned, **receipt.fields()}, *texts, as_json=output.as_json
+    )
     return DONE if after.alarm is None else ALARM
+
+
+def _check_files(options: Watch, source: Source, state: FileLocation, reference: FileLocation | None) -> None:
+    # The page, the state, and the thresholds in force.
+    inputs = *source.files, options.release
+    options.output.check(FileKind.PAGE, *inputs, state)
+    check_not_input(state, [*inputs, reference])
+    named_by("output", "in_force")
+    check_output(options.in_force, FileKind.CORRECTED, *inputs, state, force=True)
+    named_by("output", "out")
 
 
 def _look_name(look: str | None, budget: Accounting) -> str:

@@ -197,21 +197,17 @@ def plan(options: Plan) -> None:
     invited, excluded = silos_of_plan(options.silos, coordinator.public_keys())
 
     # Plan, or compare and take the recommended plan.
-    chosen: FederatedPlan | None
     with capture_warnings() as caught:
-        if compare:
-            sample = None if source is None else read_sample(source, columns, skip=skip)[0]
-            alternatives = planned.compared(invited, sample)
-            recommended = (alternative.plan for alternative in alternatives if alternative.recommended)
-            chosen = next((plan for plan in recommended if plan is not None), None)
-        else:
-            alternatives, chosen = (), planned.plan(invited)
+        sample = None if source is None else read_sample(source, columns, skip=skip)[0]
+        alternatives = planned.compared(invited, sample) if compare else ()
+        recommended = [alternative.plan for alternative in alternatives if alternative.recommended]
+        plans = recommended if compare else [planned.plan(invited)]
+        chosen = next((plan for plan in plans if plan is not None), None)
     caught.warn()
-    if compare:
-        for line in comparison_lines(alternatives, invited):
-            print_text(line)
-        if output.out is None:
-            return
+    for line in comparison_lines(alternatives, invited) if compare else ():
+        print_text(line)
+    if output.out is None:
+        return
     if chosen is None:
         reasons = "; ".join(str(alternative.reason) for alternative in alternatives)
         raise InputError("method", f"has no plan for these silos: {reasons}")
@@ -228,6 +224,10 @@ def plan(options: Plan) -> None:
         print_text(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
     if options.method is None:
         print_text(f"method: {chosen.method}, which suits these silos (--compare shows why)")
+    _print_promise(chosen)
+
+
+def _print_promise(chosen: FederatedPlan) -> None:
     print_text(f"privacy: {chosen.privacy()}")
     print_text(f"candidate thresholds: {chosen.candidates.description}")
     for line in plan_lines(chosen):
