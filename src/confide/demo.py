@@ -150,7 +150,7 @@ def _release(released: Release) -> str:
     factor = f"e^{released.epsilon:g} = {math.exp(released.epsilon):.1f}"
     statement = str(released.privacy)[0].upper() + str(released.privacy)[1:]
     threshold = released.threshold
-    if released.only.excludes_nothing:
+    if released.excludes_nothing:
         what = "No useful threshold: every digit is in every set. (This happens, but very rarely.)"
     else:
         what = (

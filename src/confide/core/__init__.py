@@ -15,6 +15,7 @@ from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
 from confide.core.description import OVERLAP, any_shares
 from confide.core.division import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.documents import Document, load, register_kind
+from confide.core.draws import prepare
 from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
@@ -44,7 +45,7 @@ from confide.core.risk import (
 )
 from confide.core.rules import ALONE, COMBINATIONS, check_combinations, check_together, unusual
 from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
-from confide.core.steps import prepare, rehearse, release
+from confide.core.steps import rehearse, release
 from confide.core.terms import Choices, Terms, typical_of_groups
 from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
 from confide.core.tuning import LONGEST

@@ -52,6 +52,11 @@ class SingleThreshold(Thresholds):
         """The number of calibration records if it is public (`replace_one`), else None."""
         return self.first.n
 
+    @property
+    def excludes_nothing(self) -> bool:
+        """Whether the only threshold is +inf, or at least the largest value of the score."""
+        return self.only.excludes_nothing
+
     def conditional_coverage(self, delta: Level, n: int | None = None) -> float:
         """`Threshold.conditional_coverage` of the only threshold."""
         return self.only.conditional_coverage(delta, n)
