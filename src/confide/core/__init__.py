@@ -1,6 +1,15 @@
 """The core: the request of a release, its design, the release itself, and everything that states it.
 
-Functions of the public API: calibrate.py, risk.py, masks.py, recalibrate.py, given_counts.py, choose.py, plan.py.
+The public API       calibrate.py, histograms.py, risk.py, masks.py, given_counts.py, choose.py (set_sizes.py),
+                     recalibrate.py, plan.py (pilot.py), year_plan.py; their options are in options.py
+A request            request.py, divided by division.py into terms.py; rules.py, losses.py, population.py, about.py
+A design             design.py from lists.py, tuning.py (mean_price.py, reference_laws.py, rise.py, answers.py) and
+                     target.py; promised.py states its guarantee and privacy loss
+Expectations         expected.py, needed.py, needed_by_release.py
+From records         steps.py: sources.py, draws.py, account.py
+A release            release.py of threshold.py: thresholds.py, statement.py, single.py, fingerprint.py, keys.py
+About a release      description.py, facts.py, remarks.py; application.py to new records
+Files                documents.py, files.py, published_counts_files.py
 """
 
 from importlib import import_module

@@ -154,10 +154,10 @@ class CountQuery:
             raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Request fewer parts at once")
 
     @classmethod
-    def of(cls, release: Release, partitions: Sequence[Partition], **asked: Any) -> "CountQuery":
-        """Query about the promises of a release; `asked` are the other fields."""
+    def of(cls, release: Release, partitions: Sequence[Partition], **fields: Any) -> "CountQuery":
+        """Query about the promises of a release, with these other fields."""
         outcome, statements = statements_of(release)
-        stated = {"outcome": outcome, "statements": statements, "loss": release.bounded, **asked}
+        stated = {"outcome": outcome, "statements": statements, "loss": release.bounded, **fields}
         return cls(calibration=release.checksum, partitions=tuple(partitions), **stated)
 
     @property

@@ -240,14 +240,14 @@ def upper_bound_steps(
     >>> steps.rank, round(steps.quantile, 4), round(steps.printed_quantile, 4), round(steps.coverage, 4)
     (4548, 0.9097, 0.9092, 0.9099)
     """
-    stated, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
-    if stated.level >= 1:
-        must, got = "must give an adjusted level below 1 for an upper bound", f"{stated.level:.4g}"
+    parameters, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
+    if parameters.level >= 1:
+        must, got = "must give an adjusted level below 1 for an upper bound", f"{parameters.level:.4g}"
         raise InputError("n", must, got=got, remedy="Take more records")
-    failure, factor, log = stated.noise_terms
-    rank = math.ceil(n * stated.level + 2 * factor * log / epsilon)
+    failure, factor, log = parameters.noise_terms
+    rank = math.ceil(n * parameters.level + 2 * factor * log / epsilon)
     quantile = rank / (n + 1) + p_max
-    printed = (1 - float(stated.alpha)) / (1 - failure) + 2 * (1 + factor) * log / ((n + 1) * epsilon)
+    printed = (1 - float(parameters.alpha)) / (1 - failure) + 2 * (1 + factor) * log / ((n + 1) * epsilon)
     return UpperBound(rank, quantile, printed, failure + (1 - failure) * (quantile + p_max))
 
 
@@ -273,12 +273,12 @@ def published_upper_bound(
     >>> round(published_upper_bound(5000, 0.1, 1.0, 308, 1 / 308), 4)
     0.9641
     """
-    stated, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
-    if stated.level >= 1:
+    parameters, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
+    if parameters.level >= 1:
         return math.inf
-    failure, factor, log = stated.noise_terms
+    failure, factor, log = parameters.noise_terms
     noise = 2 * (1 + factor) * log / ((n + 1) * epsilon)
-    return 1 - (1 - stated.gamma) * float(stated.alpha) + (1 - failure) * (2 * p_max + noise)
+    return 1 - (1 - parameters.gamma) * float(parameters.alpha) + (1 - failure) * (2 * p_max + noise)
 
 
 def rigorous_upper_bound(
@@ -296,11 +296,11 @@ def rigorous_upper_bound(
     >>> round(rigorous_upper_bound(5000, 0.1, 1.0, 308, 1 / 308), 4)
     0.9609
     """
-    stated, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
-    if stated.level >= 1:
+    parameters, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
+    if parameters.level >= 1:
         return 1.0
-    failure, factor, log = stated.noise_terms
-    rank = math.floor(n * stated.level + 2 * factor * log / epsilon + 1e-9) + 1  # rounding must not lower the bound
+    failure, factor, log = parameters.noise_terms
+    rank = math.floor(n * parameters.level + 2 * factor * log / epsilon + 1e-9) + 1  # rounding must not lower the bound
     return failure + (1 - failure) * min(1.0, rank / (n + 1) + p_max)
 
 
