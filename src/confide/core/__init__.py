@@ -8,7 +8,7 @@ A design             design.py from lists.py, tuning.py (mean_price.py, referenc
 Expectations         expected.py, needed.py, needed_by_release.py
 From records         steps.py: sources.py, draws.py, account.py
 A release            release.py of threshold.py: thresholds.py, statement.py, single.py, fingerprint.py, keys.py
-About a release      description.py, facts.py, remarks.py; application.py to new records
+About a release      description.py, facts.py, remarks.py, warn.py; application.py to new records
 Files                documents.py, files.py, published_counts_files.py
 """
 
@@ -43,7 +43,7 @@ from confide.core.published_counts import PublishedCounts
 from confide.core.recalibrate import RENEWED, recalibrate, renewed
 from confide.core.reference_laws import law_of, typical_law
 from confide.core.release import Release, as_release, load_release, reminder_due
-from confide.core.remarks import remarks, too_large, uncompared, warn_about
+from confide.core.remarks import remarks, too_large
 from confide.core.request import Request
 from confide.core.rise import flat_for
 from confide.core.risk import (
@@ -58,6 +58,7 @@ from confide.core.steps import rehearse, release
 from confide.core.terms import Choices, Terms, typical_of_groups
 from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
 from confide.core.tuning import LONGEST
+from confide.core.warn import uncompared, warn_about
 
 if TYPE_CHECKING:
     from confide.core.files import read_request, stated_request

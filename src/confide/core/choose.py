@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import numpy as np
@@ -18,7 +19,7 @@ from confide.candidates import Candidates
 from confide.core.calibrate import calibrate
 from confide.core.options import LedgerOptions, Options
 from confide.core.release import Release
-from confide.core.set_sizes import read_sizes
+from confide.core.set_sizes import SetSizes, read_sizes
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
@@ -198,15 +199,8 @@ def choose_score(
     for name, offer in offers.items():  # an error states the position among all records
         ScoreHistogram.from_scores(offer, grids[name], offer.score)
 
-    # Private utilities: of all that follows from the records that choose, only one draw is released.
-    def utilities() -> NDArray[np.int64]:
-        by_offer = []
-        for name, offer in offers.items():
-            covered = ScoreHistogram.from_scores(offer[chooses], grids[name], offer.score).counts.cumsum()
-            sums = sizes_of_sets[name].sums(chooses, grids[name], offer.score)
-            by_offer.append(choosing.utility(sums, covered, int(covered[-1])))
-        return np.array(by_offer, dtype=np.int64)
-
+    # The choice: of all that follows from the records that choose, only one draw is released.
+    utilities = partial(_Offers(offers, grids, sizes_of_sets).utilities, choosing, chooses)
     of_release: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "records_per_person": records}
     of_release |= {} if unit is None else {"unit": unit}
     if options.get("ledger") is None and options.get("dataset") is None:
@@ -224,6 +218,24 @@ def choose_score(
     offer, rest = offers[name], ~chooses
     others = NamedScores.of(offer[rest], offer.score, offer.classes)
     return Choice(replace(chosen, name=name), others, rest, of_release)
+
+
+@dataclass(frozen=True, eq=False)
+class _Offers:
+    """The scores among which a choice is made, their candidates and the sizes of their sets, by name."""
+
+    scores: Mapping[str, NamedScores]
+    grids: Mapping[str, Candidates]
+    sizes: Mapping[str, SetSizes]
+
+    def utilities(self, choosing: ScoreChoice, chooses: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The private utility of each score, on the records that choose."""
+        by_offer = []
+        for name, offer in self.scores.items():
+            covered = ScoreHistogram.from_scores(offer[chooses], self.grids[name], offer.score).counts.cumsum()
+            sums = self.sizes[name].sums(chooses, self.grids[name], offer.score)
+            by_offer.append(choosing.utility(sums, covered, int(covered[-1])))
+        return np.array(by_offer, dtype=np.int64)
 
 
 def _read_offers(scores: Mapping[str, ArrayLike]) -> tuple[dict[str, NamedScores], int]:
