@@ -25,13 +25,12 @@ def verify(options: Verify) -> int:
     checked = conditions.check(released, key)
 
     # Its signature, and the answers of a federation.
-    drawn = "thresholds"
+    drawn = "noisy counts" if isinstance(released, Watch | Evaluation | CorrectedRelease) else "thresholds"
     if isinstance(released, FederatedRelease):
         signature = verify_federated(released, signer, [read_text(answer) for answer in options.answers])
     elif options.answers:
         raise InputError("answers", f"must be left out: {str(options.path)!r} is not a federated calibration")
     else:
-        drawn = "noisy counts" if isinstance(released, Watch | Evaluation | CorrectedRelease) else "thresholds"
         signature = signed_by(key, signer, drawn)
 
     # No file shows the noise.

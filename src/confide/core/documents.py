@@ -38,9 +38,6 @@ _HOMES = {
 # Kinds, with the modules that register them when they are imported.
 _ABOVE = {f"confide/{kind}": home for home, kinds in _HOMES.items() for kind in kinds}
 
-# Modules of this package that register their kinds when the first document is written or read.
-_OF_CORE = [home for home in _HOMES if home.startswith("confide.core.")]
-
 _WRITERS: dict[type, "Kind"] = {}
 _READERS: dict[str, Callable[[str], Any]] = {}
 
@@ -92,8 +89,8 @@ def write(release: Any) -> str:
     """A release as JSON."""
     bases = type(release).__mro__
     if not any(base in _WRITERS for base in bases):
-        for home in _OF_CORE:
-            import_module(home)
+        for kind in ("release", "published-counts"):
+            import_module(_ABOVE[f"confide/{kind}"])
     return next(_WRITERS[base] for base in bases if base in _WRITERS).write(release)
 
 

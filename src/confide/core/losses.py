@@ -53,10 +53,9 @@ class MissedAreaLoss:
     by_class: bool = False
 
     def __post_init__(self) -> None:
-        background = self.background
-        is_number = isinstance(background, int) and not isinstance(background, bool) and background >= 0
-        if background is not None and not is_number:
-            raise InputError("background", "must be the number of a class, or None", got=repr(background))
+        number = self.background
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
+            raise InputError("background", "must be the number of a class, or None", got=repr(number))
 
     @property
     def name(self) -> str:

@@ -28,9 +28,6 @@ _FEWER, _FEWER_COUNTED, _FEWER_WEIGHT = 3.0, 1.3, 0.05
 # A noisy number of records is too large, or too small, by so many scales of its noise in a quarter of the cases.
 _FAR_NUMBER = 1.5
 
-# The weight of laws with an empty candidate range is larger by this factor if the design follows a noisy number.
-_GAPS_COUNTED = 4.0
-
 
 # Numbers of records, the ranks by which the noise in a noisy number moves the target, and weights.
 Cases: TypeAlias = Sequence[tuple[float, float, float]]
@@ -52,11 +49,6 @@ class TuningInputs:
     weighted: bool = False
     counted: bool = False
     moves: bool = False
-
-    @property
-    def gaps(self) -> float:
-        """The factor on the weights of laws with an empty candidate range."""
-        return _GAPS_COUNTED if self.counted else 1.0
 
     @property
     def cases(self) -> Cases:

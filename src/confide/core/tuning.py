@@ -34,6 +34,9 @@ _LITTLE = 5e-5
 # a target follows a noisy number, the search also begins at the best of so many longer lists.
 _SMALL, _FURTHER = 30.0, 7
 
+# The weight of laws with an empty candidate range is larger by this factor if the design follows a noisy number.
+_GAPS_COUNTED = 4.0
+
 # Laws over more candidates than this have mostly entries of 0.
 _LONG = 3841
 
@@ -75,14 +78,15 @@ def _tuned(spread: Candidates | Spread, inputs: TuningInputs) -> Tuning:
     sizes = sizes_of(spread) if isinstance(spread, Spread) else (spread.size,)
     grids, alpha = _Place(len(sizes), len(RISES), len(LEFTS)), float(1 - inputs.level)
 
+    def laws(place: _Place) -> ReferenceLaws:
+        return _laws(spread, sizes[place.size], alpha, _GAPS_COUNTED if inputs.counted else 1.0)
+
     @cache
     def price(place: _Place) -> float:
-        laws = _laws(spread, sizes[place.size], alpha, inputs.gaps)
-        return mean_price(laws, inputs, LEFTS[place.left], RISES[place.rise])
+        return mean_price(laws(place), inputs, LEFTS[place.left], RISES[place.rise])
 
     def coverage(place: _Place) -> float:
-        typical = _laws(spread, sizes[place.size], alpha, inputs.gaps).below[0]
-        between = _between_candidates(typical, float(inputs.level))
+        between = _between_candidates(laws(place).below[0], float(inputs.level))
         return mean_price(between, inputs, LEFTS[place.left], RISES[place.rise], [(inputs.n, 0.0, 1.0)])
 
     # The best list, with its slopes and rise.
