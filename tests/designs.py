@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from confide.candidates import Candidates
 from confide.core import Plan, make_plan, plan
-from confide.core.choice import choose
 from confide.core.design import Design, sized_design, slopes_design
 from confide.core.request import Request
 from confide.core.terms import Terms
+from confide.core.tuning import tune
 from confide.mechanisms import NoisySize
 
 
@@ -32,11 +32,11 @@ def planned(asked: Terms, n: int, *, slopes=None, rise=None) -> Plan:
     if slopes is None and rise is None:
         return make_plan(asked, n)
     chosen_for = asked.records_of_design(n)
-    choice = choose(asked.spread, asked.inputs(chosen_for))
-    left, right = slopes or (choice.left, choice.right)
-    choice = replace(choice, left=left, right=right, rise=choice.rise if rise is None else rise)
+    tuning = tune(asked.spread, asked.tuning_inputs(chosen_for))
+    left, right = slopes or (tuning.left, tuning.right)
+    tuning = replace(tuning, left=left, right=right, rise=tuning.rise if rise is None else rise)
     size = noisy_size(asked, n) if asked.moves else None
-    return Plan(slopes_design(asked, chosen_for, choice, size), n)
+    return Plan(slopes_design(asked, chosen_for, tuning, size), n)
 
 
 def overridden(alpha, epsilon=None, n=1000, *, slopes=None, rise=None, **options) -> Plan:

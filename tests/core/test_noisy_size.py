@@ -9,8 +9,8 @@ import pytest
 import confide
 from confide.candidates import Candidates, Spread
 from confide.core import RecordWeights, Request, files, release
-from confide.core.choice import sizes_of
 from confide.core.sources import GivenCounts, Scores
+from confide.core.tuning import sizes_of
 from confide.counting import ScoreHistogram
 from confide.errors import BudgetError, EarlierReleaseWarning, InputError, InputTypeError, OtherDataError
 from confide.ledger import Limit
@@ -24,6 +24,7 @@ pytestmark = [
 
 SCORES = np.random.default_rng(5).random(2000)
 STEPS = importlib.import_module("confide.core.steps")
+DRAWS = importlib.import_module("confide.core.draws")
 
 
 def test_release_contains_the_number_and_survives_a_round_trip():
@@ -123,7 +124,7 @@ def test_step_that_needs_no_draw_fails_before_the_charge(tmp_path, monkeypatch, 
     def fail(*_args, **_given):
         raise InputError("step", "must fail")
 
-    owners = {"to_json": confide.Release, "entry_text": files}
+    owners = {"to_json": confide.Release, "entry_text": files, "unanswered_design": DRAWS}
     monkeypatch.setattr(owners.get(name, STEPS), name, fail)
     with pytest.raises(InputError, match="must fail"):
         confide.calibrate(

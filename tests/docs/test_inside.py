@@ -43,7 +43,7 @@ class Noted(Account):
 
     def charge(self, without=()):
         self.done.append("charge")
-        return dict.fromkeys(self.keys, "token")
+        return dict.fromkeys(self.request.draws, "token")
 
     def store(self, tokens, drawn, marks):
         self.done.append("store")
@@ -58,7 +58,8 @@ class Noted(Account):
     ],
 )
 def test_steps_happen_in_this_order(draw_with, visible, has_earlier, order):
-    account = Noted((None,), has_earlier=has_earlier)
+    request = Request(alpha=0.1, epsilon=1.0, score="lac")
+    account = Noted(request, {}, has_earlier=has_earlier)
 
     class Records(Scores):
         reading_is_visible = visible
@@ -69,5 +70,5 @@ def test_steps_happen_in_this_order(draw_with, visible, has_earlier, order):
 
     draw_with(noisy_number=lambda n, *rest: account.done.append("draw") or n)
     records = Records({None: np.linspace(0, 1, 1000)})
-    release(records, Request(alpha=0.1, epsilon=1.0, score="lac"), account)
+    release(records, request, account)
     assert account.done == order

@@ -43,7 +43,7 @@ STEPS = {
     "before the release is kept": ("confide.ledger.ledger.Ledger.attach_all", "before"),
     "release written, not committed": ("confide.ledger.database.Connection.add:release", "after"),
     "release kept": ("confide.ledger.ledger.Ledger.attach_all", "after"),
-    "calibration returned": ("confide.core.account.LedgerAccount.answers", "after"),
+    "calibration returned": ("confide.core.account.Account.answers", "after"),
 }
 
 # The same for a request of which one threshold was released before, and another is new.

@@ -9,7 +9,8 @@ import pytest
 
 from confide.candidates import Candidates, Spread
 from confide.core import RecordWeights
-from confide.core.design import price, sized_design
+from confide.core.design import sized_design
+from confide.core.promised import sized_privacy
 from confide.errors import InputError
 from confide.mechanisms import NoisySize
 from tests.designs import terms as terms_of
@@ -103,7 +104,7 @@ def compare_design(rng, design, epsilon, audit):
     terms, mechanism, stated = design.terms, design.mechanism, design.privacy
     audit.designs += 1
     people, number = terms.records_per_person, 1 / Fraction(terms.size_scale)
-    limit = price(terms)
+    limit = sized_privacy(terms)
     assert epsilon is None or Fraction(stated.epsilon) <= Fraction(epsilon)
     assert stated.epsilon <= limit.epsilon
     assert stated.replace_one <= limit.replace_one

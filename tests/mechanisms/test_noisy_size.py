@@ -11,7 +11,7 @@ from scipy import stats
 
 from confide.candidates import Candidates
 from confide.core import RecordWeights
-from confide.core.design import price
+from confide.core.promised import sized_privacy
 from confide.errors import InputError
 from confide.mechanisms import OF_DESIGN, OF_TARGET, design_for, draw_size, privacy_statement, size_scale
 from confide.mechanisms.noisy_size import reach_of_noise
@@ -60,7 +60,7 @@ def test_noisy_number_and_threshold_have_joint_privacy_loss_epsilon(alpha, epsil
             one_more = max(one_more, *(np.abs(moved + law(h, counted) - law(g, counted)).max() for g in added(h)))
             one_other = max([one_other, *(np.abs(law(h, counted) - law(g, counted)).max() for g in replaced(h))])
     assert 0.3 * epsilon < one_more <= epsilon + 1e-12
-    assert one_other <= price(terms).replace_one + 1e-12
+    assert one_other <= sized_privacy(terms).replace_one + 1e-12
 
 
 def test_design_for_the_exact_number_exceeds_epsilon():
@@ -159,7 +159,7 @@ def test_replaced_weighted_record_has_the_stated_loss(alpha, epsilon):
         for records in sets_of_weighted(2)
         for one, other in combinations(WEIGHED, 2)
     )
-    assert 0.3 * terms.per_record < lost <= price(terms).replace_one + 1e-12
+    assert 0.3 * terms.per_record < lost <= sized_privacy(terms).replace_one + 1e-12
 
 
 @pytest.mark.slow
@@ -183,7 +183,7 @@ def test_every_design_covers_the_shifted_population(alpha, epsilon):
 @pytest.mark.parametrize("bound", [1, 2, 25])
 def test_noisy_number_is_converted_to_records_of_the_largest_weight(bound):
     terms = terms_of(0.1, 60, 1.0, population=RecordWeights.bounded(bound))
-    assert terms.inputs(terms.records_of_design(2017)).n == 2000 / bound
+    assert terms.tuning_inputs(terms.records_of_design(2017)).n == 2000 / bound
 
 
 @pytest.mark.slow
@@ -236,7 +236,7 @@ def test_losses_of_number_and_threshold_sum_to_epsilon(epsilon, records, populat
     terms, design = designs(0.1, epsilon, 30, records_per_person=records, population=population)
     stated = privacy_statement(design(10**8), "add_remove", records, terms.size_scale)
     assert 0.99 * epsilon < stated.epsilon <= epsilon
-    assert stated.replace_one <= price(terms).replace_one
+    assert stated.replace_one <= sized_privacy(terms).replace_one
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,19 @@ ASKED = [
     *(("gamma", lambda at=at: one_shot_federated.private_correction(5, 0.1, 1.0, 100, at)) for at in (0.0, 1.0)),
     *(("q", lambda at=at: private_prediction_sets.quantile_law([1, 2], at, 1.0)) for at in (0.0, 1.5)),
     *(("q", lambda at=at: private_prediction_sets.weights([1, 2], at)) for at in (0.0, 1.5)),
+    ("n", lambda: private_prediction_sets.adjusted_level(0, 0.1, 1.0, 100)),
+    ("epsilon", lambda: private_prediction_sets.adjusted_level(1000, 0.1, 0.0, 100)),
+    ("m", lambda: private_prediction_sets.adjusted_level(1000, 0.1, 1.0, 0)),
+    ("gamma", lambda: private_prediction_sets.adjusted_level(1000, 0.1, 1.0, 100, 1.0)),
+    ("n", lambda: private_prediction_sets.gamma_roots(-5, 0.1, 1.0)),
+    ("epsilon", lambda: private_prediction_sets.optimal_gamma(1000, 0.1, INF)),
+    ("n", lambda: private_prediction_sets.least_share_at_or_below(0, 0.9, 1.0, 100, 0.05)),
+    ("m", lambda: private_prediction_sets.largest_share_below(1000, 0.9, 1.0, 0, 0.05)),
+    ("delta", lambda: private_prediction_sets.weight_excess(1.0, 1.0, 100, 0.0)),
+    ("gamma", lambda: private_prediction_sets.lower_bound_rank(1000, 0.1, 0.0)),
+    ("p_max", lambda: private_prediction_sets.published_upper_bound(50, 0.1, 0.1, 1000, 0.0)),
+    ("n", lambda: private_prediction_sets.suggested_bins(0, 1.0)),
+    ("density", lambda: private_prediction_sets.simplified_upper_bound(1000, 0.1, 1.0, density=NAN)),
 ]
 
 

@@ -322,7 +322,7 @@ def test_figure_2_of_version_3(epsilon):
     Their m* is one random draw (Algorithm 5), so each value must lie between the levels of the grid's two ends.
     """
     for n, read in FIGURE_2[epsilon].items():
-        low, high = (min(1.0, pps.adjusted_level(n, TENTH, epsilon, m)) for m in (1e4, 1e6))
+        low, high = (min(1.0, pps.adjusted_level(n, TENTH, epsilon, m)) for m in (10**4, 10**6))
         assert low - 0.0015 <= read <= high + 0.0015
         assert abs(pps.adjusted_level(n, TENTH, epsilon, 10_000) - read) <= 0.006
     assert pps.adjusted_level(1000, TENTH, 0.1, 10_000) > 1  # "1 up to n near 2500"

@@ -23,7 +23,7 @@ from confide.mechanisms.interface import split_conformal_for
 from confide.scores.classification import set_mask
 from confide.scores.regression import interval_ends
 from confide.selection import selection_law
-from confide.sets.promise import coverage_from_counts
+from confide.sets import coverage_from_counts
 from confide.support import exact_level
 from confide.watching import e_process
 from tests.vectors import mechanisms

@@ -16,7 +16,8 @@ from confide.ledger import Dataset, Ledger
 from confide.noisy_counts import log_mgf, noise_beyond, noise_law, noise_variance
 from confide.tables import ScoreColumn
 from confide.watching import Correction, Scale, Watch, watch
-from confide.watching.correction import noise_of_coverage, realised
+from confide.watching.correction import noise_of_coverage
+from confide.watching.realised import realised_coverage
 from tests.calibrations import calibration_at, calibrations_at
 from tests.exact import walk_maximum
 from tests.files import signed
@@ -187,7 +188,7 @@ def outside(looks, radius, checked):
 
 
 def radius_of(look, *, sequence=False):
-    return realised(900, 100, look, Fraction(1, 2), 1.0, sequence=sequence).radius
+    return realised_coverage(900, 100, look, Fraction(1, 2), 1.0, sequence=sequence).radius
 
 
 @pytest.mark.parametrize(("looks", "sequence"), [(1, False), (5, False), (16, True)])
@@ -206,14 +207,14 @@ def test_single_look_radius_is_too_small_for_all_looks():
 def test_share_of_covered_records_lies_between_the_ends():
     """For every true count that the noise allows: excess within the radius, and records within theirs."""
     for covered, missed in (40, 3), (0, 0), (-3, 5), (900, 100), (2, 40):
-        found = realised(covered, missed, 3, Fraction(1, 10), 1.0)
+        found = realised_coverage(covered, missed, 3, Fraction(1, 10), 1.0)
         around = noise_beyond(1.0, ((6, 1),), 0.025)
         assert 0 <= found.low <= found.high <= 1
         for records in range(max(1, covered + missed - around), covered + missed + around + 1):
             for errors in range(records + 1):
                 if abs(errors - records / 10 - found.excess) <= found.radius:
                     assert found.low - 1e-12 <= 1 - errors / records <= found.high + 1e-12
-    assert realised(1, 0, 3, Fraction(1, 10), 1.0)[2:] == (0.0, 1.0)
+    assert realised_coverage(1, 0, 3, Fraction(1, 10), 1.0)[2:] == (0.0, 1.0)
 
 
 # The library's positions

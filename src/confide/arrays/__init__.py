@@ -5,12 +5,13 @@ checked.py        the entry point: numbers, vectors, probabilities, labels and g
 frames.py         the names of a data frame's columns and rows; columns as a data frame of any kind
 probabilities.py  rows of probabilities that do not sum to one; logits to probabilities; classes of pixels
 group_columns.py  groups that overlap: columns of which each gives a record one group
-blocks.py         rows in blocks that fit in cache, on a few threads; loops as machine code, if Numba is installed
+blocks.py         rows in blocks that fit in cache, on a few threads
 loops.py          loops that would take numpy several passes
+compiled.py       these loops as machine code, if Numba is installed
 """
 
 from confide.arrays import loops
-from confide.arrays.blocks import ELEMENTS, in_blocks, machine_code, worth_compiling
+from confide.arrays.blocks import ELEMENTS, in_blocks
 from confide.arrays.checked import (
     AllValid,
     ExperimentalUniforms,
@@ -33,6 +34,7 @@ from confide.arrays.checked import (
     unit_check,
     warn_of_unknown_labels,
 )
+from confide.arrays.compiled import machine_code, worth_compiling
 from confide.arrays.frames import (
     as_true_labels,
     class_columns,

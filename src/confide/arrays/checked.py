@@ -40,13 +40,6 @@ _READ_BY_NUMPY = frozenset({"builtins", "numpy", "pandas", "polars", "pyarrow", 
 def in_memory(name: str, data: Any) -> Any:
     """The data unchanged, or the values of a data frame that numpy cannot read; a DuckDB relation is collected.
 
-    Raises
-    ------
-    InputTypeError
-        If it is a query that was not run yet.
-    MissingExtraError
-        If it is a data frame that needs narwhals, which is not installed.
-
     Examples
     --------
     >>> import duckdb

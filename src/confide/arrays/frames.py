@@ -37,16 +37,6 @@ def refuse_other_rows(**given: Any) -> None:
     An index that only counts from 0, the default of pandas, is compatible with every index except a permutation of
     itself. Messages contain no label of an index.
 
-    Parameters
-    ----------
-    **given
-        Arguments by name, with one row or entry for each record; also without an index, or None.
-
-    Raises
-    ------
-    InputError
-        If two of them differ in the names of their rows.
-
     Examples
     --------
     >>> import pandas
@@ -80,11 +70,6 @@ def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] |
     """The column names of a data frame of any kind, or an Arrow table; None for data without names.
 
     Columns that only count, as in a frame made from an array (0 to K-1, or column_0 to column_K-1), have no names.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If two columns have the same name, or a name is neither a string nor a whole number.
 
     Examples
     --------
@@ -125,11 +110,6 @@ def class_columns(
 
     If `classes` names the columns of a data frame, they are put in the order of `classes`.
 
-    Raises
-    ------
-    InputError, InputTypeError
-        If they are not probabilities, or a data frame's columns have other names than `classes`.
-
     Examples
     --------
     >>> import pandas
@@ -153,11 +133,6 @@ def as_true_labels(truth: Any, shape: tuple[int, ...], names: Sequence[object] |
     """Whether each label of each record is true, shape (n, K), from booleans or from 1 and 0.
 
     If `names`, the labels, names the columns of a data frame, they are put in the order of `names`.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If it has another shape, other numbers, or columns of other names.
 
     Examples
     --------
@@ -191,14 +166,6 @@ def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: A
         A data frame of the kind, or the kind's name. The index of a pandas frame is used, and it must have n rows.
     index
         The existing index of the rows, or None: of a pandas frame by name, and the index that `like` must have.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If `like` has another number of rows, or is not a kind that holds data in memory. Also if two names are the same
-        text, and the kind has texts as names.
-    MissingExtraError
-        If pandas, or for other kinds narwhals, is not installed.
 
     Examples
     --------

@@ -118,11 +118,6 @@ class GroupColumns:
     def read_from(self, by: str | Sequence[str]) -> tuple[str, ...]:
         """The column of a table for each column: by name if the names are the same, else in this order.
 
-        Raises
-        ------
-        InputError
-            If there are not as many columns.
-
         Examples
         --------
         >>> GroupColumns({"sex": ["f", "m"], "age": ["young", "old"]}).read_from(["age", "sex"])

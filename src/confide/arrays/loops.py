@@ -1,4 +1,4 @@
-"""Loops that would take numpy several passes, in the part of Python that Numba compiles (`confide.arrays.blocks`).
+"""Loops that would take numpy several passes, in the part of Python that Numba compiles (`confide.arrays.compiled`).
 
 Every loop has an equivalent in numpy, with the same results in every bit; tests compare the two. Indices are unsigned,
 because Numba would wrap negative ones. Numbers are converted by np.float64, because Numba's float() keeps single
@@ -81,15 +81,19 @@ def ranked_sets(
     none, one = np.uint64(0), np.uint64(1)
     guess = 1.0 / k
     for i in range(len(p)):
+        # Every entry lies in [0, 1].
         row, limit = p[i], limits[i]
         fine: Any = True
         for j in range(k):
             fine &= (row[j] >= 0) & (row[j] <= 1)
         if not fine:
             return False
+
+        # The largest excluded entry is searched for in bands [low, high), from the most probable entries on.
         above = count = equal = np.int64(0)
         ends[0], ends[1] = 2.0, guess / 2.5
         for band in range(3):
+            # The entries of the band.
             high, low = ends[0], ends[1]
             left = none
             if band == 0:
@@ -102,6 +106,8 @@ def ranked_sets(
                     v = row[j]
                     room[left] = abs(v)  # the code of -0.0 is negative
                     left += np.uint64((v >= low) & (v < high))
+
+            # A histogram over their bits narrows them to one cell, until few are left.
             while left > FEW_LEFT:
                 least = most = codes[0]
                 for j in range(left):
@@ -119,6 +125,8 @@ def ranked_sets(
                     cell = np.uint64((np.int64(codes[j]) - least) >> shift)
                     cell_mass[cell] += np.float64(np.float64(room[j]) + magic).view(np.int64) - zero
                     cell_count[cell] += 1
+
+                # From the largest cell down, the first with an excluded entry; the entries above it are inside.
                 size, left = left, none
                 begin = cells
                 while begin > 0:
@@ -137,6 +145,8 @@ def ranked_sets(
                             left += np.uint64((v >= first) & (v < last))
                         break
                     above, count = m, r
+
+            # The few that are left, in descending order: the first excluded group of equal entries.
             for j in range(one, left):
                 v = room[j]
                 place = np.uint64(j)
@@ -157,9 +167,13 @@ def ranked_sets(
                     ends[0], equal = v, r - count
                     break
                 above, count = m, r
+
+            # If none is excluded, the next band.
             if equal > 0:
                 break
             ends[0], ends[1] = low, low / 64 if band == 0 else -1.0
+
+        # The mask: all entries above the excluded group, and the group itself if its share of the mass is inside.
         cut = ends[0]
         if equal == 0:
             for j in range(k):

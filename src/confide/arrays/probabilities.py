@@ -33,21 +33,9 @@ SUM_REMEDY = (
 
 
 def far_from_one(p: NDArray[Any], rows: int = CHECKED_ROWS) -> NDArray[np.bool_]:
-    """Whether each of the first rows has a sum that the precision of its entries cannot explain (`far_sums`).
+    """Whether the sum of each of the first `rows` rows is further from 1 than its precision explains (`far_sums`).
 
     Rows with NaN are checked elsewhere.
-
-    Parameters
-    ----------
-    p
-        Shape (n, K).
-    rows
-        The number of rows to check.
-
-    Returns
-    -------
-    numpy.ndarray
-        bool, shape (min(n, rows),), or fewer for very many classes.
 
     Examples
     --------

@@ -42,30 +42,31 @@ from confide.tables import (
 )
 
 
-def calibrate(asked: Calibrate) -> None:
+def calibrate(options: Calibrate) -> None:
     """Calibrate on a table, on counts or on noisy counts."""
     # One source of records.
-    sources = {"TABLE": asked.file, "--counts": asked.counts, "--noisy-counts": asked.noisy_counts}
+    sources = {"TABLE": options.file, "--counts": options.counts, "--noisy-counts": options.noisy_counts}
     given = [name for name, source in sources.items() if source]
     if len(given) != 1:
         raise click.UsageError(f"name one of TABLE, --counts and --noisy-counts; got {' and '.join(given) or 'none'}")
 
     # Each has its own arguments, and its own way to pay.
-    stated = read_request(asked, CALIBRATE)
-    budget, output = Accounting.of(asked.budget, stated), asked.output
-    if asked.counts:
-        _from_counts(_Counts(str(asked.counts[0]), files=asked.counts), stated, budget, output)
-    elif asked.noisy_counts is not None:
+    arguments = read_request(options, CALIBRATE)
+    budget, output = Accounting.of(options.budget, arguments), options.output
+    if options.counts:
+        _from_counts(_Counts(str(options.counts[0]), files=options.counts), arguments, budget, output)
+    elif options.noisy_counts is not None:
         budget.refuse("--noisy-counts: their maker has chosen the records and spent the privacy loss")
-        _from_published(asked.noisy_counts, stated, output)
+        _from_published(options.noisy_counts, arguments, output)
     else:
-        source = Source(asked.file, asked.table, stated.pop("decimal", "."))
-        (_from_choice if "choose" in stated else _from_table)(source, stated, budget, output)
+        source = Source(options.file, options.table, arguments.pop("decimal", "."))
+        (_from_choice if "choose" in arguments else _from_table)(source, arguments, budget, output)
 
 
-def _from_table(source: Source, stated: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
-    what, words, partition = take_columns(stated), take_words(stated, *source.files), stated.pop("partition", None)
-    request = TableRequest.of(source.what(what), **stated, **words)
+def _from_table(source: Source, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
+    columns, words = take_columns(arguments), take_words(arguments, *source.files)
+    partition = arguments.pop("partition", None)
+    request = TableRequest.of(source.require_columns(columns), **arguments, **words)
     make_release(request, source, budget, partition, output)
 
 
@@ -77,59 +78,59 @@ class _Counts(Source):
 
     @contextmanager
     def open(self, doing: str) -> Iterator[tuple[Any, Progress]]:
-        """Yield the files."""
         yield CountsFiles(self.files), no_progress
 
 
-def _from_counts(counts: _Counts, stated: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
-    request, partition = _counted(stated)
+def _from_counts(counts: _Counts, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
+    request, partition = _counted(arguments)
     if budget.ledger_key is not None and len(counts.files) > 1:
         raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
     make_release(request, counts, budget, partition, output)
 
 
-def _counted(stated: dict[str, Any]) -> tuple[TableRequest, str | None]:
+def _counted(arguments: dict[str, Any]) -> tuple[TableRequest, str | None]:
     """The request of a table that is not read, and the partition for its release."""
-    what, partition, _ = take_columns(stated), stated.pop("partition", None), stated.pop("decimal", None)
-    if what is None:
+    columns, partition, _ = take_columns(arguments), arguments.pop("partition", None), arguments.pop("decimal", None)
+    if columns is None:
         raise click.UsageError(f"name the columns to count: {ALTERNATIVES}")
-    words = take_words(stated)
-    return TableRequest.of(what, **stated, **words), partition
+    words = take_words(arguments)
+    return TableRequest.of(columns, **arguments, **words), partition
 
 
-def _from_published(file: Path, stated: dict[str, Any], output: PrintedOutput) -> None:
+def _from_published(file: Path, arguments: dict[str, Any], output: PrintedOutput) -> None:
     # What the file does not state: the law of the noise, and facts about the records.
     named_by("counts", "noisy_counts")
-    laws: dict[str, Any] = {name: Noise.parse(stated.pop(name)) for name in ("noise", "n_noise") if name in stated}
-    names = ("n", "n_noisy", "score", "classes", "candidates")
-    facts: dict[str, Any] = {name: stated.pop(name) for name in names if name in stated}
-    words, alpha = take_words(stated), stated.pop("alpha")
-    check_unknown_arguments("calibrate_counts", stated, ())
+    names = ("noise", "n_noise", "n", "n_noisy", "score", "classes", "candidates")
+    facts: dict[str, Any] = {name: arguments.pop(name) for name in names if name in arguments}
+    facts |= {name: Noise.parse(facts[name]) for name in ("noise", "n_noise") if name in facts}
+    words, alpha = take_words(arguments), arguments.pop("alpha")
+    check_unknown_arguments("calibrate_counts", arguments, ())
 
     # Nothing is charged: the noise was added before.
     output.check(FileKind.RELEASE, file)
     with Accounting().charging() as receipt, output.new(FileKind.RELEASE) as path:
-        released = calibrate_counts(read_published_counts(file, **facts, **laws), alpha, **words)
+        released = calibrate_counts(read_published_counts(file, **facts), alpha, **words)
         path.write_text(released.to_json(), encoding="utf-8")
     print_release(released, None, receipt, {}, output)
 
 
-def _from_choice(source: Source, stated: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
+def _from_choice(source: Source, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
     """Choose a score or model on a share of the records, and release its threshold from the others."""
     # The scores, and the arguments of the choice and of the release.
-    named = _columns_of_choice(stated.pop("choose"), stated)
-    check_unknown_arguments("choose_score", stated, CHOICE_ARGUMENTS | {"skip_incomplete"})
-    skip, unit = stated.pop("skip_incomplete", False), stated.pop("unit", None)
-    how: dict[str, Any] = {name: stated.pop(name) for name in ("choice_share", "largest_size") if name in stated}
-    alpha, epsilon, rest = stated["alpha"], stated.get("epsilon"), stated | take_words(stated, *source.files)
+    named = _columns_of_choice(arguments.pop("choose"), arguments)
+    check_unknown_arguments("choose_score", arguments, CHOICE_ARGUMENTS | {"skip_incomplete"})
+    skip, unit = arguments.pop("skip_incomplete", False), arguments.pop("unit", None)
+    how: dict[str, Any] = {name: arguments.pop(name) for name in ("choice_share", "largest_size") if name in arguments}
+    alpha, epsilon = arguments["alpha"], arguments.get("epsilon")
+    rest = arguments | take_words(arguments, *source.files)
     if len(named) < 2 or epsilon is None:
         raise InputError("choose", "needs epsilon, and two or more different scores or models")
     check_combinations({"chosen": tuple(named), **rest})
 
     # Scores are compared by the sizes of sets, or by the widths of intervals.
-    specs = [source.what(columns) for columns in named.values()]
-    of_labels = all(isinstance(what, ClassColumns) for what in specs)
-    if not of_labels and any(what.kind.family != "absolute_residual" for what in specs):
+    specs = [source.require_columns(columns) for columns in named.values()]
+    of_labels = all(isinstance(spec, ClassColumns) for spec in specs)
+    if not of_labels and any(spec.kind.family != "absolute_residual" for spec in specs):
         raise InputError("choose", "compares the widths of intervals for absolute_residual alone")
 
     # Read all scores of the table at once.
@@ -137,8 +138,8 @@ def _from_choice(source: Source, stated: dict[str, Any], budget: Accounting, out
     with budget.charging() as receipt, output.new(FileKind.RELEASE) as path:
         with source.open("reading") as (table, progress):
             readings = read_scores(table, specs, skip_incomplete=skip, progress=progress)
-            classes = [what.columns(table)[1] if isinstance(what, ClassColumns) else None for what in specs]
-        kinds = [(what.kind.name, names) for what, names in zip(specs, classes, strict=True)]
+            classes = [spec.columns(table)[1] if isinstance(spec, ClassColumns) else None for spec in specs]
+        kinds = [(spec.kind.name, names) for spec, names in zip(specs, classes, strict=True)]
         read = dict(zip(named, readings, strict=True))
         scores = {name: NamedScores.of(read[name].scores, *kind) for name, kind in zip(named, kinds, strict=True)}
         how["sizes"] = {name: reading.class_scores for name, reading in read.items()} if of_labels else None
@@ -146,19 +147,19 @@ def _from_choice(source: Source, stated: dict[str, Any], budget: Accounting, out
 
         # The release of every score must be possible before the choice is charged.
         for candidate in scores.values():
-            asked = Request(score=candidate.score, unit=unit, **{**rest, "classes": candidate.classes})
-            rehearse(asked, prepare(asked))
+            request = Request(score=candidate.score, unit=unit, **{**rest, "classes": candidate.classes})
+            rehearse(request, prepare(request))
         released = choose_score(scores, alpha, epsilon, **how).calibrate(**rest)
         path.write_text(released.to_json(), encoding="utf-8")
-    asked = Request(score=released.score, unit=unit, chosen=released.chosen, **rest)
-    print_release(released, asked, receipt, {}, output)
+    request = Request(score=released.score, unit=unit, chosen=released.chosen, **rest)
+    print_release(released, request, receipt, {}, output)
 
 
-def _columns_of_choice(texts: Sequence[str], stated: dict[str, Any]) -> Mapping[str, ColumnSpec | None]:
+def _columns_of_choice(texts: Sequence[str], arguments: dict[str, Any]) -> Mapping[str, ColumnSpec | None]:
     """The columns of each score or model, by its text; those before a colon replace the others."""
-    if "score" in stated:
+    if "score" in arguments:
         raise InputError("score", "must be left out with choose, which names the scores")
-    shared = {name: stated.pop(name) for name in COLUMN_NAMES if name in stated}
+    shared = {name: arguments.pop(name) for name in COLUMN_NAMES if name in arguments}
     field, named = "prediction" if "prediction" in shared else "probabilities", {}
     for text in texts:
         where, _, score = text.rpartition(":")
@@ -166,7 +167,7 @@ def _columns_of_choice(texts: Sequence[str], stated: dict[str, Any]) -> Mapping[
     return named
 
 
-def sql(asked: Sql) -> None:
+def sql(options: Sql) -> None:
     """Print the query."""
-    counted, _ = _counted(read_request(asked))
-    print_text(counted.query(asked.dialect, asked.table).rstrip("\n"))
+    counted, _ = _counted(read_request(options))
+    print_text(counted.query(options.dialect, options.table).rstrip("\n"))

@@ -59,7 +59,7 @@ class Receipt:
     ledger: str | None
     dataset: str | None
     new: bool
-    heard: CapturedWarnings
+    captured: CapturedWarnings
     _charges: _Charges = field(init=False, default_factory=_Charges)
 
     def text(self) -> str:
@@ -95,9 +95,9 @@ class Accounting(LedgerOptions):
     ledger_key: FileLocation | None = None
 
     @classmethod
-    def of(cls, options: LedgerOptions, stated: dict[str, Any]) -> "Accounting":
-        """From the options, and the arguments that have none, which are taken out of those that are stated."""
-        further = {name: stated.pop(name) for name in ACCOUNTING if name in stated}
+    def of(cls, options: LedgerOptions, arguments: dict[str, Any]) -> "Accounting":
+        """From the options, and the arguments that have none, which are taken out of those of the command."""
+        further = {name: arguments.pop(name) for name in ACCOUNTING if name in arguments}
         if "ledger_key" in further:
             further["ledger_key"] = place_of("ledger_key", further["ledger_key"])
         if "charged_by" in further:

@@ -257,7 +257,7 @@ class Show:
     as_json: bool = False
 
 
-@command("verify", "show:verify")
+@command("verify", "verify:verify")
 class Verify:
     r"""Check a release: its claims, its signature, and your conditions.
 
@@ -286,7 +286,7 @@ class Verify:
     as_json: bool = False
 
 
-@command("sign", "show:sign_release")
+@command("sign", "verify:sign_release")
 class Sign:
     """Sign a release of one machine, for `confide verify --signer`.
 

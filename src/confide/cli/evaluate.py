@@ -23,47 +23,49 @@ from confide.tables import evaluate as evaluate_release
 PUBLISHABLE = "These numbers are private: they may be published."
 
 
-def evaluate(asked: Evaluate) -> int:
+def evaluate(options: Evaluate) -> int:
     """Evaluate a release on a table, and print its coverage."""
-    # What is asked, and what it excludes.
-    stated, output, release = arguments_of("evaluate", EVALUATE, asked), asked.output, asked.release
-    budget = Accounting.of(asked.budget, stated)
-    if stated.get("examples") and output.out is None:
+    # The arguments, and what they exclude.
+    arguments, output, release = arguments_of("evaluate", EVALUATE, options), options.output, options.release
+    budget = Accounting.of(options.budget, arguments)
+    if arguments.get("examples") and output.out is None:
         raise click.UsageError("--examples needs --out")
-    if "epsilon" not in stated:
+    if "epsilon" not in arguments:
         budget.refuse("an evaluation without epsilon, which charges nothing")
 
     # The files.
-    source = Source(asked.file, asked.table, stated.pop("decimal", "."))
+    source = Source(options.file, options.table, arguments.pop("decimal", "."))
     output.check(FileKind.EVALUATION, *source.files, release, *budget.files)
-    released = read_release(release, stated)
-    if asked.fail_below_promise and not has_law(released):
+    released = read_release(release, arguments)
+    if options.fail_below_promise and not has_law(released):
         must = "needs a release with a promise, and a law of how coverage varies from calibration to calibration"
         remedy = "This one has none; leave the option out, and compare the interval"
         raise InputError("fail_below_promise", must, remedy=remedy)
 
     # Charge and read.
-    what = source.what(take_columns(stated, released))
-    stated.pop("candidates", None)  # of losses, which the columns contain
-    is_public = "epsilon" not in stated or stated.get("neighbors") == "replace_one"  # otherwise the number is secret
+    columns = source.require_columns(take_columns(arguments, released))
+    arguments.pop("candidates", None)  # of losses, which the columns contain
+    is_private = "epsilon" in arguments and arguments.get("neighbors") != "replace_one"
     with budget.charging() as receipt:
-        account = budget.account(asked.file)
+        arguments |= budget.account(options.file)
         with source.open("evaluating") as (opened, progress):
-            evaluation = evaluate_release(released, table=opened, what=what, progress=progress, **stated, **account)
-            left_out = {"left_out": opened.left_out()} if is_public and stated.get("skip_incomplete") else {}
+            evaluation = evaluate_release(released, table=opened, what=columns, progress=progress, **arguments)
+            # The number of records left out is secret with that of the others.
+            is_stated = arguments.get("skip_incomplete") and not is_private
+            left_out = {"left_out": opened.left_out()} if is_stated else {}
 
     # Write, print, and judge.
     output.write(evaluation.to_json())
     _print(evaluation, released, receipt, output, left_out)
     broken = any(short.is_broken for short in evaluation.shortfalls.values())
-    return CLAIM_FAILED if asked.fail_below_promise and broken else DONE
+    return CLAIM_FAILED if options.fail_below_promise and broken else DONE
 
 
 def _print(
     evaluation: Evaluation, released: Release, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]
 ) -> None:
     # Warnings; the text contains those about coverage.
-    notes = list(receipt.heard.notes if evaluation.private else remarks(released))
+    notes = list(receipt.captured.notes if evaluation.private else remarks(released))
     if output.as_json:
         notes += [sentence_of(name, short) for name, short in evaluation.shortfalls.items()]
     for note in notes:
@@ -71,11 +73,11 @@ def _print(
 
     def document() -> dict[str, Any]:
         shortfalls = [{"of": name, **short.fields()} for name, short in evaluation.shortfalls.items()]
-        cost = {**receipt.heard.fields(), **receipt.fields()} if evaluation.private else {}
+        cost = {**receipt.captured.fields(), **receipt.fields()} if evaluation.private else {}
         return {**evaluation.fields(), **cost, "shortfalls": shortfalls, "warnings": notes, **left_out}
 
     # A private evaluation also has a cost.
-    earlier = receipt.heard.earlier if evaluation.private else ()
+    earlier = receipt.captured.earlier if evaluation.private else ()
     charge, last = (receipt.text(), PUBLISHABLE) if evaluation.private else (None, None)
     texts = evaluation, left_out_text(left_out), charge, output.saved(), last
     print_result(document, *earlier, *texts, as_json=output.as_json)

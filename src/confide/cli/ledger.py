@@ -21,18 +21,18 @@ def named_ledger(file: str | None) -> str:
     return named
 
 
-def list_(asked: LedgerList) -> None:
+def list_(options: LedgerList) -> None:
     """List the data sets."""
-    accounts = Ledger(named_ledger(asked.file), create=False).accounts().values()
+    accounts = Ledger(named_ledger(options.file), create=False).accounts().values()
     rows = [account.as_json(entries=False) | {"releases": len(account.entries)} for account in accounts]
     lines = [f"{account.dataset}: {account.summary}" for account in accounts]
-    print_result(lambda: {"datasets": rows}, "\n".join(lines) or "no data sets", as_json=asked.as_json)
+    print_result(lambda: {"datasets": rows}, "\n".join(lines) or "no data sets", as_json=options.as_json)
 
 
-def show(asked: LedgerShow) -> None:
+def show(options: LedgerShow) -> None:
     """Show a data set, or write a page."""
     # With a default ledger the first argument is the data set.
-    file, dataset, output = asked.file, asked.dataset, asked.output
+    file, dataset, output = options.file, options.dataset, options.output
     if dataset is None and os.environ.get(DEFAULT_LEDGER) and output.out is None:
         file, dataset = None, file
     place = named_ledger(file)
@@ -43,8 +43,8 @@ def show(asked: LedgerShow) -> None:
     if output.out is not None:
         from confide.reports import ledger_page
 
-        who, title = not asked.without_names, asked.title
-        output.write(ledger_page(ledger, dataset=dataset, dp_delta=asked.dp_delta, who=who, title=title).html)
+        who, title = not options.without_names, options.title
+        output.write(ledger_page(ledger, dataset=dataset, dp_delta=options.dp_delta, who=who, title=title).html)
         print_result(dict, output.saved(), as_json=False)
         return
 
@@ -52,26 +52,26 @@ def show(asked: LedgerShow) -> None:
     if dataset is None:
         raise click.UsageError("name a data set, or an output file for a page about all")
     account = ledger.account(dataset)
-    together = [vars(bound) for bound in account.spent(asked.dp_delta).bounds]
+    together = [vars(bound) for bound in account.spent(options.dp_delta).bounds]
     document = account.as_json() | {"together": together}
-    print_result(lambda: document, account.describe(asked.dp_delta), as_json=output.as_json)
+    print_result(lambda: document, account.describe(options.dp_delta), as_json=output.as_json)
 
 
-def limit(asked: LedgerLimit) -> None:
+def limit(options: LedgerLimit) -> None:
     """Set or remove a limit."""
     # With a default ledger the first arguments are the data set and the limit.
-    file, dataset, epsilon = asked.file, asked.dataset, asked.epsilon
+    file, dataset, epsilon = options.file, options.dataset, options.epsilon
     if dataset is None:
         file, dataset = named_ledger(None), file
     elif os.environ.get(DEFAULT_LEDGER) and epsilon is None and _is_number(dataset):
         file, dataset, epsilon = named_ledger(None), file, float(dataset)
 
     # An epsilon sets the limit; without one it is removed.
-    new_limit = None if epsilon is None else (epsilon, asked.dp_delta)
+    new_limit = None if epsilon is None else (epsilon, options.dp_delta)
     with capture_warnings() as captured:
-        account = Ledger(file).set_limit(dataset, new_limit, neighbors=asked.neighbors)
+        account = Ledger(file).set_limit(dataset, new_limit, neighbors=options.neighbors)
     captured.warn()
-    print_result(lambda: account.as_json(), f"{account.dataset}: {account.summary}", as_json=asked.as_json)
+    print_result(lambda: account.as_json(), f"{account.dataset}: {account.summary}", as_json=options.as_json)
 
 
 def _is_number(text: str) -> bool:
@@ -82,33 +82,33 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def export(asked: LedgerExport) -> None:
+def export(options: LedgerExport) -> None:
     """Write or print the contents."""
-    place, output = named_ledger(asked.file), asked.output
+    place, output = named_ledger(options.file), options.output
     output.check(FileKind.EXPORT, file_of(place))
     document: dict[str, Any] = Ledger(place, create=False).export()
     output.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
     print_result(lambda: document, output.saved(), as_json=output.out is None)
 
 
-def init(asked: LedgerInit) -> None:
+def init(options: LedgerInit) -> None:
     """Create a ledger, and enter what was spent before."""
     # A file, or the tables and roles of a server.
-    file, dataset, spent = asked.file, asked.dataset, asked.spent
+    file, dataset, spent = options.file, options.dataset, options.spent
     if (dataset is None) != (spent is None):
         raise InputError("spent", "dataset and spent must be given together")
     if isinstance(parse_location(file), Server):
-        file = make_server_ledger(file, charge_roles=asked.charge_role, read_roles=asked.read_role).url
-    elif asked.charge_role or asked.read_role:
+        file = make_server_ledger(file, charge_roles=options.charge_role, read_roles=options.read_role).url
+    elif options.charge_role or options.read_role:
         raise InputError("charge_role", "must be left out: a file has no roles")
     ledger = Ledger(file)
     print_text(f"ledger: {ledger.path}")
-    for role in asked.charge_role:
+    for role in options.charge_role:
         print_text(f"may charge: {role}")
-    for role in asked.read_role:
+    for role in options.read_role:
         print_text(f"may read: {role}")
 
     # What was spent before enters as one charge.
     if dataset is not None and spent is not None:
-        ledger.charge(dataset, Cost(spent, asked.neighbors, "transfer by hand"), request_digest({"spent": spent}))
+        ledger.charge(dataset, Cost(spent, options.neighbors, "transfer by hand"), request_digest({"spent": spent}))
         print_text(f"{dataset}: {ledger.account(dataset).summary}")

@@ -10,22 +10,22 @@ from confide.ledger import file_of
 from confide.support import FileKind, card_or_page, read_text
 
 
-def report(asked: Report) -> None:
+def report(options: Report) -> None:
     """Write the page."""
     from confide.reports import report as make_report
 
-    asked.output.check(FileKind.PAGE, asked.path, asked.evaluation, file_of(asked.ledger), *asked.answers)
-    evaluation = None if asked.evaluation is None else Evaluation.load(asked.evaluation)
-    released = load(asked.path)
+    options.output.check(FileKind.PAGE, options.path, options.evaluation, file_of(options.ledger), *options.answers)
+    evaluation = None if options.evaluation is None else Evaluation.load(options.evaluation)
+    released = load(options.path)
     page = make_report(
         released,
-        title=asked.title,
-        file_name=asked.path.name,
+        title=options.title,
+        file_name=options.path.name,
         evaluation=evaluation,
-        answers=[read_text(answer) for answer in asked.answers],
-        ledger=asked.ledger,
+        answers=[read_text(answer) for answer in options.answers],
+        ledger=options.ledger,
     )
-    asked.output.save(page.html)
+    options.output.save(page.html)
     if evaluation is not None:
         print_text(_may_be_published("page", released, evaluation))
 
@@ -38,21 +38,23 @@ def _may_be_published(noun: str, released: Any, evaluation: Evaluation | None) -
     return f"The {noun} shows {what}{f': the whole {noun} may be published' if public else ''}."
 
 
-def card(asked: Card) -> None:
+def card(options: Card) -> None:
     """Write the card."""
     from confide.reports import card as make_card
 
-    asked.output.check(card_or_page(asked.output.out), asked.path, asked.evaluation)
-    evaluation = None if asked.evaluation is None else Evaluation.load(asked.evaluation)
-    released = load_release(asked.path)
-    written = make_card(released, evaluation=evaluation, title=asked.title, task=asked.task, file_name=asked.path.name)
-    written.save(asked.output.out, overwrite=asked.output.force)
-    print_text(f"saved: {asked.output.out}")
+    options.output.check(card_or_page(options.output.out), options.path, options.evaluation)
+    evaluation = None if options.evaluation is None else Evaluation.load(options.evaluation)
+    released = load_release(options.path)
+    written = make_card(
+        released, evaluation=evaluation, title=options.title, task=options.task, file_name=options.path.name
+    )
+    written.save(options.output.out, overwrite=options.output.force)
+    print_text(f"saved: {options.output.out}")
     print_text(_may_be_published("card", released, evaluation))
 
 
-def demo(asked: Demo) -> None:
+def demo(options: Demo) -> None:
     """Run the example."""
     from confide.demo import run
 
-    print_text(run(asked.out, force=asked.force))
+    print_text(run(options.out, force=options.force))

@@ -30,13 +30,14 @@ from confide.support import FileKind, Section, Table, aligned, to_text
 from confide.tables import ClassColumns, ColumnSpec, read_pilot
 
 
-def plan(asked: Plan) -> None:
+def plan(options: Plan) -> None:
     """Plan a calibration, and print the plan."""
     # The request, without what a plan does not depend on.
-    stated, output = read_request(asked), asked.output
-    what = take_columns(stated)
-    source = None if asked.pilot is None else Source(asked.pilot, asked.table, stated.pop("decimal", "."))
-    arguments = {"score": stated.pop("score", "lac") if what is None else what.kind.name, **stated}
+    arguments, output = read_request(options), options.output
+    columns = take_columns(arguments)
+    source = None if options.pilot is None else Source(options.pilot, options.table, arguments.pop("decimal", "."))
+    score = arguments.pop("score", "lac") if columns is None else columns.kind.name
+    arguments = {"score": score, **arguments}
     for name in ("about", "fingerprint", "partition", "decimal"):
         arguments.pop(name, None)
     skip, people = arguments.pop("skip_incomplete", False), arguments.pop("people", None)
@@ -46,10 +47,10 @@ def plan(asked: Plan) -> None:
 
     # Plan, which checks public choices before the public sample is opened.
     output.check(FileKind.PAGE, *(() if source is None else source.files))
-    planned = _plan(arguments, division, what)
+    planned = _plan(arguments, division, columns)
     left_out: dict[str, int] = {}
     if source is not None:
-        sample, left_out = read_sample(source, what, skip=skip)
+        sample, left_out = read_sample(source, columns, skip=skip)
         planned = replace(planned, pilot=Pilot.of(sample, arguments["score"]))
     if output.out is not None:
         from confide.reports import report
@@ -59,7 +60,7 @@ def plan(asked: Plan) -> None:
     # Print it, with the records that common scores need.
     of_score = ("score", "candidates", "unit", "n")
     shared = {name: value for name, value in arguments.items() if name not in of_score}
-    numbers = needed_by_scores(**shared) if asked.needed else {}
+    numbers = needed_by_scores(**shared) if options.needed else {}
     document = {**_document(planned), "records_needed_by_scores": numbers or None, **left_out}
     table_of_needed = _needed(numbers) if numbers else None
     each = f"for each group or class, with {planned.n} records in it:" if division else None
@@ -67,12 +68,12 @@ def plan(asked: Plan) -> None:
     print_result(lambda: document, *texts, as_json=output.as_json)
 
 
-def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], what: ColumnSpec | None) -> CalibrationPlan:
+def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], columns: ColumnSpec | None) -> CalibrationPlan:
     if not division:
         return make_plan(**arguments)
 
     # Groups and classes are planned alike, each as the first.
-    classes = what.classes if isinstance(what, ClassColumns) else None
+    classes = columns.classes if isinstance(columns, ClassColumns) else None
     names = division.get("groups", classes or (0, 1))  # their number changes nothing
     by: Any = "class" if division.get("by_class") else "group"
     rest = {name: value for name, value in arguments.items() if name != "n"}
@@ -80,11 +81,11 @@ def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], what: Colum
     return plan_of_terms(next(iter(request.terms.values())), arguments.get("n", 1000))
 
 
-def read_sample(source: Source, what: ColumnSpec | None, *, skip: bool) -> tuple[Pilot, dict[str, int]]:
+def read_sample(source: Source, columns: ColumnSpec | None, *, skip: bool) -> tuple[Pilot, dict[str, int]]:
     """A public sample, and the number of its records left out."""
-    what = source.what(what)
+    columns = source.require_columns(columns)
     with source.open("reading") as (opened, progress):
-        sample = read_pilot(opened, what, skip_incomplete=skip, progress=progress)
+        sample = read_pilot(opened, columns, skip_incomplete=skip, progress=progress)
         return sample, {"left_out": opened.left_out()} if skip else {}
 
 
@@ -124,13 +125,13 @@ def _document(planned: CalibrationPlan) -> dict[str, object]:
     }
 
 
-def budget_plan(asked: Budget) -> None:
+def budget_plan(options: Budget) -> None:
     """Compare the rules of composition for a year."""
     # The year under each rule of composition.
-    sizes = [_whole(number) for number in split(asked.n)]
+    sizes = [_whole(number) for number in split(options.n)]
     with progress_bar("composing", lambda: None):
-        plans = by_rules(**vars(asked.year))
-        rule, alpha = asked.rule, asked.alpha
+        plans = by_rules(**vars(options.year))
+        rule, alpha = options.rule, options.alpha
         if rule not in ("best", *plans):
             why = "with --dp-delta 0 only epsilons add up; give a delta above 0, or --rule basic"
             raise InputError("rule", f"{rule} is not available: {why}")
@@ -143,7 +144,7 @@ def budget_plan(asked: Budget) -> None:
         rows = [_row(entry, worth, sizes) for entry, worth in zip(year.entries, rules[name], strict=True)]
         texts.append(f"{IN_WORDS[name]}{', chosen' if year is chosen else ''}:\n{aligned(rows)}")
     document = {"plan": asdict(chosen), "statement": chosen.statement, "n": sizes, "rules": rules}
-    print_result(lambda: document, *texts, as_json=asked.as_json)
+    print_result(lambda: document, *texts, as_json=options.as_json)
 
 
 def _whole(text: str) -> int:

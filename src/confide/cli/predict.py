@@ -17,24 +17,24 @@ from confide.tables import file_format, is_folder, predict_table, refuse_existin
 from confide.watching import CorrectedRelease
 
 
-def predict(asked: Predict) -> None:
+def predict(options: Predict) -> None:
     """Predict for a table, and print a summary."""
-    # What is asked, and the files.
-    release, out = asked.release, asked.out
-    stated = arguments_of("predict_table", PREDICT, asked)
-    if "keep" in stated:
-        texts = [stated["keep"]] if isinstance(stated["keep"], str) else stated["keep"]
-        stated["keep"] = tuple(name for text in texts for name in split(text))
-    released = read_release(release, stated)
-    columns = take_columns(stated, released)
-    source = Source(asked.file, asked.table, stated.pop("decimal", "."))
-    _check_output(source, out, release, force=asked.force)
+    # The arguments, and the files.
+    release, out = options.release, options.out
+    arguments = arguments_of("predict_table", PREDICT, options)
+    if "keep" in arguments:
+        texts = [arguments["keep"]] if isinstance(arguments["keep"], str) else arguments["keep"]
+        arguments["keep"] = tuple(name for text in texts for name in split(text))
+    released = read_release(release, arguments)
+    columns = take_columns(arguments, released)
+    source = Source(options.file, options.table, arguments.pop("decimal", "."))
+    _check_output(source, out, release, force=options.force)
 
     # Predict.
-    what = source.what(columns, "--probabilities or --prediction")
+    columns = source.require_columns(columns, "--probabilities or --prediction")
     with capture_warnings(CoverageWarning) as caught, source.open("predicting") as (opened, progress):
-        summary = predict_table(opened, what, released, out, overwrite=asked.force, progress=progress, **stated)
-        if stated.get("skip_incomplete"):
+        summary = predict_table(opened, columns, released, out, overwrite=options.force, progress=progress, **arguments)
+        if arguments.get("skip_incomplete"):
             summary["left_out"] = opened.left_out()
 
     # Print the warnings and the summary.
@@ -45,12 +45,12 @@ def predict(asked: Predict) -> None:
     empty, rows = int(summary.get("empty_sets", 0)), int(summary["rows"])
     print_result(
         lambda: {"out": out, **_promised(released), **summary, "warnings": notes},
-        f"{short_number(summary['rows'])} {'intervals' if asked.probabilities is None else 'sets'}{size}",
+        f"{short_number(summary['rows'])} {'intervals' if options.probabilities is None else 'sets'}{size}",
         f"empty sets: {empty:,} of {rows:,} ({100 * empty / rows:.2g} %)" if empty else None,
         left_out_text(summary),
         *(f"promise{f' for {name}' if name else ''}: {text}" for name, text in released.promises.items()),
         f"saved: {out}",
-        as_json=asked.as_json,
+        as_json=options.as_json,
     )
 
 

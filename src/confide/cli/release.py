@@ -31,22 +31,17 @@ def make_release(
         # The number of records left out is secret with that of the others, and unknown if only counts are read.
         with output.new(FileKind.RELEASE) as path, source.open("counting") as (table, progress):
             released = request.release(table, progress)
-            stated = public and request.columns.skip_incomplete and not isinstance(table, CountsFiles)
-            left_out = {"left_out": table.left_out()} if stated else {}
+            is_public = public and request.columns.skip_incomplete and not isinstance(table, CountsFiles)
+            left_out = {"left_out": table.left_out()} if is_public else {}
             path.write_text(released.to_json(), encoding="utf-8")
     print_release(released, request.request, receipt, left_out, output)
 
 
 def expected_plan(released: Any) -> Plan | None:
     """The plan with the expected cost of one threshold; None where it is not informative."""
-    if (
-        released.by is not None
-        or released.loss is not None
-        or not isinstance(released.mechanism, Slopes)
-        or remarks(released)
-    ):
-        return None
-    return plan_of(released)
+    is_single = released.by is None and released.loss is None
+    is_informative = is_single and isinstance(released.mechanism, Slopes) and not remarks(released)
+    return plan_of(released) if is_informative else None
 
 
 def print_release(
@@ -58,8 +53,8 @@ def print_release(
     """
     # Its expected cost.
     plan = None if request is None else expected_plan(released)
-    heard = receipt.heard
-    heard.warn()
+    captured = receipt.captured
+    captured.warn()
     expected = cost = None
     if plan is not None:
         expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
@@ -76,14 +71,14 @@ def print_release(
     def document() -> dict[str, Any]:
         needed = records_needed(released)
         written = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
-        written |= {"records_needed": needed, **heard.fields()}
+        written |= {"records_needed": needed, **captured.fields()}
         return {**written, **({} if request is None else receipt.fields()), **left_out}
 
     # What was charged, or that no ledger was named.
     paid = request is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon))
     print_result(
         document,
-        *heard.earlier,
+        *captured.earlier,
         str(released),
         left_out_text(left_out),
         cost,

@@ -60,16 +60,16 @@ def read_arguments(
     {'delta': 0.05, 'groups': ('a', 'b'), 'alpha': '0.1'}
     """
     # A file, pairs and options, each argument once.
-    stated: dict[str, Any] = {} if file is None else _read_file(file)
+    arguments: dict[str, Any] = {} if file is None else _read_file(file)
     for pair in pairs:
-        _add(stated, _parse(pair), "--set")
+        _add(arguments, _parse(pair), "--set")
     given = {name: value for name, value in typed.items() if value not in (None, ())}
-    stated_elsewhere(set(stated) - set(given))
-    _add(stated, given, "an option")
-    check_unknown_arguments(function, stated, known, _ELSEWHERE)
+    stated_elsewhere(set(arguments) - set(given))
+    _add(arguments, given, "an option")
+    check_unknown_arguments(function, arguments, known, _ELSEWHERE)
 
     # Texts become lists, bounds and candidates.
-    checked = {name: _listed(name, value) for name, value in stated.items()}
+    checked = {name: _listed(name, value) for name, value in arguments.items()}
     if PEOPLE in checked:
         checked[PEOPLE] = _people(checked[PEOPLE])
     if isinstance(checked.get("candidates"), str):
@@ -112,15 +112,15 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, date | time) else value
 
 
-def _add(stated: dict[str, Any], further: Mapping[str, Any], source: str) -> None:
+def _add(arguments: dict[str, Any], further: Mapping[str, Any], source: str) -> None:
     """Add arguments, each of which must be new; tables with different names are joined."""
     for name, value in further.items():
-        if isinstance(value, Mapping) and isinstance(stated.get(name), dict):
-            _add(stated[name], value, source)
-        elif name in stated:
+        if isinstance(value, Mapping) and isinstance(arguments.get(name), dict):
+            _add(arguments[name], value, source)
+        elif name in arguments:
             raise InputError(name, f"must be stated once; {source} states it again")
         else:
-            stated[name] = dict(value) if isinstance(value, Mapping) else value
+            arguments[name] = dict(value) if isinstance(value, Mapping) else value
 
 
 def _listed(name: str, value: Any) -> Any:
@@ -140,15 +140,15 @@ def split(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _people(stated: Any) -> ContributionBound:
+def _people(people: Any) -> ContributionBound:
     names = [field.name for field in fields(ContributionBound)]
-    if not isinstance(stated, Mapping):
+    if not isinstance(people, Mapping):
         raise InputTypeError(PEOPLE, f"must be stated as {', '.join(f'{PEOPLE}.{name}' for name in names)}")
-    check_unknown_arguments(PEOPLE, stated, names)
+    check_unknown_arguments(PEOPLE, people, names)
     for name in ("person", "most", "order"):
-        if name not in stated:
+        if name not in people:
             raise InputError(f"{PEOPLE}.{name}", "must be stated with the others of people")
-    return ContributionBound(**stated)
+    return ContributionBound(**people)
 
 
 _FORMS: Mapping[str, Callable[..., AnyCandidates]] = {
@@ -180,23 +180,25 @@ def parse_candidates(text: str) -> AnyCandidates:
 
 
 def arguments_of(
-    function: str, known: Collection[str], asked: Predicted, file: FileLocation | None = None, **further: Any
+    function: str, known: Collection[str], options: Predicted, file: FileLocation | None = None, **further: Any
 ) -> dict[str, Any]:
     """The arguments that the options of a command state; `further` are those that an option of another name states."""
-    typed = {name: value for name, value in vars(asked).items() if name in known and value is not False}
-    return read_arguments(function, known, typed | further, asked.settings, file)
+    typed = {name: value for name, value in vars(options).items() if name in known and value is not False}
+    return read_arguments(function, known, typed | further, options.settings, file)
 
 
-def read_request(asked: RequestOptions | Recalibrate, known: Collection[str] = NAMES, **further: Any) -> dict[str, Any]:
+def read_request(
+    options: RequestOptions | Recalibrate, known: Collection[str] = NAMES, **further: Any
+) -> dict[str, Any]:
     """The request that options, a file and NAME=VALUE state, under the names of the API."""
-    stated = arguments_of("calibrate", known, asked, asked.request_file, **further)
-    if "alpha" not in stated:
+    arguments = arguments_of("calibrate", known, options, options.request_file, **further)
+    if "alpha" not in arguments:
         raise click.UsageError("Missing option '--alpha'.")
-    if isinstance(text := stated.get("groups"), str):
-        stated["groups"] = _groups(text, stated.get("by"))
-    if isinstance(shares := stated.get("class_weights"), Mapping) and set(shares) == {"source", "target"}:
-        stated["class_weights"] = ClassShift.of_shares(shares["source"], shares["target"])
-    return stated
+    if isinstance(text := arguments.get("groups"), str):
+        arguments["groups"] = _groups(text, arguments.get("by"))
+    if isinstance(shares := arguments.get("class_weights"), Mapping) and set(shares) == {"source", "target"}:
+        arguments["class_weights"] = ClassShift.of_shares(shares["source"], shares["target"])
+    return arguments
 
 
 def _groups(text: str, by: Any) -> dict[str, tuple[str, ...]]:
@@ -211,25 +213,25 @@ def _groups(text: str, by: Any) -> dict[str, tuple[str, ...]]:
 # Values
 
 
-def take_columns(stated: dict[str, Any], release: Release | None = None) -> ColumnSpec | None:
+def take_columns(arguments: dict[str, Any], release: Release | None = None) -> ColumnSpec | None:
     """Take the columns of the score out of the arguments, for the score of a release; None if they name none."""
     # The kind of columns; a release of a loss takes losses.
-    first = next((name for name in _KINDS if name in stated), None)
+    first = next((name for name in _KINDS if name in arguments), None)
     if first is None:
         return None
     kind: Any = _KINDS[first]
-    if first == "losses" and release is None and "loss" not in stated:
+    if first == "losses" and release is None and "loss" not in arguments:
         raise InputError("loss", "must be given with losses: the name of the loss")
     if release is not None and release.loss is not None and kind in (ClassColumns, LossColumns):
         kind = LossColumns
-        stated |= {} if first != "losses" else {"loss": release.loss, "bound": release.bound} | stated
+        arguments |= {} if first != "losses" else {"loss": release.loss, "bound": release.bound} | arguments
 
     # The columns of this kind, and no others.
     of_kind = {field.name for field in fields(kind)}
-    named = {name: stated.pop(name) for name in COLUMN_NAMES if name in stated and name in of_kind}
-    if kind is LossColumns and isinstance(stated.get("candidates"), Candidates):
-        named["candidates"] = stated["candidates"]
-    if others := [name for name in COLUMN_NAMES if name in stated]:
+    named = {name: arguments.pop(name) for name in COLUMN_NAMES if name in arguments and name in of_kind}
+    if kind is LossColumns and isinstance(arguments.get("candidates"), Candidates):
+        named["candidates"] = arguments["candidates"]
+    if others := [name for name in COLUMN_NAMES if name in arguments]:
         why = f"with {first}, which names the columns of another score"
         if release is not None and release.loss is not None:
             why = f"for a release that bounds the loss {release.loss!r}: state truth or losses"
@@ -239,9 +241,9 @@ def take_columns(stated: dict[str, Any], release: Release | None = None) -> Colu
     return columns
 
 
-def take_words(stated: dict[str, Any], *records: FileLocation) -> dict[str, Any]:
+def take_words(arguments: dict[str, Any], *records: FileLocation) -> dict[str, Any]:
     """Take the public metadata out of the arguments; a fingerprint's file is none of `records`."""
-    words: dict[str, Any] = {name: stated.pop(name) for name in ("about", "fingerprint") if name in stated}
+    words: dict[str, Any] = {name: arguments.pop(name) for name in ("about", "fingerprint") if name in arguments}
     if "fingerprint" in words:
         words["fingerprint"] = read_fingerprint(place_of("fingerprint", words["fingerprint"]), records)
     return words

@@ -109,7 +109,7 @@ def _toml(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def request(asked: WriteRequest) -> None:
+def request(options: WriteRequest) -> None:
     """Write the file."""
-    asked.output.check(FileKind.REQUEST)
-    asked.output.save(written_request())
+    options.output.check(FileKind.REQUEST)
+    options.output.save(written_request())

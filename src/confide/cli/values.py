@@ -37,36 +37,36 @@ class Source:
         ):
             yield opened, progress
 
-    def what(self, what: ColumnSpec | None, alternatives: str = ALTERNATIVES) -> ColumnSpec:
+    def require_columns(self, columns: ColumnSpec | None, alternatives: str = ALTERNATIVES) -> ColumnSpec:
         """The columns; if none were named, an error that lists those of the table."""
-        if what is None:
+        if columns is None:
             with self.open("reading") as (opened, _):
                 must = f"name the columns to read: {alternatives}"
                 raise InputError("probabilities", must, remedy=opened.existing())
-        return what
+        return columns
 
 
-def read_release(path: Path, stated: dict[str, Any]) -> Release:
+def read_release(path: Path, arguments: dict[str, Any]) -> Release:
     """Read a release, or its one level; take `fingerprint` and `alpha` out of the arguments."""
     # Compare the model.
     release = load_release(path)
-    if "fingerprint" in stated:
+    if "fingerprint" in arguments:
         decimals = None if release.fingerprint is None else release.fingerprint.decimals
-        release.for_model(read_fingerprint(place_of("fingerprint", stated.pop("fingerprint")), decimals=decimals))
+        release.for_model(read_fingerprint(place_of("fingerprint", arguments.pop("fingerprint")), decimals=decimals))
     elif reminder_due(release):
         print_warning(uncompared(release))
-    if release.about.get("outputs") == FROM_LOGITS and "probabilities" in stated and not stated.get("logits"):
+    if release.about.get("outputs") == FROM_LOGITS and "probabilities" in arguments and not arguments.get("logits"):
         print_warning(
-            f"calibration {str(path)!r} was made from {FROM_LOGITS}; {stated['probabilities']!r} is read as "
+            f"calibration {str(path)!r} was made from {FROM_LOGITS}; {arguments['probabilities']!r} is read as "
             "probabilities, which must be that softmax: give --set logits=true for logits"
         )
 
     # One level.
-    if "alpha" not in stated:
+    if "alpha" not in arguments:
         return release
     if release.by != "level":
         raise InputError("alpha", "needs a calibration of several levels")
-    return release.at(stated.pop("alpha"))
+    return release.at(arguments.pop("alpha"))
 
 
 def read_fingerprint(
@@ -86,8 +86,8 @@ def read_fingerprint(
     return ModelFingerprint.of(outputs) if decimals is None else ModelFingerprint.of(outputs, decimals)
 
 
-def place_of(argument: str, stated: Any) -> FileLocation:
+def place_of(argument: str, name: Any) -> FileLocation:
     """The file that an argument names."""
-    if not isinstance(stated, str):
-        raise InputTypeError(argument, "must be the name of a file", got=type(stated).__name__)
-    return as_place(stated)
+    if not isinstance(name, str):
+        raise InputTypeError(argument, "must be the name of a file", got=type(name).__name__)
+    return as_place(name)

@@ -17,56 +17,47 @@ from confide.core import remarks
 from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
 from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
-from confide.support import FileKind, check_not_input, read_as
+from confide.support import FileKind, FileLocation, check_not_input, read_as
 from confide.watching import CorrectedRelease, load_or_start, local_state, records_for
 from confide.watching import Watch as Monitor
 from confide.watching import watch as take_look
 
 
-def watch(asked: Watch) -> int:
+def watch(options: Watch) -> int:
     """Take a look at a batch, and print what it shows."""
-    # What is asked, about which release.
-    stated, release, output = arguments_of("watch", WATCH, asked), asked.release, asked.output
-    budget, in_force = Accounting.of(asked.budget, stated), asked.in_force
-    name, source = _look_name(asked.look, budget), Source(asked.file, asked.table, stated.pop("decimal", "."))
-    state = local_state(asked.state)
-    monitored = read_release(release, stated).at(None)
-    what = take_columns(stated, monitored)
+    # The arguments, and the release that is monitored.
+    arguments, release, output = arguments_of("watch", WATCH, options), options.release, options.output
+    budget, in_force = Accounting.of(options.budget, arguments), options.in_force
+    name, source = _look_name(options.look, budget), Source(options.file, options.table, arguments.pop("decimal", "."))
+    state = local_state(options.state)
+    monitored = read_release(release, arguments).at(None)
+    columns = take_columns(arguments, monitored)
 
     # The choices of a monitor; a reference is an evaluation.
-    choices = {name: stated.pop(name) for name in LOOK_NAMES if name in stated}
+    choices = {name: arguments.pop(name) for name in LOOK_NAMES if name in arguments}
     reference = place_of("reference", choices["reference"]) if "reference" in choices else None
     if reference is not None:
         choices["reference"] = read_as(reference, Evaluation.from_json)
-
-    # The files that are written.
-    output.check(FileKind.PAGE, *source.files, release, state)
-    check_not_input(state, [*source.files, release, reference])
-    named_by("output", "in_force")
-    check_output(in_force, FileKind.CORRECTED, *source.files, release, state, force=True)
-    named_by("output", "out")
+    _check_files(options, source, state, reference)
 
     # The monitor: its choices are checked before the table is opened.
-    before = load_or_start(state, monitored, what, **choices)
+    before = load_or_start(state, monitored, columns, **choices)
     if in_force is not None and before.settings.correction is None:
         must, remedy = "must be left out without a correction of thresholds", "Begin with --set correct=auto"
         raise InputError("in_force", must, remedy=remedy)
-    notes = list(remarks(monitored))
-    if not before.looks:
-        notes += before.settings.remarks(monitored)
-        if not output.as_json:
-            _print_start(before)
+    notes = [*remarks(monitored), *([] if before.looks else before.settings.remarks(monitored))]
+    if not before.looks and not output.as_json:
+        _print_start(before)
     for note in notes:
         print_warning(note)
 
     # Charge and look.
-    what = source.what(what)
+    columns = source.require_columns(columns)
     with budget.charging(ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning) as receipt:
-        options = {**stated, **choices, **budget.account(asked.file)}
+        looking = {**arguments, **choices, **budget.account(options.file)}
         with source.open("looking") as (opened, progress):
-            after = take_look(opened, what, monitored, state=state, look=name, progress=progress, **options)
-    captured = receipt.heard
-    captured.warn()
+            after = take_look(opened, columns, monitored, state=state, look=name, progress=progress, **looking)
+    receipt.captured.warn()
 
     # Write the thresholds in force and the page.
     corrected = None if after.settings.correction is None else CorrectedRelease(monitored, after)
@@ -77,15 +68,25 @@ def watch(asked: Watch) -> int:
 
         output.write(report(after).html)
 
-    def document() -> dict[str, Any]:
-        moved = {"corrected": None if corrected is None else corrected.fields}
-        warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
-        return {**_document(after, name), **moved, **warned, **receipt.fields()}
-
-    in_force_now = [] if corrected is None else [f"in force now: {str(corrected).splitlines()[1]}"]
-    texts = *captured.earlier, *_look_texts(after, name, budget), *in_force_now, receipt.text(), output.saved()
-    print_result(document, *texts, as_json=output.as_json)
+    # Print the look.
+    captured, moved = receipt.captured, {"corrected": None if corrected is None else corrected.fields}
+    warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
+    in_force_now = None if corrected is None else f"in force now: {str(corrected).splitlines()[1]}"
+    texts = *captured.earlier, *_look_texts(after, name, budget), in_force_now, receipt.text(), output.saved()
+    print_result(
+        lambda: {**_document(after, name), **moved, **warned, **receipt.fields()}, *texts, as_json=output.as_json
+    )
     return DONE if after.alarm is None else ALARM
+
+
+def _check_files(options: Watch, source: Source, state: FileLocation, reference: FileLocation | None) -> None:
+    # The page, the state, and the thresholds in force.
+    inputs = *source.files, options.release
+    options.output.check(FileKind.PAGE, *inputs, state)
+    check_not_input(state, [*inputs, reference])
+    named_by("output", "in_force")
+    check_output(options.in_force, FileKind.CORRECTED, *inputs, state, force=True)
+    named_by("output", "out")
 
 
 def _look_name(look: str | None, budget: Accounting) -> str:

@@ -36,7 +36,6 @@ class _Written:
             write_text(self.out, text, overwrite=self.force)
 
     def saved(self) -> str | None:
-        """A line with the path of the file, if there is one."""
         return None if self.out is None else f"saved: {self.out}"
 
 

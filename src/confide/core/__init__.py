@@ -1,87 +1,68 @@
-"""The core: what is asked of a release, its design, the release itself, and everything that states it.
+"""The core: the request of a release, its design, the release itself, and everything that states it.
 
-Functions of the public API live in calibrate.py, risk.py, recalibrate.py, given_counts.py, choose.py, plan.py.
+The public API       calibrate.py, histograms.py, risk.py, masks.py, given_counts.py, choose.py (set_sizes.py),
+                     recalibrate.py, plan.py (pilot.py), year_plan.py; their options are in options.py
+A request            request.py, divided by division.py into terms.py; rules.py, losses.py, population.py, about.py
+A design             design.py from lists.py, tuning.py (mean_price.py, reference_laws.py, rise.py, answers.py) and
+                     target.py; promised.py states its guarantee and privacy loss
+Expectations         expected.py, needed.py, needed_by_release.py
+From records         steps.py: sources.py, draws.py, account.py
+A release            release.py of threshold.py: thresholds.py, statement.py, single.py, fingerprint.py, keys.py
+About a release      description.py, facts.py, remarks.py, warn.py; application.py to new records
+Files                documents.py, files.py, published_counts_files.py
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from confide.core import documents
+from confide.core.about import ABOUT, FROM_LOGITS
 from confide.core.account import Payer, check_payer, entry_checksums
-from confide.core.calibrate import (
-    Options,
-    calibrate,
-    calibrate_histogram,
-    calibrate_sides,
-    is_several,
-    refuse_weights,
-    shares_of_sides,
-    split_options,
-)
-from confide.core.choice import LONGEST, PARTS, flat_for, histogram_size, law_of, typical_law
+from confide.core.application import UNNAMED, area_of, names_among, names_for, refuse_overlapping
+from confide.core.calibrate import calibrate, calibrate_sides, shares_of_sides
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
+from confide.core.description import OVERLAP, any_shares
+from confide.core.division import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.documents import Document, load, register_kind
-from confide.core.expected import (
-    OnPilot,
-    Pilot,
-    answered_on_pilot,
-    share_of_pilot,
-)
-from confide.core.facts import about_facts, facts_of, making_section
+from confide.core.draws import prepare
+from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts
+from confide.core.histograms import calibrate_histogram
 from confide.core.keys import SIDES, By, Key
+from confide.core.lists import histogram_size
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
-from confide.core.needed import candidates_of, plan_of, records_needed, records_of_design, terms_of
+from confide.core.masks import MaskOptions, calibrate_areas, calibrate_masks, true_pixels
+from confide.core.mean_price import PARTS
+from confide.core.needed_by_release import candidates_of, plan_of, records_needed, records_of_design, terms_of
+from confide.core.options import Options, is_several, refuse_weights, split_options
+from confide.core.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan
 from confide.core.population import ClassShift, Population, RecordWeights, rounding_text, shifted_population
 from confide.core.published_counts import PublishedCounts
 from confide.core.recalibrate import RENEWED, recalibrate, renewed
-from confide.core.release import (
-    OVERLAP,
-    Release,
-    any_shares,
-    area_of,
-    as_release,
-    load_release,
-    names_for,
-    refuse_overlapping,
-    reminder_due,
-)
-from confide.core.request import Request, different_levels, exact_shares, levels_of_sides, part_of_failure
+from confide.core.reference_laws import law_of, typical_law
+from confide.core.release import Release, as_release, load_release, reminder_due
+from confide.core.remarks import remarks, too_large
+from confide.core.request import Request
+from confide.core.rise import flat_for
 from confide.core.risk import (
-    MaskOptions,
-    calibrate_areas,
     calibrate_false_negatives,
     calibrate_losses,
-    calibrate_masks,
     critical_thresholds,
     false_negative_thresholds,
-    true_pixels,
 )
-from confide.core.rules import (
-    ALONE,
-    COMBINATIONS,
-    check_combinations,
-    check_together,
-    unusual,
-)
+from confide.core.rules import ALONE, COMBINATIONS, check_combinations, check_together, unusual
 from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
-from confide.core.steps import prepare, rehearse, release
-from confide.core.terms import Budget, Choices, Terms, typical_of_groups
-from confide.core.texts import remarks, too_large, uncompared, warn_about
+from confide.core.steps import rehearse, release
+from confide.core.terms import Choices, Terms, typical_of_groups
 from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
-from confide.core.words import (
-    ABOUT,
-    FROM_LOGITS,
-    UNNAMED,
-    class_list,
-    names_among,
-)
+from confide.core.tuning import LONGEST
+from confide.core.warn import uncompared, warn_about
 
 if TYPE_CHECKING:
-    from confide.core.budgets import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules
     from confide.core.files import read_request, stated_request
+    from confide.core.year_plan import IN_WORDS, RULES, BudgetPlan, PlannedReleases, best_of, budget_plan, by_rules
 
 __all__ = [
     "BudgetPlan",
@@ -114,7 +95,7 @@ def __dir__() -> list[str]:
 
 # Modules that are imported when they are first used: a calibration needs neither ledgers nor msgspec.
 _LATER = {
-    "budgets": ("IN_WORDS", "RULES", "BudgetPlan", "PlannedReleases", "best_of", "budget_plan", "by_rules"),
+    "year_plan": ("IN_WORDS", "RULES", "BudgetPlan", "PlannedReleases", "best_of", "budget_plan", "by_rules"),
     "files": ("read_request", "stated_request"),
 }
 

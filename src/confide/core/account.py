@@ -6,7 +6,7 @@ earlier releases of the same request and records, charge, store.
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -39,49 +39,21 @@ Answer: TypeAlias = tuple[Drawn, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Account:
-    """The part of a release that concerns a budget. Without a ledger nothing is charged, and every request is new."""
+    """The payments for all draws of a request. Without any, nothing is charged, and every request is new.
 
-    keys: tuple[Key, ...]
-
-    @property
-    def has_earlier(self) -> bool:
-        """Whether an earlier release may be the answer: then the records are compared before anything is charged."""
-        return False
-
-    def alone(self) -> "AbstractContextManager[Account]":
-        """The account while no other process answers the same request; one in progress is waited for."""
-        return nullcontext(self)
-
-    def check_limit(self) -> None:
-        """Raise `BudgetError` if the limit does not allow the charge; nothing is charged."""
-
-    def earlier_releases(self, marks: "Mapping[Key, bytes]") -> "Mapping[Key, Entry]":
-        """The earlier releases of these requests; raises `OtherDataError` if one was answered about other records."""
-        return {}
-
-    def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
-        """Charge all draws but some, durably, all or none: a token for each."""
-        return dict.fromkeys(self.keys, "")
-
-    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Drawn], marks: Mapping[Key, bytes]) -> None:
-        """Store the thresholds of every draw under the token of its charge, durably, before they are returned."""
-
-    def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
-        """The thresholds of earlier releases, for a public number of records n, with an `EarlierReleaseWarning`."""
-        return {}
-
-
-@dataclass(frozen=True)
-class LedgerAccount(Account):
-    """Payments for all draws, from one ledger and about one data set; their transaction is open within `alone`."""
+    The payments are from one ledger and about one data set. Their transaction is open within `alone`.
+    """
 
     request: Request
     payments: "Mapping[Key, Payment]"
-    transaction: "Transaction[Key]" = None  # type: ignore[assignment]
+    transaction: "Transaction[Key] | None" = None
 
     @contextmanager
-    def alone(self) -> Iterator[Account]:
-        """With its transaction, after identical requests in progress have ended."""
+    def alone(self) -> "Iterator[Account]":
+        """The account while no other process answers the same request; one in progress is waited for."""
+        if not self.payments:
+            yield self
+            return
         from confide.ledger import Transaction
 
         with Transaction.alone(self.payments) as transaction:
@@ -89,23 +61,28 @@ class LedgerAccount(Account):
 
     @property
     def has_earlier(self) -> bool:
-        """Whether an earlier request looks identical."""
-        return bool(self.transaction.kept)
+        """Whether an earlier release may be the answer: then the records are compared before anything is charged."""
+        return self.transaction is not None and bool(self.transaction.kept)
 
     def check_limit(self) -> None:
-        """Check the limit of the ledger."""
-        self.transaction.check_limit()
+        """Raise `BudgetError` if the limit does not allow the charge; nothing is charged."""
+        if self.transaction is not None:
+            self.transaction.check_limit()
 
     def earlier_releases(self, marks: "Mapping[Key, bytes]") -> "Mapping[Key, Entry]":
-        """Those of requests that look identical."""
-        return self.transaction.earlier_releases(marks)
+        """The earlier releases of these requests; raises `OtherDataError` if one was answered about other records."""
+        return {} if self.transaction is None else self.transaction.earlier_releases(marks)
 
     def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
-        """Charge in one transaction."""
+        """Charge all draws but some, durably, all or none: a token for each."""
+        if self.transaction is None:
+            return dict.fromkeys(self.request.draws, "")
         return self.transaction.charge(without)
 
     def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Drawn], marks: Mapping[Key, bytes]) -> None:
-        """Store texts, and report what was charged again."""
+        """Store the thresholds of every draw under the token of its charge, durably, before they are returned."""
+        if self.transaction is None:
+            return
         from confide.core.files import entry_text
 
         versions = library_versions()
@@ -114,7 +91,9 @@ class LedgerAccount(Account):
         self.transaction.tell_charged_again(texts)
 
     def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
-        """Read the stored thresholds."""
+        """The thresholds of earlier releases, for a public number of records n, with an `EarlierReleaseWarning`."""
+        if self.transaction is None:
+            return {}
         from confide.core.files import read_entry
 
         self.transaction.tell(earlier)
@@ -149,17 +128,18 @@ class Payer:
         """The account for these draws: groups are cells of one partition of the data set."""
         shares = self._shares(request)
         if not shares:
-            return Account(tuple(bills))
+            return Account(request, {})
         from confide.ledger import Ledger, as_dataset, make_payment
 
-        known = None
+        # Groups share an account, which is read once.
+        balance = None
         if request.disjoint and isinstance(self.ledger, Ledger) and self.dataset is not None:
-            known = self.ledger.balance(as_dataset(self.dataset).name)
+            balance = self.ledger.balance(as_dataset(self.dataset).name)
         payments = {
-            key: make_payment(*bill, self.ledger, shares[key], again=self.again, account=known)
+            key: make_payment(*bill, self.ledger, shares[key], again=self.again, account=balance)
             for key, bill in bills.items()
         }
-        return LedgerAccount(tuple(bills), request, payments)
+        return Account(request, payments)
 
     def _shares(self, request: Request) -> "dict[Key, str | Dataset | None]":
         """The data set, or its cell, that pays for each draw; empty without a ledger."""

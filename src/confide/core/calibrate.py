@@ -1,111 +1,26 @@
-"""Calibration functions for scores in memory and for counts, and the options that they share."""
+"""`calibrate`: calibrate with scores in memory; `calibrate_sides`: with quantiles, for both ends of an interval."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
 from numpy.typing import ArrayLike
 
 from confide.arrays import GroupColumns, Groups
 from confide.candidates import AnyCandidates
-from confide.core.account import Payer
-from confide.core.fingerprint import ModelFingerprint
-from confide.core.keys import SIDES, By
-from confide.core.population import ClassShift, Population, shifted_population
+from confide.core.keys import SIDES
+from confide.core.options import BY_NEEDS_GROUPS, Options, is_several, refuse_weights, split_options
+from confide.core.population import ClassShift, shifted_population
 from confide.core.release import Release
 from confide.core.request import Request
-from confide.core.rules import COMBINATIONS, check_together
-from confide.core.sources import GivenCounts, Scores
+from confide.core.rules import check_together
+from confide.core.sources import Scores
 from confide.core.steps import release
-from confide.core.terms import Choices
-from confide.counting import ScoreHistogram
-from confide.errors import InputError, InputTypeError
-from confide.mechanisms import Chosen
-from confide.scores import interval_score, name_of_scores, score_kind
-from confide.support import Level, check_unknown_arguments, exact_level, one_of, takes_alpha
-
-if TYPE_CHECKING:
-    from confide.ledger import Dataset, Ledger
-
-
-class LedgerOptions(TypedDict, total=False):
-    """Options that state which privacy budget is charged.
-
-    Parameters
-    ----------
-    ledger, dataset
-        A `confide.Ledger`, and the name (or `confide.Dataset`) of the data set's budget in it. The cost is charged
-        durably before the mechanism runs. An identical request with the same records returns the stored release with
-        a warning, at no cost. With other records it raises `OtherDataError`.
-    again
-        The same people with new records or a new model: draw and charge again, although the ledger contains an
-        identical request.
-    """
-
-    ledger: Ledger | None
-    dataset: str | Dataset | None
-    again: bool
-
-
-class Options(Choices, LedgerOptions, total=False):
-    """Options of `calibrate` and related functions, including all of `Choices` and `LedgerOptions`.
-
-    Parameters
-    ----------
-    about
-        Public metadata for the release: any of `model`, `version` (of the model), `data`, `purpose`, `responsible`
-        and `date`, each of up to 500 printable characters.
-    fingerprint
-        The model's `confide.ModelFingerprint`, of its outputs on PUBLIC probe records or of its file. It is stored in
-        the release, so that another model is rejected (`Release.for_model`).
-    unit
-        For residuals: a public number in their units, such as a typical size of the target or of an error. Candidates
-        are spread around it. If it is right within a factor of 100, thresholds are sharper and rarely exceed the data.
-    chosen
-        The public statement of `choose_score`, if the score was chosen privately on a share of the records, of which
-        these are the others. The release then states the choice, and the privacy loss of both together.
-    partition
-        For groups and classes, required with a ledger: the public name of the attribute that divides the records, such
-        as `"hospital"`. A name must always stand for the same division.
-    """
-
-    about: Mapping[str, str] | None
-    fingerprint: ModelFingerprint | None
-    unit: float | None
-    chosen: Chosen | None
-    partition: str | None
-
-
-_PAYERS = ("ledger", "dataset", "partition", "again")
-_WEIGHTS = ("class_weights", "labels", "weights", "weight_bound")
-_WEIGHTED = "weights are for `calibrate` and tables, which read every record; for weighted counts pass population"
-_NUMBER = "the number of records is the number of scores that are given"
-
-
-def split_options(
-    function: str, options: Mapping[str, Any], *additional: str, by: By | None = None
-) -> tuple[Payer, dict[str, Any]]:
-    """Return the payer, and the other options as fields of a `Request`; `additional` are options of this call alone."""
-    refuse_weights(by, [name for name in _WEIGHTS if name in options])
-    accepted = (*Options.__optional_keys__, *additional)
-    hints = {"n": _NUMBER} | dict.fromkeys(_WEIGHTS, _WEIGHTED)
-    known = [name for name in accepted if name != "partition" or name in additional]
-    check_unknown_arguments(function, options, known, hints, ("score", "classes", "candidates", "epsilon", "alpha"))
-    payer = Payer(**{name: options[name] for name in _PAYERS if name in options})
-    return payer, {name: value for name, value in options.items() if name not in _PAYERS}
-
-
-def refuse_weights(by: By | None, given: Sequence[str]) -> None:
-    """Reject the first of these arguments about weights if several thresholds exclude them, by the combinations."""
-    rows = (rule for rule in COMBINATIONS if rule.given == "by" and by in rule.values and "population" in rule.others)
-    if given and (rule := next(rows, None)) is not None:
-        raise InputError(given[0], f"must be left out {rule.because}")
-
-
-_BOTH = "cqr_sides"
-_NO_GROUPS = "must be left out without groups, of which it is the type"
+from confide.errors import InputError
+from confide.scores import interval_score, name_of_scores
+from confide.support import Level, exact_level, one_of, takes_alpha
 
 
 @takes_alpha
@@ -238,7 +153,7 @@ def calibrate(
             raise InputError("alpha", "must be one level with groups: several levels and groups exclude each other")
         division = {"by": one_of("by", by, ("group", "class")), "names": of}
     elif by != "group":
-        raise InputError("by", _NO_GROUPS)
+        raise InputError("by", BY_NEEDS_GROUPS)
     payer, fields = split_options("calibrate", options, "partition")
 
     # The population of the guarantee.
@@ -252,11 +167,6 @@ def calibrate(
     fields |= {"candidates": candidates, "population": population, "shares": shares, **division}
     request = Request(alpha=alpha, epsilon=epsilon, score=score, classes=named, **fields)
     return release(Scores.of(scores, groups=groups, labels=labels, weights=weights), request, payer)
-
-
-def is_several(alpha: Any) -> bool:
-    """Whether these are several levels: a sequence, also of one level, but no text and no array, which scores are."""
-    return isinstance(alpha, Sequence) and not isinstance(alpha, str)
 
 
 @takes_alpha
@@ -309,93 +219,3 @@ def shares_of_sides(low: Level) -> tuple[Fraction, Fraction]:
     """Shares of the privacy budget for the lower and the upper side."""
     share = exact_level("share_low", low)
     return share, 1 - share
-
-
-@takes_alpha
-def calibrate_histogram(
-    histogram: ScoreHistogram | Mapping[Any, ScoreHistogram],
-    alpha: Any,
-    epsilon: float | None = None,
-    *,
-    score: str | None = None,
-    classes: Sequence[object] | int | None = None,
-    by: Literal["group", "class"] | None = None,
-    shares: Sequence[Level] | None = None,
-    share_low: Level | None = None,
-    population: Population | None = None,
-    **options: Unpack[Options],
-) -> Release:
-    """Calibrate with scores that were already counted, for example in a database.
-
-    Parameters
-    ----------
-    histogram
-        The counts and their candidates. For one threshold per group or class: a mapping from each public name to its
-        counts, also for groups without records. For `score="cqr_sides"`: the counts of `cqr_low` and `cqr_high`.
-    alpha
-        The miscoverage level, or several levels for nested thresholds under one budget.
-    epsilon, score, classes, by, shares, share_low, population, **options
-        As in `calibrate` and `calibrate_sides`. Pass `population` if the counts are sums of its whole weights; the
-        histogram must then have the number of records. With `mechanism="none"` the threshold is the first candidate
-        that reaches the rank, because the scores are not available.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If an argument cannot be used, for example counts over different candidates; then nothing was released.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from confide.candidates import Candidates
-    >>> histogram = ScoreHistogram.from_scores(np.random.default_rng(0).random(2000), Candidates.unit(1000))
-    >>> 0.85 < calibrate_histogram(histogram, alpha=0.1, epsilon=1.0).threshold < 0.97
-    True
-    >>> len(calibrate_histogram(histogram, [0.1, 0.2], 1.0, neighbors="replace_one").parts)
-    2
-    """
-    # The counts, and what they are of: both sides, groups, or everything.
-    payer, fields = split_options("calibrate_histogram", options, "partition")
-    counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
-    several = is_several(alpha)
-    if by is not None and (score == _BOTH or None in counted):
-        raise InputError("by", _NO_GROUPS)
-    extra: dict[str, Any] = {"shares": shares, "population": population, "classes": classes}
-    if score == _BOTH and None not in counted:
-        if set(counted) != set(SIDES):
-            raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={_BOTH!r}")
-        if len({counts.total for counts in counted.values()}) > 1:
-            raise InputError("histogram", "must have as many records on both sides")
-        extra |= {"by": "side", "shares": shares_of_sides("0.5" if share_low is None else share_low)}
-    elif share_low is not None:
-        raise InputError("share_low", "must be left out: it divides the privacy budget between two sides")
-    else:
-        extra["score"] = score_kind(score).name
-        if None not in counted:
-            if several:
-                raise InputError(
-                    "alpha", "must be one level for counts by name: several levels and groups exclude each other"
-                )
-            extra |= {"by": one_of("by", by or "group", ("group", "class")), "names": tuple(counted)}
-        elif several:
-            extra["by"] = "level"
-
-    # The request, and the release of these counts.
-    candidates = next(iter(counted.values())).candidates
-    request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, **extra, **fields)
-    return release(GivenCounts(counted), request, payer)
-
-
-def _by_name(histogram: Any) -> dict[Any, ScoreHistogram]:
-    if not isinstance(histogram, Mapping) or not all(
-        isinstance(counts, ScoreHistogram) for counts in histogram.values()
-    ):
-        raise InputTypeError(
-            "histogram", "must be a ScoreHistogram or a mapping of names to them", got=type(histogram).__name__
-        )
-    counted = dict(histogram)
-    if not counted:
-        raise InputError("histogram", "must have the counts of at least one group", got="none")
-    if len({counts.candidates.digest for counts in counted.values()}) > 1:
-        raise InputError("histogram", "must have all counts over the same candidates", got="different ones")
-    return counted

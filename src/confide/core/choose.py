@@ -8,15 +8,18 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_numeric, as_vector, refuse_other_rows
+from confide.arrays import as_vector, refuse_other_rows
 from confide.candidates import Candidates
-from confide.core.calibrate import LedgerOptions, Options, calibrate
+from confide.core.calibrate import calibrate
+from confide.core.options import LedgerOptions, Options
 from confide.core.release import Release
+from confide.core.set_sizes import SetSizes, read_sizes
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
@@ -29,7 +32,6 @@ from confide.support import (
     exact_level,
     float_below,
     positive_integer,
-    positive_number,
     privacy_loss,
     takes_alpha,
 )
@@ -40,9 +42,7 @@ if TYPE_CHECKING:
 # The number of candidates at which sets are compared; it does not affect the privacy loss.
 _CANDIDATES = 480
 
-# Widths are compared in steps of 1/1000 of the largest one.
-_STEPS = 1000
-
+# The least number of bytes of a key.
 _LEAST_KEY = 16
 
 
@@ -185,51 +185,57 @@ def choose_score(
     total = privacy_loss("epsilon", epsilon)
     per_record = privacy_loss("epsilon", float_below(Fraction(total) / records))
     offers, n = _read_offers(scores)
-    read, steps = _read_sizes(offers, n, sizes, largest_size)
+    sizes_of_sets, steps = read_sizes(offers, n, sizes, largest_size)
     tables = {f"sizes[{name!r}]": table for name, table in (sizes or {}).items()}
     refuse_other_rows(ids=ids, **{f"scores[{name!r}]": offer for name, offer in scores.items()}, **tables)
 
     # The public statement of the choice, and the records that choose.
     choosing = ScoreChoice(1 - exact_level("alpha", alpha), steps, per_record)
-    most = next(iter(read.values())).most
+    most = next(iter(sizes_of_sets.values())).most
     chosen = Chosen(next(iter(offers)), tuple(offers), exact_level("choice_share", choice_share), choosing.loss, most)
-    numbers, partition = _numbers(n, ids, key, chosen.share)
-    chooses = numbers < float(chosen.share)
+    uniform, partition = _uniform_numbers(n, ids, key, chosen.share)
+    chooses = uniform < float(chosen.share)
     grids = {name: _candidates(offer.score, unit) for name, offer in offers.items()}
     for name, offer in offers.items():  # an error states the position among all records
         ScoreHistogram.from_scores(offer, grids[name], offer.score)
 
-    # Private utilities: of all that follows from the records that choose, only one draw is released.
-    def utilities() -> NDArray[np.int64]:
-        by_offer = []
-        for name, offer in offers.items():
-            covered = ScoreHistogram.from_scores(offer[chooses], grids[name], offer.score).counts.cumsum()
-            sums = read[name].sums(chooses, grids[name], offer.score)
-            by_offer.append(choosing.utility(sums, covered, int(covered[-1])))
-        return np.array(by_offer, dtype=np.int64)
-
-    given: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "records_per_person": records}
-    given |= {} if unit is None else {"unit": unit}
+    # The choice: of all that follows from the records that choose, only one draw is released.
+    utilities = partial(_Offers(offers, grids, sizes_of_sets).utilities, choosing, chooses)
+    of_release: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "records_per_person": records}
+    of_release |= {} if unit is None else {"unit": unit}
     if options.get("ledger") is None and options.get("dataset") is None:
         if options.get("again"):
             raise InputError("again", "must be left out without a ledger: every call is new")
         name = chosen.among[choosing.choose(utilities())]
     else:
-        asked = {
-            "choice": repr(choosing),
-            "chosen": [*chosen.among, str(chosen.share)],
-            "largest_size": largest_size,
-            "over": [[offer.score, grids[name].digest] for name, offer in offers.items()],
-            "records": records,
-        }
+        identity: dict[str, Any] = {"largest_size": largest_size, "records": records}
+        identity["over"] = [[offer.score, grids[name].digest] for name, offer in offers.items()]
         cells = _cells(options.get("dataset"), partition)
-        name = _charged(chosen, choosing, asked, records, utilities, {**options, "dataset": cells[0]})
-        given |= {**options, "dataset": cells[1]}
+        name = _charged(chosen, choosing, identity, utilities, {**options, "dataset": cells[0]})
+        of_release |= {**options, "dataset": cells[1]}
 
     # The other records calibrate.
     offer, rest = offers[name], ~chooses
-    left = NamedScores.of(offer[rest], offer.score, offer.classes)
-    return Choice(replace(chosen, name=name), left, rest, given)
+    others = NamedScores.of(offer[rest], offer.score, offer.classes)
+    return Choice(replace(chosen, name=name), others, rest, of_release)
+
+
+@dataclass(frozen=True, eq=False)
+class _Offers:
+    """The scores among which a choice is made, their candidates and the sizes of their sets, by name."""
+
+    scores: Mapping[str, NamedScores]
+    grids: Mapping[str, Candidates]
+    sizes: Mapping[str, SetSizes]
+
+    def utilities(self, choosing: ScoreChoice, chooses: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The private utility of each score, on the records that choose."""
+        by_offer = []
+        for name, offer in self.scores.items():
+            covered = ScoreHistogram.from_scores(offer[chooses], self.grids[name], offer.score).counts.cumsum()
+            sums = self.sizes[name].sums(chooses, self.grids[name], offer.score)
+            by_offer.append(choosing.utility(sums, covered, int(covered[-1])))
+        return np.array(by_offer, dtype=np.int64)
 
 
 def _read_offers(scores: Mapping[str, ArrayLike]) -> tuple[dict[str, NamedScores], int]:
@@ -252,61 +258,7 @@ def _candidates(score: str | None, unit: float | None) -> Candidates:
     return law if isinstance(law, Candidates) else Candidates.quantiles(law, _CANDIDATES)
 
 
-@dataclass(frozen=True, eq=False)
-class _Sizes:
-    """The scores of all labels, shape (n, K); or of intervals the base and slope of the width, shape (n, 2)."""
-
-    table: NDArray[np.float64]
-    most: float
-    of_intervals: bool
-
-    def sums(self, rows: NDArray[np.bool_], candidates: Candidates, score: str | None) -> NDArray[np.int64]:
-        """The sum of the sizes of these records' sets at each candidate, in steps, shape (m,)."""
-        if not self.of_intervals:
-            smallest = np.sort(self.table[rows], axis=1)[:, : int(self.most)]
-            return ScoreHistogram.from_scores(smallest.ravel(), candidates, score).counts.cumsum()
-        base, slope = self.table[rows].T
-        with np.errstate(over="ignore"):
-            widths = (np.clip((base + slope * t) / self.most, 0, 1) for t in candidates.edges)
-            sums = [np.floor(_STEPS * width).sum() for width in widths]
-        return np.array([*sums, _STEPS * len(base)], dtype=np.int64)
-
-
-def _read_sizes(
-    offers: Mapping[str, NamedScores], n: int, sizes: Mapping[str, ArrayLike] | None, largest: float | None
-) -> tuple[dict[str, _Sizes], int]:
-    """The sizes by name, and the number of steps from 0 to the largest one."""
-    # All names have sizes of the same kind: of sets of labels, or of intervals.
-    kinds = [score_kind(offer.score) for offer in offers.values()]
-    if sizes is None and all(kind.family == "absolute_residual" for kind in kinds):
-        sizes = dict.fromkeys(offers, np.tile([0.0, 2.0], (n, 1)))
-    if not isinstance(sizes, Mapping) or set(sizes) != set(offers):
-        raise InputError("sizes", "must be given for all names of scores, unless these are all absolute residuals")
-    intervals = kinds[0].task == "regression"
-    if any((kind.task == "regression") != intervals for kind in kinds):
-        raise InputError("scores", "must be all for sets of labels, or all for intervals")
-
-    # Tables of finite numbers.
-    tables = {name: as_numeric(f"sizes[{name!r}]", given).astype(np.float64) for name, given in sizes.items()}
-    for name, table in tables.items():
-        usable = table.ndim == 2 and len(table) == n and table.shape[1] and np.isfinite(table).all()
-        if not usable or (intervals and table.shape[1] != 2):
-            must = f"must hold finite numbers in the shape ({n}, {2 if intervals else 'K'})"
-            raise InputError(f"sizes[{name!r}]", must, got=f"shape {table.shape}")
-
-    # The size from which on all sets are equally bad.
-    if intervals and largest is None:
-        must = "must be given for intervals: the public width from which on all are equally bad"
-        raise InputError("largest_size", must)
-    if intervals:
-        widest = positive_number("largest_size", largest)
-        return {name: _Sizes(table, widest, True) for name, table in tables.items()}, _STEPS
-    labels = max(table.shape[1] for table in tables.values())
-    limit = labels if largest is None else positive_integer("largest_size", largest, most=labels)
-    return {name: _Sizes(table, limit, False) for name, table in tables.items()}, limit
-
-
-def _numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArray[np.float64], str]:
+def _uniform_numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArray[np.float64], str]:
     """A number in [0, 1) for each record, of a coin or of the hash of its id; and the name of this division."""
     if (ids is None) != (key is None):
         raise InputError("ids", "ids and key must be given together: the id of each record, and a secret")
@@ -337,13 +289,14 @@ def _cells(dataset: str | Dataset | None, partition: str) -> list[Dataset]:
 
 
 def _charged(
-    chosen: Chosen, choosing: ScoreChoice, asked: Any, records: int, utilities: Any, options: Mapping[str, Any]
+    chosen: Chosen, choosing: ScoreChoice, identity: Mapping[str, Any], utilities: Any, options: Mapping[str, Any]
 ) -> str:
     """Charge the share that chooses, then draw; the name of the chosen score."""
     from confide.ledger import make_payment, pay
 
-    privacy = with_choice(PrivacyStatement("add_remove", 0.0, records, 0.0, 0.0, 0.0), chosen.epsilon)
-    payment = make_payment(privacy, "choice by the exponential mechanism", asked, **{"ledger": None, **options})
+    identity = {**identity, "choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)]}
+    privacy = with_choice(PrivacyStatement("add_remove", 0.0, identity["records"], 0.0, 0.0, 0.0), chosen.epsilon)
+    payment = make_payment(privacy, "choice by the exponential mechanism", identity, **{"ledger": None, **options})
     text = pay(
         payment,
         utilities,

@@ -1,6 +1,6 @@
 """The design of a threshold: everything public about it but the threshold itself.
 
-Candidates, slopes and rise have the least mean price (choice.py). Then comes the smallest target rank that a
+Candidates, slopes and rise have the least mean price (tuning.py). Then comes the smallest target rank that a
 certificate accepts. Validity rests on that certificate alone, which every reader of a release computes again. The
 published methods have parameters of their own.
 """
@@ -8,57 +8,34 @@ published methods have parameters of their own.
 import math
 import time
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from confide.candidates import FINEST, Candidates
-from confide.core.choice import LONGEST, Choice, choose, histogram_size, sizes_of
-from confide.core.terms import NUMBERED, Terms
+from confide.candidates import Candidates
+from confide.core.lists import published_list
+from confide.core.promised import promised
+from confide.core.target import TargetSearch
+from confide.core.terms import Terms
 from confide.core.threshold import Threshold
-from confide.guarantee import (
-    Guarantee,
-    conditional_offset,
-    conditional_target_rank,
-    moving_offset,
-    sharp_target_rank,
-    tangent_rate,
-    two_sided_target_rank,
-    weighted_loss,
-    weighted_prior_bonus,
-)
+from confide.core.tuning import Tuning, tune
+from confide.guarantee import Guarantee
 from confide.mechanisms import (
     Mechanism,
     NoisyHistogram,
     NoisySize,
     PrivacyStatement,
     PublishedHistogram,
-    Slopes,
-    StatedPrivacy,
-    certify,
-    free_fade,
     noisy_histogram_for,
     opendp_quantile_for,
     pps_for,
     pps_laplace_for,
     pps_of_secret_size,
-    privacy_statement,
     published_histogram_for,
-    size_zcdp,
     sized_histogram_for,
-    slopes_for,
     split_conformal_for,
-    with_choice,
 )
-from confide.selection import zcdp_of_range
-from confide.support import DEBUG, ceil_to, float_above, log_event, scale_for
-
-# The number of candidates of a published method.
-_OF_PUBLISHED = 1000
-
-# Number of steps by which an offset is increased.
-_TRIES = 8
+from confide.support import DEBUG, log_event
 
 
 @dataclass(frozen=True)
@@ -107,7 +84,7 @@ def design(terms: Terms, n: int) -> Design:
     """The design for a number of records, where the target does not move with a noisy one."""
     if terms.mechanism == "slopes":
         return slopes_design(terms, n)
-    return listed_design(terms, n, _published_list(terms, n))
+    return listed_design(terms, n, published_list(terms, n))
 
 
 def sized_design(terms: Terms, size: NoisySize) -> Design:
@@ -117,7 +94,7 @@ def sized_design(terms: Terms, size: NoisySize) -> Design:
         return slopes_design(terms, n, size=size)
     if terms.mechanism == "slopes":
         return replace(design(terms, n), size=size)
-    return listed_design(terms, n, _published_list(terms, n), size)
+    return listed_design(terms, n, published_list(terms, n), size)
 
 
 def listed_design(terms: Terms, n: int, candidates: Candidates, size: NoisySize | None = None) -> Design:
@@ -139,37 +116,12 @@ def design_at(terms: Terms, n: int) -> Design:
     return sized_design(terms, NoisySize.of(n, terms.size_scale, terms.n_min))
 
 
-def longest_list(terms: Terms) -> Candidates:
-    """Candidates of which every design of these terms has some; a published method has 1000, if they are not listed."""
-    spread = terms.known_spread
-    if isinstance(spread, Candidates):
-        return spread
-    if terms.mechanism == "none":  # nothing is drawn, so the finest list costs nothing
-        return Candidates.quantiles(spread, spread.most or FINEST)
-    return Candidates.quantiles(spread, sizes_of(spread)[-1] if terms.mechanism in NUMBERED else _OF_PUBLISHED)
-
-
-def _published_list(terms: Terms, n: int) -> Candidates:
-    spread = terms.known_spread
-    if isinstance(spread, Candidates) or terms.mechanism != "noisy-histogram":
-        return longest_list(terms)
-    # About the best number of bins for n records.
-    scale = scale_for(2 if terms.public_n else 1, terms.per_record)
-    return Candidates.quantiles(spread, histogram_size(spread, n, terms.served, scale))
-
-
-def compared_list(terms: Terms) -> Candidates:
-    """Candidates that are among those of every source: counts over them recognise the records of a request."""
-    spread = terms.known_spread
-    return spread if isinstance(spread, Candidates) else Candidates.quantiles(spread, LONGEST)
-
-
-def slopes_design(terms: Terms, n: int, choice: Choice | None = None, size: NoisySize | None = None) -> Design:
+def slopes_design(terms: Terms, n: int, tuning: Tuning | None = None, size: NoisySize | None = None) -> Design:
     """The design with the best candidates, slopes and rise, or with these: the least certified target."""
-    choice = choose(terms.known_spread, terms.inputs(n)) if choice is None else choice
+    tuning = tune(terms.known_spread, terms.tuning_inputs(n)) if tuning is None else tuning
     begin = time.perf_counter()
     with np.errstate(under="ignore"):
-        mechanism = _Search(terms, n, choice, size).result()
+        mechanism = TargetSearch(terms, n, tuning, size).result()
     log_event(
         "core",
         "plan searched",
@@ -180,7 +132,7 @@ def slopes_design(terms: Terms, n: int, choice: Choice | None = None, size: Nois
         neighbors=terms.neighbors,
         n=n if terms.public_n else "secret",
     )
-    return _promised(terms, n, choice.candidates, mechanism, size)
+    return _promised(terms, n, tuning.candidates, mechanism, size)
 
 
 def unanswered_design(terms: Terms) -> Design:
@@ -192,60 +144,6 @@ def _promised(
     terms: Terms, n: int, candidates: Candidates, mechanism: Mechanism | None, size: NoisySize | None = None
 ) -> Design:
     return Design(terms, n, candidates, mechanism, *promised(terms, n, candidates.size, mechanism, size), size)
-
-
-def promised(
-    terms: Terms,
-    n: int,
-    m: int,
-    mechanism: Mechanism | None,
-    size: NoisySize | None = None,
-) -> tuple[Guarantee, PrivacyStatement]:
-    """The guarantee and the privacy loss of a mechanism over m candidates: the same for its maker and every reader.
-
-    `n` is the number of records if it is public; else it is not used.
-    """
-    # The guarantee: on average over the noisy number, or certified for every n.
-    if terms.sized and size is not None:
-        is_served = mechanism is None
-        if isinstance(mechanism, Slopes | NoisyHistogram | PublishedHistogram):
-            is_served = mechanism.serves(terms.level, m, size.counted, size.scale)
-        guarantee = Guarantee("marginal", float(terms.level) if is_served else 0.0, None, None, 1, sized=True)
-    else:
-        guarantee = _certified(terms, n, m, mechanism)
-
-    # The privacy loss: what the maker of counts states, or what is proved.
-    if terms.noise is not None:
-        loss = None if math.isinf(terms.epsilon) else terms.epsilon
-        return guarantee, StatedPrivacy.of(terms.noise, n if terms.public_n else None, loss, terms.size_scale)
-    if terms.population is not None:
-        guarantee = replace(guarantee, population=str(terms.population))
-    if mechanism is None and size is not None:  # a noisy number decides whether there is one
-        return guarantee, price(terms)
-    alone = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale)
-    return guarantee, with_choice(alone, terms.choice)
-
-
-def _certified(terms: Terms, n: int, m: int, mechanism: Mechanism | None) -> Guarantee:
-    public, n_min = (n, None) if terms.public_n else (None, terms.n_min)  # for a secret n: for all from n_min on
-    return certify(mechanism, terms.alpha, m, public, n_min, terms.delta)
-
-
-def price(terms: Terms) -> PrivacyStatement:
-    """The privacy loss of a release with a noisy number of records: an upper bound over all designs."""
-    assert terms.size_scale is not None
-    records, selection, number = terms.records_per_person, Fraction(terms.per_record), 1 / Fraction(terms.size_scale)
-    slopes = terms.mechanism == "slopes"
-    ranges = records * selection * (1 if slopes else 2)
-    rho = float_above(Fraction(zcdp_of_range(ranges)) + size_zcdp(terms.size_scale, records))
-    # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate); with delta the rate is at least the level.
-    # A record of another weight, or in another bin, is one that is removed and one that is added. None of these changes
-    # the number of records.
-    ratio = 1 / max(terms.rate, 1 - terms.rate) if terms.moves else min(Fraction(2), 1 / terms.level)
-    replaced = selection * (2 if not slopes or terms.population is not None else ratio)
-    added, changed = float_above(selection + number), float_above(replaced)
-    alone = PrivacyStatement(terms.neighbors, terms.epsilon, records, added, changed, rho)
-    return with_choice(alone, terms.choice)
 
 
 def published_mechanism(terms: Terms, n: int, m: int, size: NoisySize | None = None) -> Mechanism | None:
@@ -272,100 +170,3 @@ def published_mechanism(terms: Terms, n: int, m: int, size: NoisySize | None = N
             return pps_laplace_for(n, terms.alpha, epsilon, m)
         case _:
             return split_conformal_for(level, n)
-
-
-@dataclass(frozen=True)
-class _Search:
-    """The search for the least target rank that is certified, with chosen candidates, slopes and rise."""
-
-    terms: Terms
-    n: int
-    choice: Choice
-    size: NoisySize | None = None
-
-    def result(self) -> Slopes | None:
-        """The certified mechanism; None if no target rank suffices."""
-        if self.terms.public_n:
-            return self._least(self._public_line())
-        if self.terms.population is not None:
-            return self._weighted()
-        if self.terms.moves:
-            assert self.size is not None
-            return self._moving(self.size)
-        return self._least(self._conditional_line())
-
-    def _moving(self, size: NoisySize) -> Slopes | None:
-        """The certified mechanism whose target moves half with the noisy number; None if that is too small."""
-        level, rate, unit = self.terms.level, self.terms.rate, self.terms.unit
-        noise = self.build(rate, Fraction(1, unit)).noise(self.m)
-        offset = moving_offset(level, size.scale, size.counted, noise, unit)
-        if offset is None:
-            return None
-        # The rounding of prior weights, and with it G, depends slightly on the offset's denominator.
-        for step in range(_TRIES):
-            mechanism = self.build(rate, offset + Fraction(step, unit))
-            if mechanism.serves(level, self.m, size.counted, size.scale):
-                return mechanism
-        return None
-
-    def build(self, rate: Fraction, offset: Fraction) -> Slopes:
-        """The mechanism with this target line, with its noise and its rise."""
-        terms, choice = self.terms, self.choice
-        plain = slopes_for(rate, offset, choice.left, choice.right, terms.neighbors, terms.per_record, terms.weight)
-        flat, rise = choice.flat, math.floor(choice.rise * plain.scale)
-        return replace(plain, flat=flat, rise=rise) if flat and rise else plain
-
-    def is_certified(self, mechanism: Slopes) -> bool:
-        """Whether the level is certified."""
-        return _certified(self.terms, self.n, self.m, mechanism).coverage >= float(self.terms.level)
-
-    @property
-    def m(self) -> int:
-        """The number of candidates."""
-        return self.choice.candidates.size
-
-    def _least(self, line: tuple[Fraction, Fraction] | None) -> Slopes | None:
-        """The certified mechanism with the least target from this line on; None if a public n does not reach it."""
-        if line is None:
-            return None
-        rate, offset = line
-        # The rounding of prior weights, and with it G, depends slightly on the offset's denominator.
-        while not self.is_certified(self.build(rate, offset)):
-            offset += Fraction(1, self.terms.unit)
-        return None if self.terms.public_n and offset > self.n else self.build(rate, offset)
-
-    def _public_line(self) -> tuple[Fraction, Fraction] | None:
-        """Rate 0 and the target rank for a public n, or None if no rank up to n suffices."""
-        n, level, unit, delta = self.n, self.terms.level, self.terms.unit, self.terms.delta
-        noise = self.build(Fraction(0), Fraction(1, unit)).noise(self.m)
-        if delta is not None:
-            target = conditional_target_rank(n, level, delta, noise, unit)
-        else:
-            ranks = sharp_target_rank(n, level, noise, unit), two_sided_target_rank(n, level, noise, unit)
-            target = min((rank for rank in ranks if rank is not None), default=None)
-        return None if target is None or target > n else (Fraction(0), target)
-
-    def _conditional_line(self) -> tuple[Fraction, Fraction]:
-        """Rate and offset of the training-conditional target line for a secret n."""
-        level, n_min, unit, delta = self.terms.level, self.terms.n_min, self.terms.unit, self.terms.delta
-        assert delta is not None
-        noise = self.build(level, Fraction(1, unit)).noise(self.m)
-        # The rate exceeds the level, which changes the privacy map: choose the rate first, then slopes and offset.
-        n = max(n_min, self.n)
-        rate = tangent_rate(level, delta, n)
-        steeper = replace(noise, left=self.build(rate, Fraction(1, unit)).slope_left)
-        return rate, conditional_offset(rate, level, delta, n_min, n, steeper, unit)
-
-    def _weighted(self) -> Slopes:
-        """The least offset that is certified if records have different weights, and the prior bonus of +inf for it."""
-        level, unit, m = self.terms.level, self.terms.unit, self.m
-        trial = self.build(level, Fraction(1, unit))
-        offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(m)), unit)
-        while True:
-            plain = self.build(level, offset)
-            fading = replace(plain, fade=free_fade(plain))
-            bonus = weighted_prior_bonus(level, offset, fading.fade_ranks, plain.noise(m))
-            with_bonus = replace(fading, head_start=math.ceil(bonus * (plain.unit * plain.heaviest * plain.left)))
-            if self.is_certified(with_bonus):
-                return with_bonus
-            offset += Fraction(1, unit)  # the rounding of prior weights, and with it G, depends slightly on the offset

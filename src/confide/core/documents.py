@@ -28,13 +28,14 @@ MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
 
 _HOMES = {
-    "confide.core.files": ("release", "published-counts"),
+    "confide.core.files": ("release",),
+    "confide.core.published_counts_files": ("published-counts",),
     "confide.evaluation": ("evaluation",),
     "confide.federated": ("federated.release", "federated.own-share", "federated.signed-release"),
     "confide.watching": ("watch", "corrected"),
 }
 
-# Kinds that another subpackage registers when it is imported.
+# Kinds, with the modules that register them when they are imported.
 _ABOVE = {f"confide/{kind}": home for home, kinds in _HOMES.items() for kind in kinds}
 
 _WRITERS: dict[type, "Kind"] = {}
@@ -88,7 +89,8 @@ def write(release: Any) -> str:
     """A release as JSON."""
     bases = type(release).__mro__
     if not any(base in _WRITERS for base in bases):
-        import_module(_ABOVE["confide/release"])
+        for kind in ("release", "published-counts"):
+            import_module(_ABOVE[f"confide/{kind}"])
     return next(_WRITERS[base] for base in bases if base in _WRITERS).write(release)
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 
 from confide.candidates import spread_words
-from confide.core.expected import needed_text
+from confide.core.about import ABOUT
 from confide.core.keys import Key
-from confide.core.needed import records_needed
+from confide.core.needed import needed_text
+from confide.core.needed_by_release import records_needed
 from confide.core.population import rounding_text
 from confide.core.release import Release, as_release
-from confide.core.words import ABOUT, class_list
-from confide.support import Facts, Section, versions_text
+from confide.support import Classes, Facts, Section, versions_text
 
 # Parts that the title of their common facts names.
 MOST_NAMED = 6
@@ -67,6 +67,13 @@ def about_facts(release: Release, expected: Iterable[str] = ()) -> tuple[tuple[s
         *(() if model is None else (("fingerprint of the model", str(model)),)),
         *(() if renewed is None else (("renews", f"the release with SHA-256 {renewed}"),)),
     )
+
+
+def class_list(classes: Classes, most: int = 10) -> str:
+    """Classes in one line; of many names only the first."""
+    if isinstance(classes, int):
+        return f"{classes}, without names"
+    return f"{len(classes)}: {', '.join(map(str, classes[:most]))}" + (", ..." if len(classes) > most else "")
 
 
 def facts_of(release: Release) -> dict[str, str]:

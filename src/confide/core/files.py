@@ -12,16 +12,15 @@ from fractions import Fraction
 from typing import Any, Literal, get_type_hints
 
 import msgspec
-import numpy as np
 
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
-from confide.core.design import Design, promised, published_mechanism
+from confide.core.design import Design, published_mechanism
 from confide.core.documents import Kind, common_form, register
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.keys import Key
 from confide.core.population import ClassShift, RecordWeights, read_population
-from confide.core.published_counts import PublishedCounts
+from confide.core.promised import promised
 from confide.core.release import Release, mark_uncompared
 from confide.core.request import Request
 from confide.core.terms import Terms
@@ -72,7 +71,9 @@ _FORMS: Mapping[str, Any] = get_type_hints(Request) | {
 }
 
 _OPTIONAL = [(name, _FORMS[name], default) for name, default in _STATED.items() if name != "alpha"]
-_Asked: type[Any] = msgspec.defstruct("_Asked", [("alpha", _FORMS["alpha"]), *_OPTIONAL], forbid_unknown_fields=True)
+_Request: type[Any] = msgspec.defstruct(
+    "_Request", [("alpha", _FORMS["alpha"]), *_OPTIONAL], forbid_unknown_fields=True
+)
 
 
 class _Drawn(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -225,8 +226,8 @@ def _contradiction(place: str) -> FormatError:
 
 def read_request(content: dict[str, Any]) -> Request:
     """The request of these arguments as a file has them; every error means that they cannot be used."""
-    asked = msgspec.convert(content, _Asked, strict=True, dec_hook=decoded)
-    values: dict[str, Any] = {name: getattr(asked, name) for name in content}
+    stated = msgspec.convert(content, _Request, strict=True, dec_hook=decoded)
+    values: dict[str, Any] = {name: getattr(stated, name) for name in content}
     reads: dict[str, Any] = {
         "alpha": lambda stated: tuple(stated) if isinstance(stated, list) else stated,
         "names": lambda stated: GroupColumns(stated) if isinstance(stated, dict) else tuple(stated),
@@ -333,47 +334,4 @@ def _aims(terms: Terms, n: int | None, mechanism: Slopes, coverage: float) -> bo
     return mechanism.rate == terms.rate
 
 
-# Noisy counts that another engine made.
-
-
-class _Published(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """The fields of `PublishedCounts` in a file; of a list that its recipe determines, no edges."""
-
-    counts: list[int]
-    recipe: dict[str, Any]
-    edges: list[float] | None = None
-    noise: Noise
-    n: int | None
-    score: str | None
-    classes: list[str | int] | int | None = None
-    epsilon: float | None = None
-    n_noisy: int | None = None
-    n_noise: Noise | None = None
-
-
-_AS_STATED = ("noise", "n", "score", "epsilon", "n_noisy", "n_noise", "classes", "counts")
-
-
-def _published_content(counts: PublishedCounts) -> dict[str, Any]:
-    stated: dict[str, Any] = {name: getattr(counts, name) for name in _AS_STATED}
-    stated |= {"counts": counts.counts.tolist(), "classes": _plain(counts.classes)}
-    file = _Published(recipe=dict(counts.candidates.recipe), edges=counts.edges, **stated)
-    content: dict[str, Any] = msgspec.to_builtins(file)
-    return content
-
-
-def _read_published(content: dict[str, Any]) -> PublishedCounts:
-    file = msgspec.convert(content, _Published, strict=True)
-    if file.edges is None:
-        candidates = Candidates.from_recipe(file.recipe)
-    else:
-        candidates = Candidates(np.array(file.edges), file.recipe)
-        if file.recipe not in [{"kind": kind, "size": candidates.size} for kind in ("of", "from_reference")]:
-            raise ValueError
-    stated: dict[str, Any] = {name: getattr(file, name) for name in _AS_STATED}
-    return PublishedCounts(candidates=candidates, **stated)
-
-
-_PUBLISHED = common_form("confide/published-counts", "counts")
-register(PublishedCounts, Kind(_PUBLISHED, _published_content, _read_published))
 register(Release, Kind(common_form("confide/release", "release"), _content, _read_content))

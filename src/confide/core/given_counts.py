@@ -12,7 +12,7 @@ from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release
 from confide.core.request import Request
 from confide.core.steps import assembled
-from confide.core.texts import warn_about, warn_of_choices
+from confide.core.warn import warn_about, warn_of_choices
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.support import Level, caller_stacklevel, library_versions, log_event, takes_alpha
 
@@ -79,7 +79,7 @@ def calibrate_counts(
             "n_noisy", "must be given if the number of records is secret, with its own noise", remedy=remedy
         )
 
-    # Everything that is asked.
+    # The request: what the counts state, and the level.
     request = Request(
         alpha=alpha,
         epsilon=counts.epsilon,

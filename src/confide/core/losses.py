@@ -52,6 +52,11 @@ class MissedAreaLoss:
     background: int | None = None
     by_class: bool = False
 
+    def __post_init__(self) -> None:
+        number = self.background
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
+            raise InputError("background", "must be the number of a class, or None", got=repr(number))
+
     @property
     def name(self) -> str:
         """The name of the loss in a release."""

@@ -6,24 +6,17 @@ A plan determines the whole mechanism: slopes, target rank, noise scale. It depe
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, Unpack
 
 from confide.candidates import AnyCandidates, Candidates
-from confide.core.choice import gap_crossed, law_of, typical_law
 from confide.core.design import Design, design_at
-from confide.core.expected import (
-    OnPilot,
-    Pilot,
-    chance_text,
-    closely_needed,
-    expectation,
-    needed_by_counts,
-    needed_text,
-    on_pilot,
-)
+from confide.core.expected import chance_text, expectation
+from confide.core.needed import UNLIKELY, needed_text, records_for
+from confide.core.pilot import OnPilot, Pilot, on_pilot
 from confide.core.population import ClassShift, shifted_population
+from confide.core.reference_laws import law_of, typical_law
 from confide.core.request import Request
+from confide.core.rise import gap_crossed
 from confide.core.rules import unusual
 from confide.core.terms import CHOICES, Choices, Terms
 from confide.guarantee import Guarantee
@@ -39,9 +32,6 @@ from confide.support import (
     positive_integer,
     takes_alpha,
 )
-
-# A plan calls an answer beyond all scores unlikely if its probability is at most this.
-UNLIKELY = 0.01
 
 # The scores of `needed_by_scores`; the unit is right.
 _COMMON: Mapping[str, Mapping[str, Any]] = {
@@ -376,26 +366,6 @@ def needed_by_scores(
         name: (needed(scores, "add_remove"), None if weighted else needed(scores, "replace_one"))
         for name, scores in _COMMON.items()
     }
-
-
-# With certified targets, 1 to 1.08 times as many records are needed as with approximate ones (36 random requests).
-_CLOSE = 1.05
-
-
-@lru_cache(maxsize=1024)
-def records_for(terms: Terms) -> int:
-    """Compute `Plan.records_needed`, which is the same for every n of a plan."""
-    if terms.mechanism == "noisy-histogram":
-        return needed_by_counts(terms, UNLIKELY)
-    many = closely_needed(terms, UNLIKELY)
-    return min(math.ceil(_CLOSE * many), MOST_RECORDS)
-
-
-def records_if_public(terms: Terms) -> int | None:
-    """The smaller number of records needed if it were public (`replace_one`); None if it is, or cannot be."""
-    if terms.public_n or terms.population is not None:
-        return None
-    return records_for(replace(terms, neighbors="replace_one", size_scale=None))
 
 
 def make_plan(terms: Terms, n: int) -> Plan:

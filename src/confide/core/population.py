@@ -17,14 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError, InputTypeError
-from confide.support import (
-    MOST_WEIGHT,
-    Name,
-    check_names,
-    fraction_of,
-    positive_number,
-    raise_for_rows,
-)
+from confide.support import MOST_WEIGHT, Name, check_names, fraction_of, positive_number, raise_for_rows
 
 _FINE = 2**16
 _DENOMINATOR, _LEAST, _MOST = 10**6, Fraction(1, 10**4), Fraction(10**4)

@@ -13,14 +13,7 @@ from confide.core.documents import Document
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Noise, StatedPrivacy
 from confide.scores import score_kind
-from confide.support import (
-    MOST_RECORDS,
-    Classes,
-    Section,
-    positive_integer,
-    privacy_loss,
-    public_classes,
-)
+from confide.support import MOST_RECORDS, Classes, Section, positive_integer, privacy_loss, public_classes
 
 # Counts that are less likely than this were not made as stated.
 _RARE, _VERY_RARE = 1e-4, 1e-9

@@ -16,31 +16,18 @@ from numpy.typing import NDArray
 
 from confide.arrays import Groups, as_positions
 from confide.candidates import BUILDERS
+from confide.core.description import brief_of, section_of
 from confide.core.design import threshold_at
 from confide.core.documents import Document, load
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
-from confide.core.keys import KEYS, Key
-from confide.core.losses import MissedAreaLoss
-from confide.core.needed import needed_facts
+from confide.core.keys import Key
 from confide.core.request import Request
-from confide.core.statement import Statement, Thresholds
+from confide.core.single import SingleThreshold
+from confide.core.statement import Statement
 from confide.core.threshold import Threshold, meaning_of_infinity
-from confide.core.words import names_among
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.mechanisms import PublishedHistogram
-from confide.support import (
-    Facts,
-    Level,
-    Section,
-    caller_stacklevel,
-    class_count,
-    exact_level,
-    order_of,
-)
+from confide.support import Level, Section, caller_stacklevel, class_count, exact_level, order_of
 
-_ANY_LEVEL = (
-    "one noisy histogram answers every level; the promise of a level holds if it was chosen without looking at it"
-)
 _UNCOMPARED = "_uncompared"
 _OTHER_MODEL = (
     "Recalibrate for this model, or use the calibrated one; if it is the same, compare the probe records, or leave the "
@@ -49,7 +36,7 @@ _OTHER_MODEL = (
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Release(Document, Thresholds):
+class Release(Document, SingleThreshold):
     """Thresholds under one statement: a mapping from keys to thresholds, their request, and their cost together.
 
     A single threshold has the key None, and its fields are also those of the release: `threshold`, `guarantee`, ...
@@ -60,7 +47,7 @@ class Release(Document, Thresholds):
     Parameters
     ----------
     request
-        Everything public that was asked (`confide.core.Request`).
+        All public parameters (`confide.core.Request`).
     parts
         The thresholds by key; those of levels with decreasing levels.
     versions
@@ -81,8 +68,6 @@ class Release(Document, Thresholds):
     >>> confide.calibrate(scores, 0.1, 1.0, groups=ward, names=["a", "b"], score="lac").privacy.epsilon
     1.0
     """
-
-    # Its use.
 
     def places(self, groups: Groups, n: int) -> NDArray[np.int64]:
         """The position of each record's group, or class, among the parts, int64, shape (n,).
@@ -137,9 +122,9 @@ class Release(Document, Thresholds):
         >>> released.at(0.2).threshold < released.at(0.15).threshold < released.at(0.1).threshold
         True
         """
-        asked = None if alpha is None else exact_level("alpha", alpha)
-        if asked is not None and asked not in self.levels and self._answers_all:
-            return self._at_another(asked)
+        exact = None if alpha is None else exact_level("alpha", alpha)
+        if exact is not None and exact not in self.levels and self._answers_all:
+            return self._at_another(exact)
         level = self.level_of(alpha)
         return self.alone(level) if self.by == "level" else self
 
@@ -284,92 +269,11 @@ class Release(Document, Thresholds):
             got=f"{k} columns without these names: pass classes=[...] in the order of the columns",
         )
 
-    # Its description.
-
-    @property
-    def _needed(self) -> Facts:
-        return needed_facts(self, KEYS[self.by].each)
-
     def _section(self) -> Section:
-        # Its guarantee and its cost.
-        promise = (("promise", self.promise),) if self.by is None else self._promises
-        together = {None: "privacy", "level": "privacy of all together", "side": "privacy of both together"}
-        facts = [*promise, (together.get(self.by, "privacy"), str(self.privacy))]
-        if self.by is None and self.size is not None:
-            facts.append(("records", f"{self.size}, a noisy number, which is part of the release"))
-        if self.chosen is not None:
-            facts.append(("choice of the score", str(self.chosen)))
-
-        # The mechanism, and what else it has released or depends on.
-        mechanism = self.first.mechanism
-        if mechanism is not None and mechanism.name != "slopes":
-            facts.append(("method", mechanism.name))
-        if isinstance(mechanism, PublishedHistogram):
-            facts.append(("condition", f"every count has {mechanism.noise}"))
-        if self.first.noisy_counts is not None:
-            facts.append(("levels", _ANY_LEVEL))
-        if self.fingerprint is not None:
-            facts.append(("fingerprint of the model", str(self.fingerprint)))
-        return Section(type(self).__name__, self._lead, (*facts, *self._needed), parts=self._table)
-
-    @property
-    def _lead(self) -> str:
-        if self.by is not None:
-            return ""
-        name = "unnamed score" if self.score is None else f"score {self.score!r}"
-        return f"threshold {self.first.text} for the {name if self.loss is None else f'loss {self.loss!r}'}"
-
-    @property
-    def _promises(self) -> Facts:
-        if not self.disjoint:
-            named = self.by_name.items()
-            return tuple((name, f"threshold {threshold.text}; {threshold.guarantee}") for name, threshold in named)
-        overlap = () if self.overlap is None else (("groups of", f"{self.overlap}: {OVERLAP}"),)
-        shares = (("shares", text),) if (text := any_shares(self)) else ()
-        # The guarantee of all groups is the same, and is stated once.
-        return (
-            *overlap,
-            ("thresholds that exclude nothing", f"{len(self.infinite)} of {len(self.parts)}"),
-            (f"promise for each {self.by}", str(self.first.guarantee)),
-            *shares,
-        )
-
-    @property
-    def _table(self) -> tuple[Section, ...]:
-        """The threshold of each group or class, with the noisy number of its records if that was released."""
-        if not self.disjoint:
-            return ()
-        facts = []
-        for key, threshold in self.parts.items():
-            records = "" if threshold.size is None else f", records: {threshold.size}"
-            facts.append((f"{self.by} {key!r}", f"threshold {threshold.text}{records}"))
-        return (Section("", facts=tuple(facts)),)
+        return section_of(self)
 
     def _brief(self) -> str:
-        if self.by is None and self.loss is None:
-            return self.first._brief()
-        if self.by is None:
-            sure = "" if self.guarantee.delta is None else f" with probability {1 - self.guarantee.delta:.6g}"
-            loss = f"loss {self.loss!r}, expected loss at most {self.risk:.6g}{sure}"
-            return f"threshold {self.threshold:.6g}, {loss}, {self.privacy.brief}"
-        if self.by == "level":
-            levels = ", ".join(f"{float(alpha):g}" for alpha in self.parts)
-            return f"alpha {levels}: {self._thresholds} for the first, {self.privacy.brief}"
-        alpha = f"alpha {float(self.alpha):g}"
-        if self.by == "side":
-            return f"{self._thresholds} at each end, {alpha}, {self.privacy.brief}"
-        some = "classes" if self.by == "class" else "groups"
-        return f"{len(self.parts)} {some}, {self._thresholds} in each, {alpha}, {self.privacy.brief}"
-
-    @property
-    def _thresholds(self) -> str:
-        thresholds = list(self.parts.values())
-        low, high = (pick(threshold.threshold for threshold in thresholds) for pick in (min, max))
-        where = f"threshold {low:.6g}" if low == high else f"thresholds {low:.6g} to {high:.6g}"
-        useless = f" ({len(self.infinite)} of them exclude nothing)" if self.infinite and low != high else ""
-        weakest = min(thresholds, key=lambda threshold: threshold.coverage)
-        score = "no score named" if weakest.score is None else f"score {weakest.score!r}"
-        return f"{where}{useless}, {score}, {weakest.guarantee.brief}"
+        return brief_of(self)
 
 
 def mark_uncompared(release: Release) -> None:
@@ -394,51 +298,3 @@ def as_release(release: Any) -> Release:
 def load_release(path: str | Path) -> Release:
     """Like `confide.load`, for thresholds only: a monitor or an evaluation raises an error."""
     return as_release(load(path))
-
-
-def any_shares(release: Release) -> str:
-    """A clause about the shares of groups or classes, under all of which their promise holds; empty for others."""
-    # If groups overlap, other shares of one column change the records within the groups of another.
-    if not release.disjoint or release.overlap is not None:
-        return ""
-    if not all(threshold.coverage for threshold in release.parts.values()):
-        return ""
-    some = "classes" if release.by == "class" else "groups"
-    return f"the promise holds for any shares of the {some} among new records"
-
-
-# The meaning of groups of several columns, in words.
-OVERLAP = (
-    "a record is in one group of each, and its set takes the largest threshold of its groups; the promise is for each "
-    "group, on average over its people, and not for intersections of groups"
-)
-
-
-def refuse_overlapping(release: Release, remedy: str = "") -> None:
-    """Reject a release of groups that overlap where a record must have one group."""
-    if release.overlap is not None:
-        must = "must have one threshold, or groups that divide the records"
-        raise InputError("release", must, got="groups that overlap", remedy=remedy)
-
-
-def area_of(release: Release) -> MissedAreaLoss:
-    """The loss of a release for masks; raises an error for others."""
-    loss = release.loss if isinstance(release, Release) else None
-    area = None if loss is None else MissedAreaLoss.of(loss)
-    if area is None:
-        raise InputTypeError("calibration", "must come from calibrate_masks")
-    return area
-
-
-def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
-    """The names of k columns that a release is applied to: their own names, or the release's if they have none.
-
-    Columns without names, or with the names 0 to k-1, stand for the release's classes in their order. If each class has
-    its own threshold, the order of the classes is unknown, and the columns must have names. The error for other classes
-    contains the numbers of missing and unknown ones and the first of each, because names of classes are public.
-    """
-    classes = release.classes
-    if classes is None:
-        return names
-    matched = names_among(classes, names, k)
-    return names if release.by == "class" and matched is classes else matched

@@ -15,25 +15,19 @@ from typing import Any
 
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
-from confide.core.choice import law_of
-from confide.core.design import Design, design, longest_list
+from confide.core.about import check_about
+from confide.core.design import Design, design
+from confide.core.division import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import SCORE_OF_SIDE, By, Key
+from confide.core.lists import longest_list
 from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
+from confide.core.reference_laws import law_of
 from confide.core.rules import check_combinations
-from confide.core.terms import NUMBERED, Budget, Terms, share_of_number, typical_of_groups
-from confide.core.words import check_about
+from confide.core.terms import NUMBERED, Terms, share_of_number, typical_of_groups
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import (
-    MECHANISMS,
-    NEIGHBORS,
-    Chosen,
-    MechanismName,
-    Neighbors,
-    Noise,
-    PublishedHistogram,
-)
+from confide.mechanisms import MECHANISMS, NEIGHBORS, Chosen, MechanismName, Neighbors, Noise, PublishedHistogram
 from confide.scores import score_kind
 from confide.support import (
     MOST_PER_PERSON,
@@ -47,7 +41,6 @@ from confide.support import (
     one_of,
     positive_integer,
     public_classes,
-    several,
 )
 
 
@@ -132,12 +125,14 @@ class Request:
         check_fingerprint(self.fingerprint)
         # The fields as a release contains them, however they were typed.
         self._set(about=check_about(self.about), classes=self._public_classes())
-        terms = self._divided()
+        terms = self._terms()
         self._set(terms=terms, **self._exact(terms))
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    # Requests that follow from it.
 
     def stated(self) -> Request:
         """The request as a release states it: of candidates of your own, only their number."""
@@ -170,6 +165,8 @@ class Request:
         another._set(by=None if of_several else self.by, alpha=alpha, mechanism="noisy-histogram", terms=terms)
         return another
 
+    # Its thresholds and their draws.
+
     @property
     def disjoint(self) -> bool:
         """Whether each record belongs to one part, or to one of each column, and the sizes of the parts stay secret."""
@@ -199,6 +196,8 @@ class Request:
     def sized(self) -> bool:
         """Whether a noisy number of records is released first."""
         return any(terms.size_scale is not None for terms in self.terms.values())
+
+    # How its records are counted.
 
     def row(self, key: Key) -> Key:
         """The name of the counts that a threshold uses: several levels are counted together, sides by their score."""
@@ -233,35 +232,37 @@ class Request:
     def _first(self) -> Terms:
         return next(iter(self.terms.values()))
 
-    def _divided(self) -> dict[Key, Terms]:
+    # Its division among thresholds.
+
+    def _terms(self) -> dict[Key, Terms]:
         # A budget, and a failure probability, for each threshold.
         levels = self._levels()
-        k, budget, delta, neighbors = len(levels), Budget(self.epsilon, self.rho), self.delta, self.neighbors
+        count, budget, delta, neighbors = len(levels), Budget(self.epsilon, self.rho), self.delta, self.neighbors
         joint = self.by == "level" and self._is_joint()
         if self.disjoint:  # a replaced record may leave one part and enter another, whose sizes stay secret
             share = Fraction(1, len(self.overlap or [1]))
-            budgets = budget.divided([share], replaced=neighbors == "replace_one") * k
+            budgets = budget.divided([share], replaced=neighbors == "replace_one") * count
             neighbors = "add_remove"
         elif self.by is None or joint:
-            budgets = [budget] * k
+            budgets = [budget] * count
         else:
-            budgets = budget.divided(exact_shares(self.shares, k))
-            delta = part_of_failure(delta, k)
+            budgets = budget.divided(exact_shares(self.shares, count))
+            delta = part_of_failure(delta, count)
 
         # What all thresholds share.
         name = self.score if self.loss is None else critical_score(self.loss)
-        common = self._common(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, k)
+        common = self._common_terms(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, count)
         if joint:
             common |= {"mechanism": "noisy-histogram", "levels": tuple(levels)}
         method, records = common["mechanism"], common["records_per_person"]
 
         # The terms of each, with the noise of its number of records.
-        number = None
+        share_of_noise = None
         if common["neighbors"] == "add_remove" and method in NUMBERED:
-            number = share_of_number(method, common["delta"], self.population)
+            share_of_noise = share_of_number(method, common["delta"], self.population)
         terms = {}
         for (key, level), share_of_budget in zip(levels.items(), budgets, strict=True):
-            epsilon, scale = share_of_budget.spent(method, records, number)
+            epsilon, scale = share_of_budget.spent(method, records, share_of_noise)
             scale = self.n_noise if self.noise is not None else scale
             score = SCORE_OF_SIDE[key] if self.by == "side" else name
             alpha = exact_level("alpha", level)
@@ -282,7 +283,7 @@ class Request:
         decades = isinstance(law, Spread) and law.shape.is_log_spaced and law.unit is None and not law.around
         return self.mechanism == "noisy-histogram" or not decades
 
-    def _common(self, score: str | None, neighbors: Neighbors, delta: Level | None, count: int) -> dict[str, Any]:
+    def _common_terms(self, score: str | None, neighbors: Neighbors, delta: Level | None, count: int) -> dict[str, Any]:
         """What the terms of all thresholds share, validated; `count` is their number."""
         # Validated first, in the order in which errors are raised.
         method = one_of("mechanism", self.mechanism, MECHANISMS)
@@ -361,44 +362,3 @@ class Request:
             "n_min": first.n_min,
             "records_per_person": first.records_per_person,
         }
-
-
-def levels_of_sides(alpha: Any) -> list[Fraction]:
-    """The level of each side: half of the interval's level, or the given pair."""
-    if not isinstance(alpha, tuple):
-        return [exact_level("alpha", alpha) / 2] * 2
-    if len(alpha) != 2:
-        raise InputError(
-            "alpha", "must be one level, or a pair of levels for the lower and the upper side", got=str(len(alpha))
-        )
-    levels = [exact_level("alpha", side) for side in alpha]
-    if sum(levels) >= 1:
-        raise InputError("alpha", "must sum to less than one")
-    return levels
-
-
-def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
-    """Positive shares that sum to one; equal shares by default."""
-    if shares is None:
-        return [Fraction(1, count)] * count
-    exact = [exact_level("shares", share) for share in shares] if count > 1 else [Fraction(1)]
-    if len(exact) != count or sum(exact) != 1:
-        raise InputError(
-            "shares", f"must be {count} positive numbers that sum to one", got=f"{len(exact)}, sum {sum(exact)}"
-        )
-    return exact
-
-
-def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
-    """An equal part of a failure probability; by the union bound all guarantees then hold together."""
-    return None if delta is None else exact_level("delta", exact_level("delta", delta) / count)
-
-
-def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
-    """Return distinct levels as exact fractions."""
-    levels = [exact_level("alpha", alpha) for alpha in several("alpha", alphas)]
-    if not levels or len(set(levels)) != len(levels):
-        raise InputError(
-            "alpha", "must be one or more different levels", got=f"{len(levels)}, {len(set(levels))} different"
-        )
-    return levels

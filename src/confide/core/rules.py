@@ -47,13 +47,13 @@ class Combination:
         """The requirement on the others, in words."""
         return self.requirement or " or ".join(map(repr, self.allowed)) or "left out"
 
-    def clash(self, asked: Mapping[str, Any]) -> str | None:
+    def clash(self, arguments: Mapping[str, Any]) -> str | None:
         """The first of the others that violates the rule."""
-        value = asked.get(self.given)
+        value = arguments.get(self.given)
         if not _is_given(self.given, value) or (self.values and value not in self.values):
             return None
         for name in self.others:
-            other = asked.get(name, DEFAULTS.get(name))
+            other = arguments.get(name, DEFAULTS.get(name))
             if self.allowed:
                 if other is not None and other not in self.allowed:
                     return name
@@ -134,14 +134,14 @@ TOGETHER = (
 )
 
 
-def check_combinations(asked: Mapping[str, Any]) -> None:
+def check_combinations(arguments: Mapping[str, Any]) -> None:
     """Reject arguments that exclude each other; the error names the one to leave out or to change, and the reason."""
     for rule in COMBINATIONS:
-        if (name := rule.clash(asked)) is not None:
-            why = rule.because.format(value=asked[rule.given], found=asked.get(name, DEFAULTS.get(name)))
+        if (name := rule.clash(arguments)) is not None:
+            why = rule.because.format(value=arguments[rule.given], found=arguments.get(name, DEFAULTS.get(name)))
             raise InputError(name, f"must be {rule.must} {why}")
     for name, other, why in ALONE:
-        if _is_given(name, asked.get(name)) and not _is_given(other, asked.get(other)):
+        if _is_given(name, arguments.get(name)) and not _is_given(other, arguments.get(other)):
             raise InputError(name, f"must be left out {why}")
 
 

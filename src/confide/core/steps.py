@@ -1,197 +1,25 @@
-"""The one way from records to a release: prepare, check, read, compare, charge, draw, store.
-
-A request has one step for each draw, of a threshold or of a noisy histogram that serves several levels: `Draw`, whose
-design is known before a record is read, or `CountThenDraw`, which releases a noisy number of records first.
-"""
+"""The one way from records to a release: prepare, check, read, compare, charge, draw, store."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeAlias
+from dataclasses import replace
 
 import numpy as np
 
 from confide.candidates import Candidates
-from confide.core.account import NO_PAYER, Bill, Payer
-from confide.core.design import Design, compared_list, price, sized_design, unanswered_design
+from confide.core.account import NO_PAYER, Payer
+from confide.core.draws import CountThenDraw, Step, prepare
 from confide.core.keys import Key
 from confide.core.release import Release
 from confide.core.request import Request
 from confide.core.sources import GivenCounts, Source
 from confide.core.terms import Terms
-from confide.core.texts import warn_about, warn_of_choices
 from confide.core.threshold import Threshold
+from confide.core.warn import warn_about, warn_of_choices
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.mechanisms import (
-    NoisyHistogram,
-    NoisySize,
-    PpsOfSecretSize,
-    PrivacyStatement,
-    draw_size,
-)
 from confide.selection import check_sampler
-from confide.support import (
-    MOST_RECORDS,
-    library_versions,
-    log_event,
-)
-
-
-@dataclass(frozen=True)
-class Draw:
-    """Thresholds whose designs are known: one, or those of several levels, which follow from one noisy histogram."""
-
-    designs: Mapping[Key, Design]
-    request: Request
-
-    @property
-    def design(self) -> Design:
-        """The first design; the candidates and the noise are the same in all of them."""
-        return next(iter(self.designs.values()))
-
-    @property
-    def terms(self) -> Terms:
-        """The terms that the first design follows from."""
-        return self.design.terms
-
-    @property
-    def bill(self) -> Bill:
-        """What it costs, and what identifies its request."""
-        first, terms = self.design, self.terms
-        drawn_by = [design.mechanism for design in self.designs.values()]
-        mechanisms = [None if mechanism is None else repr(mechanism) for mechanism in drawn_by]
-        identity = {
-            "request": _plain_fields(terms) | {"candidates": first.candidates.size},
-            "n": first.n if terms.public_n else None,
-            "mechanism": mechanisms if terms.levels else mechanisms[0],
-            "candidates": first.candidates.digest,
-        }
-        dearest = max((design.privacy for design in self.designs.values()), key=lambda privacy: privacy.epsilon)
-        return _bill(terms, self.request, dearest, identity)
-
-    @property
-    def candidates(self) -> Candidates:
-        """The candidates over which the records are recognised."""
-        return self.design.candidates
-
-    def prepared(self, counts: ScoreHistogram) -> "Draw":
-        """The step itself: its designs wait for nothing."""
-        return self
-
-    def draw(self, counts: ScoreHistogram) -> dict[Key, Threshold]:
-        """Draw noisy counts, or one candidate: the only step that depends on private counts and is released."""
-        counted = counts.over(self.candidates).counts
-        known = [design.mechanism for design in self.designs.values() if design.mechanism is not None]
-        if not known:
-            return self.rehearsed()
-        if isinstance(known[0], NoisyHistogram):
-            noisy = tuple(known[0].noisy(counted).tolist())
-            return {key: design.counted_threshold(noisy) for key, design in self.designs.items()}
-        value = float(self.candidates.values[known[0].choose(counted)])
-        return {key: design.threshold(value) for key, design in self.designs.items()}
-
-    def rehearsed(self) -> dict[Key, Threshold]:
-        """The threshold +inf, without a draw."""
-        return {key: design.threshold(math.inf) for key, design in self.designs.items()}
-
-
-@dataclass(frozen=True)
-class CountThenDraw:
-    """The default: a noisy number of records is released first, and the designs of one or several levels follow it."""
-
-    parts: Mapping[Key, Terms]
-    request: Request
-
-    @property
-    def terms(self) -> Terms:
-        """The first terms; all have the same noisy number, and the same price."""
-        return next(iter(self.parts.values()))
-
-    @property
-    def bill(self) -> Bill:
-        """What it costs at most, whatever the noisy number is, and what identifies its request."""
-        terms, spread = self.terms, self.terms.known_spread
-        identity = {
-            "request": _plain_fields(terms),
-            "mechanism": None,
-            "candidates": spread.digest if isinstance(spread, Candidates) else repr(replace(spread, most=None)),
-        }
-        return _bill(terms, self.request, price(terms), identity)
-
-    @property
-    def candidates(self) -> Candidates:
-        """The candidates over which the records are recognised, whatever the noisy number is."""
-        return compared_list(self.terms)
-
-    def prepared(self, counts: ScoreHistogram) -> Draw:
-        """Draw the noisy number of records, and search the designs for it."""
-        assert self.terms.size_scale is not None
-        size = draw_size(counts.total, self.terms.size_scale, self.terms.n_min)
-        return Draw({key: sized_design(terms, size) for key, terms in self.parts.items()}, self.request)
-
-    def rehearsed(self) -> dict[Key, Threshold]:
-        """The threshold +inf after a negative number of records of many digits, without a mechanism.
-
-        `Terms.check_designs` has checked all mechanisms.
-        """
-        scale, n_min = self.terms.size_scale, self.terms.n_min
-        assert scale is not None
-        size = NoisySize.of(-MOST_RECORDS, scale, n_min)
-        few = {key: replace(unanswered_design(terms), size=size) for key, terms in self.parts.items()}
-        return Draw(few, self.request).rehearsed()
-
-
-Step: TypeAlias = Draw | CountThenDraw
-
-
-def _bill(terms: Terms, request: Request, privacy: PrivacyStatement, identity: dict[str, Any]) -> Bill:
-    # A renewed release and a private choice of the score make a request another one.
-    if request.renews is not None:
-        identity["renews"] = request.renews
-    if (chosen := request.chosen) is not None:
-        identity["chosen"] = [chosen.name, *chosen.among, str(chosen.share), chosen.epsilon]
-    return Bill(privacy, terms.mechanism, identity)
-
-
-# Fields of terms that a request in a ledger states otherwise, or that do not matter to its answer.
-_UNIDENTIFIED = ("spread", "largest", "choice", "noise")
-
-
-def _plain_fields(terms: Terms) -> dict[str, Any]:
-    names = [field.name for field in fields(terms) if field.name not in _UNIDENTIFIED]
-    stated = {name: _plain(getattr(terms, name)) for name in names}
-    return stated | {"population": None if terms.population is None else terms.population.fields()}
-
-
-def _plain(value: Any) -> Any:
-    if value == math.inf:
-        return "+inf"
-    return value if value is None or isinstance(value, int | float | str) else str(value)
-
-
-def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
-    """The steps of a request by draw, from public numbers alone; `n` is the number of records if it is public."""
-    steps: dict[Key, Step] = {}
-    designs = request.designs(n)
-    for draw, keys in request.draws.items():
-        known = {key: chosen for key in keys if (chosen := designs[key]) is not None}
-        waiting = {key: request.terms[key] for key in keys if key not in known}
-        steps[draw] = CountThenDraw(waiting, request) if waiting else Draw(known, request)
-        for chosen in known.values():
-            _check_pps_minimum(chosen)
-    return steps
-
-
-def rehearse(request: Request, steps: Mapping[Key, Step]) -> None:
-    """Run all that needs no draw, so that its errors are raised before anything is charged."""
-    from confide.core.files import entry_text
-
-    check_sampler()
-    rehearsed = {draw: step.rehearsed() for draw, step in steps.items()}
-    for thresholds in rehearsed.values():
-        entry_text(request, thresholds, {})
-    assembled(request, rehearsed, library_versions()).to_json()
+from confide.support import library_versions, log_event
 
 
 def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Release:
@@ -246,6 +74,24 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
     return released
 
 
+def rehearse(request: Request, steps: Mapping[Key, Step]) -> None:
+    """Run all that needs no draw, so that its errors are raised before anything is charged."""
+    from confide.core.files import entry_text
+
+    check_sampler()
+    rehearsed = {draw: step.rehearsed() for draw, step in steps.items()}
+    for thresholds in rehearsed.values():
+        entry_text(request, thresholds, {})
+    assembled(request, rehearsed, library_versions()).to_json()
+
+
+def assembled(request: Request, drawn: Mapping[Key, Mapping[Key, Threshold]], made_with: Mapping[str, str]) -> Release:
+    """The release of the thresholds of all draws; those of several levels are nested."""
+    thresholds = {key: threshold for thresholds in drawn.values() for key, threshold in thresholds.items()}
+    thresholds = _nested(request, thresholds) if request.by == "level" and not request.joint else thresholds
+    return Release(request.stated(), thresholds, made_with)
+
+
 def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple[Source, int | None]:
     """The source, and the number of records if it is public; read once if only a pass shows it."""
     n = source.n
@@ -278,13 +124,6 @@ def _mark(step: Step, counts: ScoreHistogram) -> bytes:
     return marked
 
 
-def assembled(request: Request, drawn: Mapping[Key, Mapping[Key, Threshold]], made_with: Mapping[str, str]) -> Release:
-    """The release of the thresholds of all draws; those of several levels are nested."""
-    thresholds = {key: threshold for thresholds in drawn.values() for key, threshold in thresholds.items()}
-    thresholds = _nested(request, thresholds) if request.by == "level" and not request.joint else thresholds
-    return Release(request.stated(), thresholds, made_with)
-
-
 def _nested(request: Request, thresholds: Mapping[Key, Threshold]) -> dict[Key, Threshold]:
     """Raise every threshold to the largest of the less demanding levels, to its own first candidate not below that."""
     reached = -math.inf
@@ -303,29 +142,7 @@ def _check_weighted(counts: ScoreHistogram, terms: Terms) -> None:
     if terms.population is None and counts.records is not None:
         raise InputError("histogram", "must be counts of records without weights, unless population is given")
     if terms.population is not None and terms.size_scale is not None and counts.records is None:
-        raise InputError(
-            "histogram",
-            "must have the number of records with weights, ScoreHistogram(..., records=...)",
-        )
-
-
-def _check_pps_minimum(design: Design) -> None:
-    """Reject `pps` with a secret n and n_min = 1 before anything is charged: it would guarantee next to nothing."""
-    mechanism, terms = design.mechanism, design.terms
-    if not isinstance(mechanism, PpsOfSecretSize) or terms.n_min > 1:
-        return
-    if (enough := mechanism.certified_from(terms.level, design.candidates.size)) > 1:
-        raise InputError(
-            "n_min",
-            (
-                "must be given for mechanism='pps' with neighbors='add_remove', because this mechanism guarantees "
-                "almost no coverage if there is only one calibration record"
-            ),
-            remedy=(
-                f"With n_min={enough} or more the guaranteed coverage is {float(terms.level):g}; with a smaller n_min, "
-                "at least 2, it is lower"
-            ),
-        )
+        raise InputError("histogram", "must have the number of records with weights, ScoreHistogram(..., records=...)")
 
 
 def _tell_released(drawn: Mapping[Key, Mapping[Key, Threshold]]) -> None:

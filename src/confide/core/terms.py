@@ -1,15 +1,15 @@
 """The terms of one threshold: every public number from which its design follows, validated once."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, TypedDict
 
 from confide.candidates import Candidates, OwnCandidates, Spread
-from confide.core.choice import LEFTS, PARTS, ChoiceInputs
+from confide.core.mean_price import PARTS, TuningInputs
 from confide.core.population import Population
+from confide.core.tuning import LEFTS
 from confide.errors import InputError
 from confide.guarantee import moving_rate
 from confide.mechanisms import (
@@ -19,23 +19,12 @@ from confide.mechanisms import (
     MechanismName,
     Neighbors,
     Noise,
-    PublishedHistogram,
     SizeShare,
     design_for,
     size_scale,
-    size_zcdp,
     slopes_for,
-    split_epsilon,
 )
-from confide.selection import range_of_zcdp
-from confide.support import (
-    LEAST_LOSS,
-    MOST_RECORDS,
-    Level,
-    float_below,
-    positive_integer,
-    privacy_loss,
-)
+from confide.support import LEAST_LOSS, MOST_RECORDS, Level, float_below, positive_integer
 
 # The guess of a secret number of records, and the least guess of the number in a group: candidates for 83 records make
 # thresholds 20 % too high for thousands of records.
@@ -89,63 +78,6 @@ class Choices(TypedDict, total=False):
 
 
 CHOICES = tuple(Choices.__annotations__)
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The privacy loss of a person: epsilon, or a zCDP loss rho; neither without privacy."""
-
-    epsilon: float | None = None
-    rho: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.epsilon is not None and self.rho is not None:
-            raise InputError("epsilon", "epsilon or rho must be given, and not both")
-
-    def divided(self, shares: Sequence[Fraction], *, replaced: bool = False) -> list["Budget"]:
-        """A budget for each share."""
-        if self.epsilon is None and self.rho is None:
-            return [self for _ in shares]
-        # Where a replaced record changes two parts, each has half of the epsilon, or a quarter of the rho.
-        name, total, parts = ("epsilon", self.epsilon, 2) if self.rho is None else ("rho", self.rho, 4)
-        pieces = [share / parts if replaced else share for share in shares]
-        return [Budget(**{name: loss}) for loss in split_epsilon(privacy_loss(name, total), pieces)]
-
-    def spent(self, method: str, records: int, share: SizeShare | None) -> tuple[float, float | None]:
-        """The epsilon of a person, and the scale of the noise of a number of records that is released first.
-
-        `share` is that of the noisy number, if the budget suffices for it. The epsilon is infinite without privacy; the
-        scale is None without a noisy number.
-        """
-        if method == "none":
-            return math.inf, None
-        if method == PublishedHistogram.name:  # its maker's budget, if it is stated
-            return math.inf if self.epsilon is None else privacy_loss("epsilon", self.epsilon), None
-        if self.epsilon is None and self.rho is None:
-            raise InputError(
-                "epsilon", "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
-            )
-        # The scale of the noise, and for a zCDP loss the largest epsilon of what remains.
-        scale = None
-        if self.rho is None:
-            epsilon = privacy_loss("epsilon", self.epsilon)
-            if share is not None and epsilon >= LEAST_LOSS / share.loss * records:
-                scale = size_scale(epsilon / records, share)
-        elif share is None:
-            epsilon = range_of_zcdp(privacy_loss("rho", self.rho))
-        else:
-            rho = privacy_loss("rho", self.rho)
-            scale = records / math.sqrt(2 * share.rho * Fraction(rho))
-            rest = float_below(Fraction(rho) - size_zcdp(scale, records))
-            epsilon = float_below(Fraction(range_of_zcdp(rest)) + records / Fraction(scale))
-        if epsilon < LEAST_LOSS * records:
-            raise InputError(
-                "records_per_person",
-                f"leaves each record a privacy loss of less than {LEAST_LOSS:g}",
-                got=f"{records} records for epsilon={epsilon:g}",
-                remedy="Raise epsilon or keep fewer records of each person",
-            )
-        return epsilon, scale
 
 
 @dataclass(frozen=True)
@@ -280,11 +212,11 @@ class Terms:
             return n
         return self.guess if self.size_scale is None else design_for(n, self.size_scale, self.n_min)
 
-    def inputs(self, n: int) -> ChoiceInputs:
-        """The inputs of the choice of candidates, slopes and rise for n records; a secret number is at least n_min."""
+    def tuning_inputs(self, n: int) -> TuningInputs:
+        """The inputs of the tuning for n records; a secret number is at least n_min."""
         known = n if self.public_n else self.effective(max(self.n_min, n))
         weighted, counted = self.population is not None, self.size_scale is not None
-        return ChoiceInputs(known, self.level, self.per_record, self.rate, self.delta, weighted, counted, self.moves)
+        return TuningInputs(known, self.level, self.per_record, self.rate, self.delta, weighted, counted, self.moves)
 
     def check_designs(self) -> None:
         """Raise if the utilities of a design for some noisy number of records do not fit into 64 bits.

@@ -19,5 +19,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Return the public names."""
     return sorted(__all__)

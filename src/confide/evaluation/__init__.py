@@ -1,6 +1,7 @@
 """Evaluate a release on labelled records: coverage and sizes, by class, size, group and level.
 
-query.py       the public question: partitions into parts, outcomes, and the privacy of noisy counts
+query.py       the public question: outcomes, and partitions in tables; partition.py divides records into parts,
+               count_privacy.py states the privacy of noisy counts
 parts.py       Part: coverage of a part of the records; CoverageTable: the parts of one kind
 means.py       means of sizes and widths, from sums or from noisy shares
 consistency.py Example: a record that is shown; counts without noise agree with each other
@@ -13,6 +14,7 @@ masks.py       missed area and size of masks
 """
 
 from confide.evaluation.consistency import Example
+from confide.evaluation.count_privacy import CountPrivacy
 from confide.evaluation.evaluate import (
     PARTS,
     PrivateRequest,
@@ -26,8 +28,9 @@ from confide.evaluation.evaluate import (
 from confide.evaluation.evaluation import NOT_PRIVATE, Evaluation, Finding
 from confide.evaluation.masks import area_counts, evaluate_masks, evaluation_of_areas
 from confide.evaluation.metrics import class_coverage, coverage, false_negative_rate, group_coverage, size_coverage
+from confide.evaluation.partition import Partition, size_parts
 from confide.evaluation.parts import CoverageTable, Part
-from confide.evaluation.query import CountPrivacy, CountQuery, Partition, size_parts
+from confide.evaluation.query import CountQuery
 from confide.evaluation.tally import (
     IntervalOutcomes,
     RecordComparison,

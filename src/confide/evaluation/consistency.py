@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.evaluation.query import CountQuery, Partition
+from confide.evaluation.partition import Partition
+from confide.evaluation.query import CountQuery
 from confide.support import MOST_RECORDS
 
 MOST_EXAMPLES = 1000

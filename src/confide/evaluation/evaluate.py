@@ -28,24 +28,10 @@ from confide.errors import CoverageWarning, InputError
 from confide.evaluation.consistency import MOST_EXAMPLES
 from confide.evaluation.evaluation import Evaluation
 from confide.evaluation.files import query_fields
+from confide.evaluation.partition import Partition, class_parts, group_parts, size_parts, width_parts
 from confide.evaluation.parts import CONFIDENCE
-from confide.evaluation.query import (
-    CountQuery,
-    Partition,
-    class_parts,
-    group_parts,
-    size_parts,
-    statements_of,
-    width_parts,
-)
-from confide.evaluation.tally import (
-    MOST_GROUPS,
-    IntervalOutcomes,
-    RecordComparison,
-    ScoreOutcomes,
-    SetOutcomes,
-    Tally,
-)
+from confide.evaluation.query import CountQuery, statements_of
+from confide.evaluation.tally import MOST_GROUPS, IntervalOutcomes, RecordComparison, ScoreOutcomes, SetOutcomes, Tally
 from confide.mechanisms import Neighbors
 from confide.scores import refuse_infinite
 from confide.support import Level, caller_stacklevel, exact_level, log_event, raise_for_rows, several
@@ -398,7 +384,6 @@ def answer(
 
 
 def _compact(evaluation: Evaluation) -> str:
-    """Text that a ledger stores: that of the file, without blanks."""
     return json.dumps(json.loads(evaluation.to_json()), separators=(",", ":"))
 
 

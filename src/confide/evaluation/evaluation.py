@@ -21,6 +21,7 @@ from confide.core import Document, Release, documents
 from confide.errors import InputError
 from confide.evaluation.consistency import Example, check_exact
 from confide.evaluation.means import Bounds, mean_of, mean_of_shares
+from confide.evaluation.partition import OTHER
 from confide.evaluation.parts import (
     CONFIDENCE,
     CoverageTable,
@@ -31,7 +32,7 @@ from confide.evaluation.parts import (
     interval_text,
     marked,
 )
-from confide.evaluation.query import OTHER, SIDES, CountQuery, statements_of, without_none
+from confide.evaluation.query import SIDES, CountQuery, statements_of, without_none
 from confide.guarantee import coverage_text
 from confide.mechanisms import PrivacyStatement
 from confide.noisy_counts import simultaneous

@@ -12,7 +12,8 @@ from confide.arrays import as_label_image, as_numeric, class_areas, image_by_ima
 from confide.core import Release, area_of
 from confide.errors import InputError
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.query import CountQuery, Partition
+from confide.evaluation.partition import Partition
+from confide.evaluation.query import CountQuery
 from confide.sets import predict_masks
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.evaluation.partition import Partition
 from confide.evaluation.parts import Part
-from confide.evaluation.query import Partition
 
 Bounds = tuple[float, float]
 

@@ -1,4 +1,4 @@
-"""The public question of an evaluation: which parts and outcomes are counted, and the privacy of noisy counts.
+"""The public question of an evaluation: which parts and outcomes are counted, in which tables.
 
 Public lists divide the records into parts. Every record is in one cell of every table, by its part of each partition
 of the table and by its outcome; so noise on a partition costs as much as on one count, for any number of parts.
@@ -8,8 +8,6 @@ import math
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
-from itertools import pairwise
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -18,24 +16,10 @@ from numpy.typing import NDArray
 
 from confide.core import Release
 from confide.errors import InputError
-from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
-from confide.support import (
-    LEAST_LOSS,
-    MOST_PER_PERSON,
-    MOST_RECORDS,
-    as_number,
-    check_names,
-    float_above,
-    float_below,
-    one_of,
-    positive_integer,
-    positive_number,
-    privacy_loss,
-    several,
-)
-
-PartKind: TypeAlias = Literal["class", "group", "size", "width"]
-"""Property that divides the records: true class, a column, set size, or interval width."""
+from confide.evaluation.count_privacy import CountPrivacy
+from confide.evaluation.partition import Partition
+from confide.mechanisms import Neighbors, PrivacyStatement
+from confide.support import MOST_RECORDS, positive_integer, positive_number
 
 Outcome: TypeAlias = Literal["covered", "levels", "sides", "area"]
 """Outcome of a record: covered or missed; the first level that covers it, or none; which ends of its interval hold; the
@@ -44,136 +28,15 @@ shares of a true area that a mask covers and misses."""
 Measure: TypeAlias = Literal["size", "width", "area"]
 """Quantity that is added up without noise: labels in sets, widths of intervals, or predicted and true area of masks."""
 
-OTHER = "(other)"
-"""Part of the records whose group, or true class, is not in the public list."""
-
-SIZE_EDGES = (0, 1, 2, 3, 4, *(digit * 10**power for power in range(9) for digit in (5, 10, 20)))
-"""Lower ends of the bins of set sizes with noise."""
-
 SIDE_OUTCOMES = {"": (0,), "lower end": (0, 2), "upper end": (0, 1)}
 """Outcomes of sides in which each statement holds; 0: both ends hold, 1: lower fails, 2: upper fails, 3: both fail."""
 
 SIDES = tuple(SIDE_OUTCOMES)
-MOST_PARTS = 100_000
 MOST_CELLS = 2_000_000
 MOST_ADDED = 30
 """Maximum number of cells that are summed for coverage over all records; above it, coverage has its own counts."""
 
-_MOST_WIDTHS = 100
 _LEAST_ERROR = 1e-9
-
-
-@dataclass(frozen=True)
-class Partition:
-    """Division of the records into parts by a public list.
-
-    Parameters
-    ----------
-    kind
-        Property that divides the records.
-    names
-        Names of the parts; those of sizes and widths follow from the edges.
-    promised
-        Promised coverage of each part, if each has its own threshold; else None.
-    edges
-        Of sizes and widths: the lower ends, increasing. The first bin contains everything below the second edge.
-    most
-        Largest set size; None for widths, which have no largest one.
-    statement
-        For sizes without noise at several levels: the level of the sets.
-    """
-
-    kind: PartKind
-    names: tuple[str, ...] = ()
-    promised: tuple[float, ...] | None = None
-    edges: tuple[float, ...] = ()
-    most: int | None = None
-    statement: str = ""
-
-    def __post_init__(self) -> None:
-        if self.binned:
-            names = _width_names(self.edges) if self.kind == "width" else _size_names(self.edges, self.most)
-            if self.names not in ((), names):
-                raise InputError("names", "must follow from the edges of sizes and widths")
-            object.__setattr__(self, "names", names)
-        if not 0 < len(self.names) <= MOST_PARTS:
-            raise InputError("parts", f"must be 1 to {MOST_PARTS}", got=str(len(self.names)))
-        check_names("names", self.names)
-        if self.promised is not None and len(self.promised) != len(self.names):
-            raise InputError("promised", "must have one entry for each part")
-
-    @property
-    def binned(self) -> bool:
-        """Whether the parts are bins of a number, whose shares are reported."""
-        return self.kind in ("size", "width")
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-
-def class_parts(names: Sequence[object], promised: Sequence[float] | None = None) -> Partition:
-    """Partition by all true classes, and a part for labels that are not among them, for which nothing is promised."""
-    return Partition("class", (*map(str, names), OTHER), None if promised is None else (*promised, 0.0))
-
-
-def group_parts(names: Sequence[str | int], promised: Sequence[float] | None = None) -> Partition:
-    """Partition by a public list of groups; without thresholds of their own, a part for all other records is added.
-
-    Examples
-    --------
-    >>> group_parts(["north", "south"]).names
-    ('north', 'south', '(other)')
-    """
-    texts = tuple(map(str, check_names("group_names", names)))
-    if promised is not None:
-        return Partition("group", texts, tuple(promised))
-    if OTHER in texts:
-        raise InputError("group_names", f"must not contain {OTHER!r}, the part of the records of all other groups")
-    return Partition("group", (*texts, OTHER))
-
-
-def size_parts(classes: int, *, exact: bool = False, statement: str = "") -> Partition:
-    """Partition by set size, from 0 to the number of classes; larger sizes are binned, unless `exact` is true.
-
-    Examples
-    --------
-    >>> size_parts(3).names, size_parts(30).names
-    (('0', '1', '2', '3'), ('0', '1', '2', '3', '4', '5-9', '10-19', '20-30'))
-    """
-    return Partition("size", edges=_size_edges(classes, exact=exact), most=classes, statement=statement)
-
-
-def _size_edges(most: int, *, exact: bool) -> tuple[float, ...]:
-    edges = range(most + 1) if exact else (edge for edge in SIZE_EDGES if edge <= most)
-    return tuple(map(float, edges))
-
-
-def _size_names(edges: tuple[float, ...], most: int | None) -> tuple[str, ...]:
-    if most is None or edges != _size_edges(most, exact=len(edges) == most + 1):
-        raise InputError("edges", "must be those of set sizes up to the largest one")
-    ends = [*(int(edge) - 1 for edge in edges[1:]), most]
-    return tuple(f"{a:.0f}" if a == b else f"{a:.0f}-{b}" for a, b in zip(edges, ends, strict=True))
-
-
-def width_parts(bins: Sequence[float]) -> Partition:
-    """Partition by interval width: below the first number, between successive numbers, and from the last number on.
-
-    Examples
-    --------
-    >>> width_parts([1, 2.5]).names
-    ('below 1', '1 to 2.5', '2.5 or more')
-    """
-    return Partition("width", edges=(0.0, *(as_number("width_bins", end) for end in several("width_bins", bins))))
-
-
-def _width_names(edges: Sequence[float]) -> tuple[str, ...]:
-    first, *ends = edges or (0.0,)
-    rising = first == 0 and all(a < b for a, b in pairwise(edges))
-    if not 0 < len(ends) <= _MOST_WIDTHS or not rising or not math.isfinite(ends[-1]):
-        raise InputError("width_bins", f"must be 1 to {_MOST_WIDTHS} finite numbers above 0 that increase")
-    shown = [f"{end!r}".removesuffix(".0") for end in ends]
-    between = [f"{a} to {b}" for a, b in pairwise(shown)]
-    return (f"below {shown[0]}", *between, f"{shown[-1]} or more")
 
 
 def arrangement(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
@@ -201,54 +64,6 @@ def arrangement(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     if min(math.prod(sizes[place] for place in table) for table in tables) > MOST_ADDED:
         tables.append(())
     return tuple(tables)
-
-
-@dataclass(frozen=True)
-class CountPrivacy:
-    """Privacy of counts with discrete Laplace noise, from which the noise and the privacy statement follow.
-
-    A record is in one cell of each of the `tables`. With `one_count` only covered records are counted, so that a
-    replaced record changes one count of a table instead of two.
-    """
-
-    neighbors: Neighbors
-    epsilon: float
-    records_per_person: int
-    public_n: bool = field(kw_only=True)
-    tables: int = field(default=1, kw_only=True)
-    one_count: bool = field(default=False, kw_only=True)
-
-    def __post_init__(self) -> None:
-        one_of("neighbors", self.neighbors, NEIGHBORS)
-        object.__setattr__(self, "epsilon", privacy_loss("epsilon", self.epsilon))
-        people = positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
-        object.__setattr__(self, "records_per_person", people)
-        if self.noise < LEAST_LOSS:
-            requirement = f"must leave at least {LEAST_LOSS:g} to each count of each record of a person"
-            raise InputError("epsilon", requirement, got=f"{self.noise:.3g} for each")
-
-    @property
-    def changes(self) -> int:
-        """Largest change of all counts by one record: one cell of each table, or two if the record is replaced."""
-        return self.tables * (2 if self.neighbors == "replace_one" and not self.one_count else 1)
-
-    @property
-    def noise(self) -> float:
-        """Parameter of the noise, one divided by its scale, rounded down."""
-        return float_below(Fraction(self.epsilon) / (self.records_per_person * self.changes))
-
-    @property
-    def statement(self) -> PrivacyStatement:
-        """Privacy loss of all counts together; the loss of one record is rounded up.
-
-        Replacing a record means removing one and adding another, which costs twice as much. If n is public, adding a
-        record changes n itself.
-        """
-        k = self.records_per_person
-        single = float_above(Fraction(self.epsilon) / k)
-        if self.neighbors == "add_remove":
-            return PrivacyStatement("add_remove", self.epsilon, k, single, 2 * single, None)
-        return PrivacyStatement("replace_one", self.epsilon, k, None if self.public_n else single / 2, single, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,10 +154,10 @@ class CountQuery:
             raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Request fewer parts at once")
 
     @classmethod
-    def of(cls, release: Release, partitions: Sequence[Partition], **asked: Any) -> "CountQuery":
-        """Query about the promises of a release; `asked` are the other fields."""
+    def of(cls, release: Release, partitions: Sequence[Partition], **fields: Any) -> "CountQuery":
+        """Query about the promises of a release, with these other fields."""
         outcome, statements = statements_of(release)
-        stated = {"outcome": outcome, "statements": statements, "loss": release.bounded, **asked}
+        stated = {"outcome": outcome, "statements": statements, "loss": release.bounded, **fields}
         return cls(calibration=release.checksum, partitions=tuple(partitions), **stated)
 
     @property
@@ -428,15 +243,10 @@ class CountQuery:
         return each
 
 
-def level_name(alpha: Fraction) -> str:
-    """Name of a level among the statements, such as `alpha 1/10`."""
-    return f"alpha {alpha}"
-
-
 def statements_of(release: Release) -> tuple[Outcome, dict[str, float]]:
     """Outcome of an evaluation of a release, and the promised coverage of each of its statements."""
     if release.by == "level":
-        return "levels", {level_name(alpha): threshold.coverage for alpha, threshold in release.parts.items()}
+        return "levels", {f"alpha {alpha}": threshold.coverage for alpha, threshold in release.parts.items()}
     if release.by == "side":
         stated = release.promised, *(threshold.coverage for threshold in release.parts.values())
         return "sides", dict(zip(SIDES, stated, strict=True))

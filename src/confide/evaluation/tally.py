@@ -17,7 +17,8 @@ from confide.core import UNNAMED, Release, as_release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.consistency import Example
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.query import OTHER, CountQuery, Measure, Partition, size_parts
+from confide.evaluation.partition import OTHER, Partition, size_parts
+from confide.evaluation.query import CountQuery, Measure
 from confide.noisy_counts import draw_counts
 from confide.scores import score_kind
 from confide.sets import intervals_of, sets_of

@@ -23,7 +23,6 @@ class Mechanism(Protocol):
     """A frozen dataclass that states a mechanism completely, in public numbers. It makes no other claims."""
 
     def __hash__(self) -> int:
-        """Equal statements are the same mechanism."""
         return object.__hash__(self)
 
     @property

@@ -21,6 +21,32 @@ OPTIONS = 50
 """Algorithm 5: approximate number of tried bin numbers, evenly spaced in the logarithm from 1e2 to 1e6."""
 
 
+class _Parameters(NamedTuple):
+    n: int
+    alpha: Fraction
+    epsilon: float
+    m: int
+    gamma: float
+
+    @classmethod
+    def of(cls, n: int, alpha: Level, epsilon: float, m: int, gamma: float | None) -> "_Parameters":
+        """Check all of them; gamma* by default."""
+        n, a, epsilon = _records_and_loss(n, alpha, epsilon)
+        share = mechanisms.optimal_gamma(n, a, epsilon, 1) if gamma is None else _share(gamma)
+        return cls(n, a, epsilon, positive_integer("m", m), share)
+
+    @property
+    def level(self) -> float:
+        """q~ of (3)."""
+        return mechanisms.adjusted_level(self.n, self.alpha, self.epsilon, self.m, self.gamma)
+
+    @property
+    def noise_terms(self) -> tuple[float, float, float]:
+        """Gamma alpha, max(q~/(1-q~), 1) and log(m/(gamma alpha)): what Theorem 3 takes from Lemma 1, for q~ < 1."""
+        failure, q = self.gamma * float(self.alpha), self.level
+        return failure, max(q / (1 - q), 1.0), math.log(self.m / failure)
+
+
 def adjusted_level(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None = None) -> float:
     """Equation (3): the adjusted level q~, before it is clipped to 1.
 
@@ -31,7 +57,7 @@ def adjusted_level(n: int, alpha: Level, epsilon: float, m: int, gamma: float | 
     >>> round(adjusted_level(1000, 0.1, 1.0, 145), 5)
     0.92508
     """
-    return _adjusted(n, alpha, epsilon, m, gamma)[2]
+    return _Parameters.of(n, alpha, epsilon, m, gamma).level
 
 
 def coverage_is_proved(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None = None) -> bool:
@@ -60,7 +86,7 @@ def gamma_roots(n: int, alpha: Level, epsilon: float) -> tuple[float, float]:
     >>> [round(root, 4) for root in gamma_roots(1000, 0.1, 1.0)]
     [0.0221, 4524.4779]
     """
-    return mechanisms.gamma_roots(n, exact_level("alpha", alpha), epsilon)
+    return mechanisms.gamma_roots(*_records_and_loss(n, alpha, epsilon))
 
 
 def optimal_gamma(n: int, alpha: Level, epsilon: float) -> float:
@@ -74,7 +100,7 @@ def optimal_gamma(n: int, alpha: Level, epsilon: float) -> float:
     >>> round(optimal_gamma(1000, 0.1, 1.0), 4)
     0.0221
     """
-    return mechanisms.optimal_gamma(n, exact_level("alpha", alpha), epsilon, 1)
+    return mechanisms.optimal_gamma(*_records_and_loss(n, alpha, epsilon), 1)
 
 
 def weights(counts: ArrayLike, q: float) -> NDArray[np.float64]:
@@ -130,7 +156,7 @@ def least_share_at_or_below(n: int, q: float, epsilon: float, m: int, delta: flo
     >>> round(least_share_at_or_below(1000, 0.9, 1.0, 100, 0.05), 4)
     0.8848
     """
-    return q - 2 * max((1 - q) / _level(q), 1.0) * math.log(m / delta) / (n * epsilon)
+    return q - 2 * max((1 - q) / _level(q), 1.0) * _log_failure(m, delta) / _scaled_loss(n, epsilon)
 
 
 def largest_share_below(n: int, q: float, epsilon: float, m: int, delta: float) -> float:
@@ -143,9 +169,8 @@ def largest_share_below(n: int, q: float, epsilon: float, m: int, delta: float) 
     >>> round(largest_share_below(1000, 0.9, 1.0, 100, 0.05), 4)
     1.0368
     """
-    if _level(q) == 1:
-        return math.inf
-    return q + 2 * max(q / (1 - q), 1.0) * math.log(m / delta) / (n * epsilon)
+    log, unit = _log_failure(m, delta), _scaled_loss(n, epsilon)
+    return math.inf if _level(q) == 1 else q + 2 * max(q / (1 - q), 1.0) * log / unit
 
 
 def weight_excess(q: float, epsilon: float, m: int, delta: float) -> float:
@@ -158,9 +183,8 @@ def weight_excess(q: float, epsilon: float, m: int, delta: float) -> float:
     >>> round(weight_excess(0.9, 1.0, 100, 0.05), 2)
     152.02
     """
-    if _level(q) == 1:
-        return math.inf
-    return 2 * max(1 / q, 1 / (1 - q)) * math.log(m / delta) / positive_number("epsilon", epsilon)
+    log, loss = _log_failure(m, delta), positive_number("epsilon", epsilon)
+    return math.inf if _level(q) == 1 else 2 * max(1 / q, 1 / (1 - q)) * log / loss
 
 
 def beta_of_quantile(n: int, q: Level) -> tuple[int, int]:
@@ -189,7 +213,7 @@ def lower_bound_rank(n: int, alpha: Level, gamma: float) -> int:
     903
     """
     a = exact_level("alpha", alpha)
-    return math.ceil((positive_integer("n", n) + 1) * (1 - a) / (1 - Fraction(gamma) * a))
+    return math.ceil((positive_integer("n", n) + 1) * (1 - a) / (1 - Fraction(_share(gamma)) * a))
 
 
 class UpperBound(NamedTuple):
@@ -216,16 +240,15 @@ def upper_bound_steps(
     >>> steps.rank, round(steps.quantile, 4), round(steps.printed_quantile, 4), round(steps.coverage, 4)
     (4548, 0.9097, 0.9092, 0.9099)
     """
-    a, g, q = _adjusted(n, alpha, epsilon, m, gamma)
-    if q >= 1:
-        raise InputError(
-            "n", "must give an adjusted level below 1 for an upper bound", got=f"{q:.4g}", remedy="Take more records"
-        )
-    ga, factor, log = _noise_terms(a, g, q, m)
-    rank = math.ceil(n * q + 2 * factor * log / epsilon)
+    parameters, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
+    if parameters.level >= 1:
+        must, got = "must give an adjusted level below 1 for an upper bound", f"{parameters.level:.4g}"
+        raise InputError("n", must, got=got, remedy="Take more records")
+    failure, factor, log = parameters.noise_terms
+    rank = math.ceil(n * parameters.level + 2 * factor * log / epsilon)
     quantile = rank / (n + 1) + p_max
-    printed = (1 - float(a)) / (1 - ga) + 2 * (1 + factor) * log / ((n + 1) * epsilon)
-    return UpperBound(rank, quantile, printed, ga + (1 - ga) * (quantile + p_max))
+    printed = (1 - float(parameters.alpha)) / (1 - failure) + 2 * (1 + factor) * log / ((n + 1) * epsilon)
+    return UpperBound(rank, quantile, printed, failure + (1 - failure) * (quantile + p_max))
 
 
 def published_upper_bound(
@@ -250,12 +273,12 @@ def published_upper_bound(
     >>> round(published_upper_bound(5000, 0.1, 1.0, 308, 1 / 308), 4)
     0.9641
     """
-    a, g, q = _adjusted(n, alpha, epsilon, m, gamma)
-    if q >= 1:
+    parameters, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
+    if parameters.level >= 1:
         return math.inf
-    ga, factor, log = _noise_terms(a, g, q, m)
+    failure, factor, log = parameters.noise_terms
     noise = 2 * (1 + factor) * log / ((n + 1) * epsilon)
-    return 1 - (1 - g) * float(a) + (1 - ga) * (2 * positive_number("p_max", p_max) + noise)
+    return 1 - (1 - parameters.gamma) * float(parameters.alpha) + (1 - failure) * (2 * p_max + noise)
 
 
 def rigorous_upper_bound(
@@ -273,12 +296,12 @@ def rigorous_upper_bound(
     >>> round(rigorous_upper_bound(5000, 0.1, 1.0, 308, 1 / 308), 4)
     0.9609
     """
-    a, g, q = _adjusted(n, alpha, epsilon, m, gamma)
-    if q >= 1:
+    parameters, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
+    if parameters.level >= 1:
         return 1.0
-    ga, factor, log = _noise_terms(a, g, q, m)
-    rank = math.floor(n * q + 2 * factor * log / epsilon + 1e-9) + 1  # rounding must not lower the bound
-    return ga + (1 - ga) * min(1.0, rank / (n + 1) + positive_number("p_max", p_max))
+    failure, factor, log = parameters.noise_terms
+    rank = math.floor(n * parameters.level + 2 * factor * log / epsilon + 1e-9) + 1  # rounding must not lower the bound
+    return failure + (1 - failure) * min(1.0, rank / (n + 1) + p_max)
 
 
 def suggested_bins(n: int, epsilon: float, per: float = 1.0) -> int:
@@ -289,7 +312,8 @@ def suggested_bins(n: int, epsilon: float, per: float = 1.0) -> int:
     >>> suggested_bins(30_000, 5.0, 0.25)
     37500
     """
-    return max(2, math.ceil(positive_number("per", per) * n * epsilon))
+    per_loss = positive_number("per", per) * positive_integer("n", n)
+    return max(2, math.ceil(per_loss * positive_number("epsilon", epsilon)))
 
 
 def simplified_upper_bound(n: int, alpha: Level, epsilon: float, per: float = 1.0, density: float = 1.0) -> float:
@@ -304,7 +328,7 @@ def simplified_upper_bound(n: int, alpha: Level, epsilon: float, per: float = 1.
     [0.0435, 0.0051, 0.0006]
     """
     m = suggested_bins(n, epsilon, per)
-    return published_upper_bound(n, alpha, epsilon, m, min(1.0, density / m), 1 / m)
+    return published_upper_bound(n, alpha, epsilon, m, min(1.0, positive_number("density", density) / m), 1 / m)
 
 
 def bins_and_gamma(
@@ -328,35 +352,33 @@ def bins_and_gamma(
     >>> 100 <= m <= 1_000_000, gamma == optimal_gamma(1000, 0.1, 1.0)
     (True, True)
     """
+    gamma, numbers = optimal_gamma(n, alpha, epsilon), np.geomspace(fewest, most, positive_integer("options", options))
+    scores = rng.random(n)
+
     # One output for each number of bins, on the same simulated scores.
-    a = exact_level("alpha", alpha)
-    gamma = mechanisms.optimal_gamma(n, a, epsilon, 1)
-    scores = rng.random(positive_integer("n", n))
     outputs = {}
-    for m in np.unique(np.geomspace(fewest, most, positive_integer("options", options)).astype(int)).tolist():
+    for m in np.unique(numbers.astype(int)).tolist():
         bins = np.minimum((scores * m).astype(np.int64), m - 1)
-        level = min(mechanisms.adjusted_level(n, a, epsilon, m, gamma), 1.0)
+        level = min(adjusted_level(n, alpha, epsilon, m, gamma), 1.0)
         law = quantile_law(np.bincount(bins, minlength=m), level, epsilon)
         outputs[m] = (int(np.searchsorted(np.cumsum(law), rng.random())) + 1) / m
     return min(outputs, key=lambda m: outputs[m]), gamma
 
 
-def _adjusted(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None) -> tuple[Fraction, float, float]:
-    a = exact_level("alpha", alpha)
-    g = _gamma(n, a, epsilon, gamma)
-    return a, g, mechanisms.adjusted_level(n, a, epsilon, m, g)
+def _records_and_loss(n: int, alpha: Level, epsilon: float) -> tuple[int, Fraction, float]:
+    return positive_integer("n", n), exact_level("alpha", alpha), positive_number("epsilon", epsilon)
 
 
-def _noise_terms(alpha: Fraction, gamma: float, q: float, m: int) -> tuple[float, float, float]:
-    # As they enter Theorem 3 from Lemma 1.
-    failure = gamma * float(alpha)
-    return failure, max(q / (1 - q), 1.0), math.log(m / failure)
+def _scaled_loss(n: int, epsilon: float) -> float:
+    return positive_integer("n", n) * positive_number("epsilon", epsilon)
 
 
-def _gamma(n: int, alpha: Fraction, epsilon: float, gamma: float | None) -> float:
-    positive_number("epsilon", epsilon)
-    if gamma is None:
-        return mechanisms.optimal_gamma(n, alpha, epsilon, 1)
+def _log_failure(m: int, delta: float) -> float:
+    exact_level("delta", delta)
+    return math.log(positive_integer("m", m) / delta)
+
+
+def _share(gamma: float) -> float:
     if not 0 < gamma < 1:
         raise InputError("gamma", "must lie in (0, 1)", got=repr(gamma))
     return gamma

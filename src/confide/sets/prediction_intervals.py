@@ -23,20 +23,10 @@ from confide.core import Release, warn_about
 from confide.errors import CoverageWarning, InputError
 from confide.guarantee import coverage_text
 from confide.scores import interval_ends
+from confide.sets.coverage import CoverageEstimate, promise_notes
+from confide.sets.luck import covered_share
 from confide.sets.prediction_sets import MOST_SHOWN, Records, positions_of, score_of_task
-from confide.sets.promise import CoverageEstimate, compared, promise_notes
-from confide.support import (
-    BAD,
-    FILL,
-    INK,
-    Level,
-    Section,
-    Table,
-    axes_of,
-    caller_stacklevel,
-    labelled,
-    legend,
-)
+from confide.support import BAD, FILL, INK, Level, Section, Table, axes_of, caller_stacklevel, labelled, legend
 
 if TYPE_CHECKING:
     import pandas
@@ -186,7 +176,7 @@ class PredictionIntervals(_Ends, Records):
         >>> PredictionIntervals(np.array([0.0, 1.0]), np.array([2.0, 4.0])).coverage([2.0, 0.5]).value
         0.5
         """
-        return compared(self.contains(targets), self.calibration, confidence)
+        return covered_share(self.contains(targets), self.calibration, confidence)
 
     def plot(
         self,

@@ -26,7 +26,8 @@ from confide.arrays import (
 from confide.core import FALSE_NEGATIVES, UNNAMED, Release, Threshold, area_of, names_for, warn_about
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.scores import ScoreKind, score_kind, set_mask, unregistered
-from confide.sets.promise import CoverageEstimate, compared, promise_notes
+from confide.sets.coverage import CoverageEstimate, promise_notes
+from confide.sets.luck import covered_share
 from confide.support import Described, Level, Section, Table, caller_stacklevel, column_order, needs_extra
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ class Records(Described):
     calibration: Release | None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The attributes of copies and pickles: all but the release."""
         return {**vars(self), "calibration": None}
 
     def _origin_of(self, which: Any, positions: slice | NDArray[Any]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class PredictionSets(Records):
         >>> PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog")).coverage(["dog", "dog"]).value
         0.5
         """
-        return compared(self.contains(labels), self.calibration, confidence)
+        return covered_share(self.contains(labels), self.calibration, confidence)
 
     def to_frame(self, like: Any = "pandas") -> Any:
         """A boolean data frame, one column per class, in a data-frame library of your choice.

@@ -166,11 +166,6 @@ def check_unknown_arguments(
 
     `named` are parameters of the call that are not among the options, and may be meant, too.
 
-    Raises
-    ------
-    InputTypeError
-        If there are others than the known ones.
-
     Examples
     --------
     >>> check_unknown_arguments("plan", ["epsilom"], ["epsilon", "rho"])

@@ -194,11 +194,6 @@ def refuse_other_than_html(path: str | FileLocation) -> None:
 def card_or_page(path: str | FileLocation) -> FileKind:
     """The kind of a model card's output with this name: Markdown, or a page for HTML.
 
-    Raises
-    ------
-    InputError
-        If the name has another ending.
-
     Examples
     --------
     >>> print(card_or_page("README.md"), card_or_page("card.html"), sep=", ")

@@ -133,11 +133,6 @@ class Form:
 def check_schema(content: Mapping[str, Any], kind: str, name: str) -> None:
     """Reject a document of this kind that has another schema; its reader checks the kind itself.
 
-    Raises
-    ------
-    FormatError
-        The error states the kind and the schema.
-
     Examples
     --------
     >>> check_schema({"kind": "confide.release", "schema": 2}, "confide/release", "release")
@@ -184,9 +179,7 @@ def check_checksum(content: dict[str, Any], name: str = "file") -> None:
         intact = False
     if not intact:
         raise FormatError(
-            name,
-            "must have the checksum of its content: it was altered or damaged",
-            remedy="Get the original",
+            name, "must have the checksum of its content: it was altered or damaged", remedy="Get the original"
         )
 
 

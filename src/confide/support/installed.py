@@ -16,11 +16,6 @@ def needs_extra(what: str, extra: str | None, *packages: str) -> Iterator[None]:
 
     `packages` are only searched. Without an extra, a missing package belongs to the basic installation, and is named.
 
-    Raises
-    ------
-    MissingExtraError
-        If one of them is not installed.
-
     Examples
     --------
     >>> with needs_extra("this example", "plots"):

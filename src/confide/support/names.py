@@ -59,11 +59,6 @@ def as_integer(name: Name) -> int | None:
 def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
     """Validate a public list of names as strings and integers of Python; it must not be empty or contain a name twice.
 
-    Raises
-    ------
-    InputTypeError, InputError
-        If it is not a list of strings and integers, if it is empty, or if two of the names are the same.
-
     Examples
     --------
     >>> check_names("names", np.array([3, 1]))
@@ -85,11 +80,6 @@ def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
 
 def plain_names(argument: str, names: Iterable[Any]) -> list[Name]:
     """Names as strings and integers of Python, also from numpy's types and from whole floats such as 1.0.
-
-    Raises
-    ------
-    InputTypeError
-        If a name is something else, such as a date: it cannot be matched with data of another type, or stored.
 
     Examples
     --------
@@ -127,11 +117,6 @@ def places(names: Iterable[Any]) -> Mapping[Any, int]:
 
 def positions(argument: str, values: Sequence[Any] | NDArray[Any], names: Iterable[Any]) -> NDArray[np.int64]:
     """The position of every value in a list of names, -1 for a value without a match; int64, shape (n,).
-
-    Raises
-    ------
-    InputTypeError
-        If values cannot be names at all, such as lists.
 
     Examples
     --------
@@ -188,20 +173,6 @@ def column_order(
 
     Columns without names, and columns or classes with only numbers, are matched by order. Names that agree except for a
     common prefix or suffix, such as `p_cat` and `cat`, must have the same order.
-
-    Parameters
-    ----------
-    argument
-        The name of the classes' argument in messages.
-    classes, columns
-        As many names as columns; None for columns without names.
-    called
-        The name of the columns in messages.
-
-    Raises
-    ------
-    InputError
-        If both sides have names and these differ, or agree in part and have another order.
 
     Examples
     --------
@@ -302,11 +273,6 @@ def public_classes(argument: str, classes: Iterable[Any] | int) -> Classes:
 
     Whole floats become integers. Only the number is stored if the names are the positions 0 to K-1, are not printed the
     same way everywhere, or have more than a million characters.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If two names are the same, or are neither strings nor whole numbers, or it is neither a number nor a list.
 
     Examples
     --------

@@ -109,7 +109,6 @@ class ObjectPath:
         return cls(scheme, match["bucket"], key, (match["account"] or "").lower())
 
     def __str__(self) -> str:
-        """The address, which contains no secret."""
         return f"{self.scheme}://{self.bucket}{self.account}/{self.key}"
 
     def at(self, key: str) -> "ObjectPath":
@@ -119,7 +118,6 @@ class ObjectPath:
         return other
 
     def __truediv__(self, name: str) -> "ObjectPath":
-        """The object with this name below this prefix."""
         return self.at(f"{self.key}/{name}".removeprefix("/"))
 
     @cached_property

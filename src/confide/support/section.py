@@ -187,13 +187,6 @@ _MARKS = re.compile(r"[\\`*_\[\]<>|~&$]|^[#+=-]|(?<=^\d)[.)](?=\s)")
 def to_markdown(section: Section, level: int = 1) -> str:
     r"""A section as Markdown: headings, lists of facts, and tables; pictures are left out. Every text is escaped.
 
-    Parameters
-    ----------
-    section
-        The section.
-    level
-        The level of its heading, from 1; its parts have the next ones.
-
     Examples
     --------
     >>> print(to_markdown(Section("Plan", facts=(("alpha", "<0.1>"),), notes=("a note",))))

@@ -3,6 +3,7 @@
 watch_state.py `Watch`: settings and looks, as a value
 files.py       watches, corrected releases and stored looks as JSON
 sequence.py    the statistical tests of a monitor, and a confidence sequence for coverage over all looks
+realised.py    the coverage that records had, whatever their distribution
 correction.py  how looks correct a threshold, with exact positions, and statements in the long run
 corrected.py   `CorrectedRelease`: the thresholds in force
 settings.py    what is fixed before the first look, such as the bins of set sizes of a private evaluation
@@ -13,7 +14,8 @@ Only the noisy counts of a look are private and may be published. The exact coun
 """
 
 from confide.watching.corrected import CorrectedRelease
-from confide.watching.correction import Correction, Realised, Scale
+from confide.watching.correction import Correction, Scale
+from confide.watching.realised import Realised
 from confide.watching.settings import Settings, promised_of, records_for, size_bins
 from confide.watching.take_look import FirstLook, level_of, load_or_start, local_state, watch
 from confide.watching.watch_state import Look, Point, Watch, evidence_text

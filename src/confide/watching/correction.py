@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from confide.errors import InputTypeError
 from confide.noisy_counts import noise_beyond, noise_variance
 from confide.scores import score_kind
 from confide.support import Level, exact_level, require
+from confide.watching.realised import SPAN_ERROR
 
 # gamma, the share of the scale by which a look moves the threshold at most; or `"auto"`
 Correct: TypeAlias = Level | Literal["auto"]
@@ -29,8 +30,6 @@ GAMMAS = tuple(Fraction(share, 100) for share in (20, 10, 5, 2))
 
 MOST_DELAY = 1000
 
-# Statements about what records had hold with probability 0.95
-SPAN_ERROR = 0.05
 _POSITIONS = 2001
 
 # The density of scores at the threshold, on the scale, that the choice of gamma assumes
@@ -87,65 +86,6 @@ class Scale:
         return float(self.thresholds[position]) if position < self.size else math.inf
 
 
-class Realised(NamedTuple):
-    """Coverage that the records of some looks had, whatever their distribution: only the noise is uncertain."""
-
-    # Noisy number of missed records minus alpha times that of all
-    excess: float
-    # The true excess differs from it by at most this
-    radius: float
-    low: float
-    # Ends for the share of covered records
-    high: float
-
-    @property
-    def words(self) -> str:
-        """The statement, for a person."""
-        share = f"{self.low:.3f} to {self.high:.3f} of them were covered (95 %)"
-        return f"missed minus alpha times all records: {self.excess:.0f} +- {self.radius:.0f}; {share}"
-
-
-def realised(
-    covered: int,
-    missed: int,
-    looks: int,
-    alpha: Fraction,
-    epsilon: float,
-    *,
-    error: float = SPAN_ERROR,
-    sequence: bool = False,
-) -> Realised:
-    """Coverage of the records of some looks from the sums of their noisy counts (Proposition O2).
-
-    It is wrong with probability at most `error`. With `sequence` it holds after every look of a watch at once, and not
-    for these looks only.
-
-    Examples
-    --------
-    >>> once, always = (realised(9000, 1000, 52, Fraction(1, 10), 1.0, sequence=s) for s in (False, True))
-    >>> round(once.radius), round(always.radius), always.low < once.low < 0.9 < once.high
-    (20, 37, True)
-    """
-    a, b = alpha.as_integer_ratio()
-    # Levy's inequality up to the next power of two
-    if sequence:
-        power = (looks - 1).bit_length()
-        looks, error = 2**power, error / (2 * (power + 1) * (power + 2))
-    # Half of the error for the excess, in units of 1/b, and half for the number of records
-    radius = noise_beyond(epsilon, ((looks, b - a), (looks, a)), error / 2)
-    around = noise_beyond(epsilon, ((2 * looks, 1),), error / 2)
-    excess = (b - a) * missed - a * covered
-    few, many = covered + missed - around, covered + missed + around
-
-    # The share of covered records, at the number of records that is worst for each end
-    low, high = 0.0, 1.0
-    if few > 0:
-        most, least = excess + radius, excess - radius
-        low = min(max(1 - a / b - most / (b * (few if most > 0 else many)), 0.0), 1.0)
-        high = min(max(1 - a / b - least / (b * (many if least > 0 else few)), 0.0), 1.0)
-    return Realised(excess / b, radius / b, low, high)
-
-
 @dataclass(frozen=True)
 class Correction:
     """How a watch corrects thresholds. It is fixed before the first look and does not depend on records.
@@ -171,10 +111,10 @@ class Correction:
     def __post_init__(self) -> None:
         if isinstance(self.delay, bool) or not isinstance(self.delay, int):
             raise InputTypeError("delay", "must be a number of looks", got=type(self.delay).__name__)
-        small, few = self.alpha.denominator <= 1000, 0 <= self.delay <= MOST_DELAY
+        is_exact, in_range = self.alpha.denominator <= 1000, 0 <= self.delay <= MOST_DELAY
         require("correct", 0 < self.gamma <= GAMMAS[0], "must be 'auto' or lie in (0, 0.2]", str(self.gamma))
-        require("alpha", small, "must have a denominator of at most 1000", str(self.alpha))
-        require("delay", few, f"must lie between 0 and {MOST_DELAY:,} looks", str(self.delay))
+        require("alpha", is_exact, "must have a denominator of at most 1000", str(self.alpha))
+        require("delay", in_range, f"must lie between 0 and {MOST_DELAY:,} looks", str(self.delay))
 
     @classmethod
     def of(cls, release: Release, correct: Correct, delay: int, size: float, epsilon: float) -> "Correction":
@@ -185,20 +125,22 @@ class Correction:
         InputError
             If the release has thresholds per side or weights, gamma is out of range, or noise would hide coverage.
         """
-        what = "thresholds for two sides" if release.by == "side" else "a known shift"
-        suited = release.by != "side" and release.population is None
-        require("correct", suited, f"must be left out for a release with {what}")
-        scales = tuple(Scale(score_kind(t.score).spread_kind, t.threshold) for t in release.parts.values())
+        has_sides = release.by == "side"
+        reason = "thresholds for two sides" if has_sides else "a known shift"
+        is_possible = not has_sides and release.population is None
+        require("correct", is_possible, f"must be left out for a release with {reason}")
+        parts = release.parts.values()
+        scales = tuple(Scale(score_kind(part.score).spread_kind, part.threshold) for part in parts)
 
         # The largest gamma whose noise moves coverage by at most alpha/8
         (alpha,) = release.levels
-        calm = [g for g in GAMMAS if noise_of_coverage(g, alpha, size, epsilon) <= alpha / 8]
-        gamma = (calm or GAMMAS[-1:])[0] if correct == "auto" else exact_level("correct", correct)
+        quiet = [gamma for gamma in GAMMAS if noise_of_coverage(gamma, alpha, size, epsilon) <= alpha / 8]
+        gamma = (quiet or GAMMAS[-1:])[0] if correct == "auto" else exact_level("correct", correct)
         return cls(gamma, alpha, delay, scales)
 
     @property
-    def _room(self) -> Fraction:
-        """The largest way from the start of a part to the end of its scale."""
+    def _longest_way(self) -> Fraction:
+        # From the start of a part to the end of its scale
         return max(1 - Fraction(scale.start, scale.size) for scale in self.scales)
 
     @property
@@ -215,23 +157,30 @@ class Correction:
         InputError
             If the noise of looks would move coverage by more than half of alpha.
         """
+        # The noise of a look
         noise, half = noise_of_coverage(self.gamma, self.alpha, size, epsilon), self.alpha / 2
         must = f"must leave the coverage of a look within alpha/2 = {float(half):.3g} by noise alone"
         remedy = "Take larger looks, a larger epsilon or a smaller gamma"
         require("correct", noise <= half, must, f"about {noise:.2g}", remedy)
-        loud = f"noise moves the coverage of a look by about {noise:.2g}, more than alpha/4. {remedy}"
-        larger = ", or a larger gamma" if self.gamma < GAMMAS[0] else ""
-        few = f"{looks:,} looks are too few for a useful long-run guarantee. Plan more looks{larger}"
-        return [loud] * (noise > self.alpha / 4) + [few] * (self._room / self.gamma > half * looks)
+        notes = []
+        if noise > self.alpha / 4:
+            notes.append(f"noise moves the coverage of a look by about {noise:.2g}, more than alpha/4. {remedy}")
+
+        # The number of looks
+        if self._longest_way / self.gamma > half * looks:
+            or_larger = ", or a larger gamma" if self.gamma < GAMMAS[0] else ""
+            notes.append(f"{looks:,} looks are too few for a useful long-run guarantee. Plan more looks{or_larger}")
+        return notes
 
     def worst(self, size: float, epsilon: float, looks: int) -> float:
         """Largest number of missed records beyond alpha of all, in looks of at most `size` of a part; Theorem O1.
 
         It holds in each part with probability 0.95 over the noise, whatever the records are.
         """
-        steps, (a, b) = max(looks - self.delay - 1, 0), self.alpha.as_integer_ratio()
-        noise = noise_beyond(epsilon, ((steps, b - a), (steps, a)), SPAN_ERROR) / b if steps else 0.0
-        return float(size * float(self._room / self.gamma) + (self.delay + 1) * (1 - self.alpha) * size + noise)
+        moves, (share, unit) = max(looks - self.delay - 1, 0), self.alpha.as_integer_ratio()
+        noise = noise_beyond(epsilon, ((moves, unit - share), (moves, share)), SPAN_ERROR) / unit if moves else 0.0
+        before_a_move = (self.delay + 1) * (1 - self.alpha) * size
+        return float(size * float(self._longest_way / self.gamma) + before_a_move + noise)
 
     def at_worst(self, size: float, epsilon: float, looks: int) -> str:
         """The guarantee for every sequence of records, in words."""
@@ -254,17 +203,20 @@ class Correction:
         >>> corrected.positions([[60, 40], [100, 0]], 100)
         [(1391,), (1457,), (1435,)]
         """
-        a, b = self.alpha.as_integer_ratio()
-        p, q = self.gamma.as_integer_ratio()
-        # Integers in an exact unit, so that positions are the same on every platform
-        unit = batch * b * q
-        now = [scale.start * unit for scale in self.scales]
+        # Positions as integers, each divided into `steps`, so that they are the same on every platform
+        share, parts_of_alpha = self.alpha.as_integer_ratio()
+        gamma, parts_of_gamma = self.gamma.as_integer_ratio()
+        steps = batch * parts_of_alpha * parts_of_gamma
+        exact = [scale.start * steps for scale in self.scales]
+
+        # Never below the start of the scale; beyond its end a position records the misses to be paid back
         positions = [tuple(scale.start for scale in self.scales)]
         for counts in looks:
-            # Never below the start of the scale; beyond its end a position records the misses to be paid back
-            pairs = zip(counts[::2], counts[1::2], now, self.scales, strict=True)
-            now = [max(x + ((b - a) * m - a * c) * p * len(self.scales) * s.size, 0) for c, m, x, s in pairs]
-            positions.append(tuple(min(x // unit, s.size) for x, s in zip(now, self.scales, strict=True)))
+            for part, (covered, missed, scale) in enumerate(zip(counts[::2], counts[1::2], self.scales, strict=True)):
+                excess = (parts_of_alpha - share) * missed - share * covered
+                exact[part] = max(exact[part] + excess * gamma * len(self.scales) * scale.size, 0)
+            at_look = zip(exact, self.scales, strict=True)
+            positions.append(tuple(min(position // steps, scale.size) for position, scale in at_look))
         return positions
 
 

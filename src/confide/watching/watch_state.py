@@ -30,7 +30,8 @@ from confide.support import (
     library_versions,
     require,
 )
-from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, realised
+from confide.watching.correction import Correct, Correction
+from confide.watching.realised import SPAN_ERROR, Realised, realised_coverage
 from confide.watching.sequence import confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
     MOST_COUNT,
@@ -286,7 +287,7 @@ class Watch(Document):
         alpha, epsilon = settings.correction.alpha, settings.noise_epsilon
         sums = np.array([look.counts for look in looks], object).sum(axis=0)
         return [
-            realised(covered, missed, len(looks), alpha, epsilon, error=error, sequence=not last)
+            realised_coverage(covered, missed, len(looks), alpha, epsilon, error=error, sequence=not last)
             for covered, missed in zip(sums[::2], sums[1::2], strict=True)
         ]
 

@@ -141,29 +141,29 @@ class Planned:
     options: Mapping[str, Any]
 
     @classmethod
-    def of(cls, stated: dict[str, Any], what: ColumnSpec | None) -> "Planned":
+    def of(cls, arguments: dict[str, Any], columns: ColumnSpec | None) -> "Planned":
         """From the arguments of a request, without the columns of its score."""
         # What distinguishes the thresholds: levels, classes, groups or sides.
-        score = stated.pop("score", None) if what is None else what.kind.name
-        sides = score == SIDES or (isinstance(what, TargetColumns) and len(what.kinds) > 1)
-        by_class, groups = stated.pop("by_class", False), stated.pop("groups", None)
-        if isinstance(what, ClassColumns) and what.classes is not None:
-            stated["classes"] = what.classes
-        if (isinstance(stated["alpha"], tuple), by_class, groups is not None, sides).count(True) > 1:
+        score = arguments.pop("score", None) if columns is None else columns.kind.name
+        sides = score == SIDES or (isinstance(columns, TargetColumns) and len(columns.kinds) > 1)
+        by_class, groups = arguments.pop("by_class", False), arguments.pop("groups", None)
+        if isinstance(columns, ClassColumns) and columns.classes is not None:
+            arguments["classes"] = columns.classes
+        if (isinstance(arguments["alpha"], tuple), by_class, groups is not None, sides).count(True) > 1:
             must = "only one of several levels, groups or classes, and two sides can be requested"
             raise InputError("by", must, got="more")
-        if by_class and "classes" not in stated:
+        if by_class and "classes" not in arguments:
             raise InputError("classes", "must be given with by_class: the names of all classes")
 
         # The rest, as the Python API takes it.
         for name in _OF_SILOS:
-            stated.pop(name, None)
+            arguments.pop(name, None)
         by: By | None = "class" if by_class else "group" if groups is not None else "side" if sides else None
-        names = class_keys(tuple(stated.pop("classes"))) if by_class else groups or ()
-        if "closes" in stated:
-            stated["closes"] = read_time(stated["closes"])
-        stated["score"] = None if sides else score
-        return cls(stated.pop("alpha"), stated.pop("epsilon", None), by, names, stated)
+        names = class_keys(tuple(arguments.pop("classes"))) if by_class else groups or ()
+        if "closes" in arguments:
+            arguments["closes"] = read_time(arguments["closes"])
+        arguments["score"] = None if sides else score
+        return cls(arguments.pop("alpha"), arguments.pop("epsilon", None), by, names, arguments)
 
     def plan(self, silos: Sequence[Silo]) -> FederatedPlan:
         """Make the plan."""
@@ -175,42 +175,39 @@ class Planned:
         return compare_methods(silos, self.alpha, self.epsilon, by=self.by, names=self.names, pilot=sample, **options)
 
 
-def plan(asked: Plan) -> None:
+def plan(options: Plan) -> None:
     """Make and sign a plan, or compare the methods."""
-    # What is asked: a plan, a comparison, or both.
-    stated = read_request(asked, FEDERATED_PLAN, missing="arbitrary" if asked.missing else None)
-    source = None if asked.pilot is None else Source(asked.pilot, asked.table, stated.get("decimal", "."))
-    output, compare = asked.output, asked.compare
+    # The request: a plan, a comparison, or both.
+    arguments = read_request(options, FEDERATED_PLAN, missing="arbitrary" if options.missing else None)
+    source = None if options.pilot is None else Source(options.pilot, options.table, arguments.get("decimal", "."))
+    output, compare = options.output, options.compare
     inputs = () if source is None else source.files
-    output.check(FileKind.PLAN, *public_files(asked.silos), asked.keys, *inputs)
+    output.check(FileKind.PLAN, *public_files(options.silos), options.keys, *inputs)
     if output.out is None and not compare:
         raise click.UsageError("--out is missing; it is optional only with --compare")
     if not compare and source is not None:
         raise click.UsageError("--pilot needs --compare")
 
     # The request and the silos.
-    what, skip, neighbors = take_columns(stated), stated.get("skip_incomplete", False), stated.pop("neighbors", None)
-    planned = Planned.of(stated, what)
+    columns, skip = take_columns(arguments), arguments.get("skip_incomplete", False)
+    neighbors = arguments.pop("neighbors", None)
+    planned = Planned.of(arguments, columns)
     check_unknown_arguments("federated plan", planned.options, PLAN_NAMES)
-    coordinator = SiloKeys.load(asked.keys)
-    invited, excluded = silos_of_plan(asked.silos, coordinator.public_keys())
+    coordinator = SiloKeys.load(options.keys)
+    invited, excluded = silos_of_plan(options.silos, coordinator.public_keys())
 
     # Plan, or compare and take the recommended plan.
-    chosen: FederatedPlan | None
     with capture_warnings() as caught:
-        if compare:
-            sample = None if source is None else read_sample(source, what, skip=skip)[0]
-            alternatives = planned.compared(invited, sample)
-            recommended = (alternative.plan for alternative in alternatives if alternative.recommended)
-            chosen = next((plan for plan in recommended if plan is not None), None)
-        else:
-            alternatives, chosen = (), planned.plan(invited)
+        sample = None if source is None else read_sample(source, columns, skip=skip)[0]
+        alternatives = planned.compared(invited, sample) if compare else ()
+        recommended = [alternative.plan for alternative in alternatives if alternative.recommended]
+        plans = recommended if compare else [planned.plan(invited)]
+        chosen = next((plan for plan in plans if plan is not None), None)
     caught.warn()
-    if compare:
-        for line in comparison_lines(alternatives, invited):
-            print_text(line)
-        if output.out is None:
-            return
+    for line in comparison_lines(alternatives, invited) if compare else ():
+        print_text(line)
+    if output.out is None:
+        return
     if chosen is None:
         reasons = "; ".join(str(alternative.reason) for alternative in alternatives)
         raise InputError("method", f"has no plan for these silos: {reasons}")
@@ -225,8 +222,12 @@ def plan(asked: Plan) -> None:
     print_text(f"plan: {output.out}")
     for path in excluded:
         print_text(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
-    if asked.method is None:
+    if options.method is None:
         print_text(f"method: {chosen.method}, which suits these silos (--compare shows why)")
+    _print_promise(chosen)
+
+
+def _print_promise(chosen: FederatedPlan) -> None:
     print_text(f"privacy: {chosen.privacy()}")
     print_text(f"candidate thresholds: {chosen.candidates.description}")
     for line in plan_lines(chosen):
@@ -261,13 +262,13 @@ def _expected(alternative: Alternative) -> str:
     return "; ".join(parts)
 
 
-def aggregate(asked: Aggregate) -> None:
+def aggregate(options: Aggregate) -> None:
     """Compute the calibration, and print the range of the replies."""
     # The plan, the answers and the keys.
-    output, drop_refused = asked.output, asked.drop_refused
-    output.check(FileKind.RELEASE, *asked.answers, asked.plan, asked.keys)
-    text, messages = read_text(asked.plan), read_messages(asked.answers, FileKind.ANSWER, drop_refused=drop_refused)
-    signing = None if asked.keys is None else SiloKeys.load(asked.keys)
+    output, drop_refused = options.output, options.drop_refused
+    output.check(FileKind.RELEASE, *options.answers, options.plan, options.keys)
+    text, messages = read_text(options.plan), read_messages(options.answers, FileKind.ANSWER, drop_refused=drop_refused)
+    signing = None if options.keys is None else SiloKeys.load(options.keys)
 
     # The release, and the range of the replies: the only indication of silos that are not IID.
     with capture_warnings(CoverageWarning) as caught:

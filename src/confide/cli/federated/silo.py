@@ -54,10 +54,10 @@ from confide.tables import (
 # Keys
 
 
-def keygen(asked: Keygen) -> None:
+def keygen(options: Keygen) -> None:
     """Write keys and a public file."""
     # Check both files before anything is generated.
-    keys, public = asked.keys, asked.public
+    keys, public = options.keys, options.public
     if keys.exists():
         raise OutputExistsError(
             "keys",
@@ -69,22 +69,22 @@ def keygen(asked: Keygen) -> None:
         raise InputError("keys", f"{str(keys)!r} cannot be written: its folder does not exist")
 
     # Generate, and save the keys first.
-    generated = replace(SiloKeys.generate(asked.name), ledger=_identity_of(asked.ledger))
+    generated = replace(SiloKeys.generate(options.name), ledger=_identity_of(options.ledger))
     generated.save(keys)
-    silo = generated.public(asked.size)
+    silo = generated.public(options.size)
     write_text(public, silo.to_json(), overwrite=False)
     print_text(f"keys: {keys} (private)\npublic: {public}\n{aligned(silo_rows(silo))}")
 
 
-def public(asked: Public) -> None:
+def public(options: Public) -> None:
     """Write a public file, and name the ledger in the keys."""
-    keys, ledger = asked.keys, asked.ledger
-    asked.output.check(FileKind.SILO, keys, None if ledger is None else file_of(ledger))
+    keys, ledger = options.keys, options.ledger
+    options.output.check(FileKind.SILO, keys, None if ledger is None else file_of(ledger))
     private_keys, named = SiloKeys.load(keys), _identity_of(ledger)
     if named not in (None, private_keys.ledger):
         private_keys = private_keys.name_ledger(keys, named)
-    silo = private_keys.public(asked.size)
-    asked.output.save(silo.to_json(), "public")
+    silo = private_keys.public(options.size)
+    options.output.save(silo.to_json(), "public")
     print_text(aligned(silo_rows(silo)))
 
 
@@ -106,22 +106,22 @@ def _policy_of(agreed: Agreed, coordinator: Path, budget: float, per_plan: float
     )
 
 
-def _policy_for(asked: Answer) -> Policy:
-    if asked.policy is not None:
-        stated = {"coordinator": asked.coordinator, "budget": asked.budget, **vars(asked.agreed)}
-        if other := [name for name, value in stated.items() if value not in (None, ())]:
+def _policy_for(options: Answer) -> Policy:
+    if options.policy is not None:
+        arguments = {"coordinator": options.coordinator, "budget": options.budget, **vars(options.agreed)}
+        if other := [name for name, value in arguments.items() if value not in (None, ())]:
             raise InputError(other[0], "must be left out with --policy: the policy contains it")
-        return read_policy(asked.policy)
-    if asked.coordinator is None or asked.budget is None:
+        return read_policy(options.policy)
+    if options.coordinator is None or options.budget is None:
         raise click.UsageError("--coordinator and --budget are needed, or --policy that contains both")
-    return _policy_of(asked.agreed, asked.coordinator, asked.budget)
+    return _policy_of(options.agreed, options.coordinator, options.budget)
 
 
-def policy(asked: WritePolicy) -> None:
+def policy(options: WritePolicy) -> None:
     """Write a policy."""
-    asked.output.check(FileKind.POLICY, asked.coordinator, *public_files(asked.agreed.peers))
-    written = _policy_of(asked.agreed, asked.coordinator, asked.budget, asked.per_plan)
-    asked.output.save(written.to_json(), "policy")
+    options.output.check(FileKind.POLICY, options.coordinator, *public_files(options.agreed.peers))
+    written = _policy_of(options.agreed, options.coordinator, options.budget, options.per_plan)
+    options.output.save(written.to_json(), "policy")
     print_text(aligned(policy_rows(written)))
 
 
@@ -141,27 +141,27 @@ class SiloTable:
     """A silo's table, its columns, and how it is read."""
 
     source: Source
-    what: ColumnSpec | None
+    columns: ColumnSpec | None
     by: str | None
     how: Mapping[str, Any]
 
     @classmethod
-    def of(cls, file: str, table: str | None, stated: dict[str, Any]) -> "SiloTable":
+    def of(cls, file: str, table: str | None, arguments: dict[str, Any]) -> "SiloTable":
         """From the arguments; a plan states its privacy loss for one record of a person."""
-        what, people = take_columns(stated), stated.get(PEOPLE)
-        if isinstance(what, LossColumns):
+        columns, people = take_columns(arguments), arguments.get(PEOPLE)
+        if isinstance(columns, LossColumns):
             remedy = "Use truth and losses with `confide calibrate`"
             raise InputError("truth", "a federation calibrates one score of each record", remedy=remedy)
         if people is not None and people.most > 1:
             raise InputError("people.most", "must be 1 in a federation: its plan states the privacy loss of one record")
-        return cls(Source(file, table, stated.pop("decimal", ".")), what, stated.pop("by", None), stated)
+        return cls(Source(file, table, arguments.pop("decimal", ".")), columns, arguments.pop("by", None), arguments)
 
     def check_plan(self, plan: FederatedPlan) -> None:
         """Check that the columns give the score of the plan, and the groups or classes that it has thresholds for."""
         # The score.
-        what, wanted = self.what, SIDES if plan.by == "side" else plan.score
-        score = None if what is None else SIDES if _has_sides(what) else what.kind.name
-        if what is not None and score != wanted:
+        columns, wanted = self.columns, SIDES if plan.by == "side" else plan.score
+        score = None if columns is None else SIDES if _has_sides(columns) else columns.kind.name
+        if columns is not None and score != wanted:
             if wanted is None:
                 remedy = f"These columns give {score!r}: leave --score out"
                 raise InputError("the plan", "names no score", remedy=remedy)
@@ -173,66 +173,66 @@ class SiloTable:
         if (plan.by == "group") != (self.by is not None):
             must = "given, the column of each record's group" if plan.by == "group" else "left out"
             raise InputError("by", f"must be {must}: the plan has {'' if plan.by == 'group' else 'no '}groups")
-        if plan.by == "class" and not (isinstance(what, ClassColumns) and what.label is not None):
+        if plan.by == "class" and not (isinstance(columns, ClassColumns) and columns.label is not None):
             raise InputError("label", "must be given, with --probabilities: the plan has a threshold for each class")
 
     def counted(self, plan: FederatedPlan) -> Any:
         """Histogram of the scores, counted in the table's own system; one for each group, class or side of the plan."""
-        what, candidates, classes = self.source.what(self.what), plan.candidates, plan.request.classes
+        columns, candidates, classes = self.source.require_columns(self.columns), plan.candidates, plan.request.classes
         with self.source.open("reading") as (opened, progress):
             how: dict[str, Any] = {**self.how, "progress": progress}
 
             # Several thresholds: sides, groups or classes.
-            if isinstance(what, TargetColumns) and _has_sides(what):
+            if isinstance(columns, TargetColumns) and _has_sides(columns):
                 return {
-                    kind.name: score_histogram(opened, replace(what, score=kind.name), candidates, **how)
-                    for kind in what.kinds
+                    kind.name: score_histogram(opened, replace(columns, score=kind.name), candidates, **how)
+                    for kind in columns.kinds
                 }
             if plan.by == "group":
-                return group_histograms(opened, what, str(self.by), plan.names, candidates, **how)
+                return group_histograms(opened, columns, str(self.by), plan.names, candidates, **how)
             if plan.by == "class":
-                histograms = class_histograms(opened, what, candidates, **how)
+                histograms = class_histograms(opened, columns, candidates, **how)
                 if set(histograms) != set(plan.names):
                     other = class_list(tuple(histograms))
                     raise InputError("plan", f"is for the classes {class_list(plan.names)}", got=other)
                 return histograms
 
             # One threshold, of the plan's classes only.
-            if isinstance(what, ClassColumns) and classes is not None:
-                columns = what.columns(opened)[1]
+            if isinstance(columns, ClassColumns) and classes is not None:
+                table_names = columns.columns(opened)[1]
                 try:
-                    names_among(classes, columns, len(columns))
+                    names_among(classes, table_names, len(table_names))
                 except InputError as error:
                     raise InputError("plan", f"is for other classes: {error}") from None
-            return score_histogram(opened, what, candidates, **how)
+            return score_histogram(opened, columns, candidates, **how)
 
 
-def _has_sides(what: ColumnSpec) -> bool:
-    return isinstance(what, TargetColumns) and len(what.kinds) > 1
+def _has_sides(columns: ColumnSpec) -> bool:
+    return isinstance(columns, TargetColumns) and len(columns.kinds) > 1
 
 
-def answer(asked: Answer) -> None:
+def answer(options: Answer) -> None:
     """Answer a plan, and print what it costs."""
     # The files.
-    stated = arguments_of("federated answer", ANSWER, asked)
-    records_table, policy = SiloTable.of(asked.file, asked.table, stated), _policy_for(asked)
-    rules = [rule for rule in (asked.policy, asked.coordinator) if rule is not None]
-    inputs = (asked.plan, asked.keys, file_of(asked.ledger), *rules, *public_files(asked.agreed.peers))
-    asked.output.check(FileKind.ANSWER, *records_table.source.files, *inputs)
+    arguments = arguments_of("federated answer", ANSWER, options)
+    records_table, policy = SiloTable.of(options.file, options.table, arguments), _policy_for(options)
+    rules = [rule for rule in (options.policy, options.coordinator) if rule is not None]
+    inputs = (options.plan, options.keys, file_of(options.ledger), *rules, *public_files(options.agreed.peers))
+    options.output.check(FileKind.ANSWER, *records_table.source.files, *inputs)
 
     # Check the plan, count, and answer it; the answer charges this silo's ledger.
-    text = read_text(asked.plan)
+    text = read_text(options.plan)
     signed_plan = read_plan(text)
     records_table.check_plan(signed_plan)
     counts = records_table.counted(signed_plan)
-    private_keys, records = SiloKeys.load(asked.keys), SiloLedger(asked.ledger, asked.dataset)
+    private_keys, records = SiloKeys.load(options.keys), SiloLedger(options.ledger, options.dataset)
     earlier = records.answered(signed_plan)
     with capture_warnings(OtherDataWarning) as caught:
         message = answer_plan(text, counts, private_keys, policy, records, now=datetime.now(UTC))
     caught.warn()
     if earlier is not None:
         print_text(f"earlier answer of {earlier} returned; nothing was charged")
-    asked.output.save(message, "answer")
+    options.output.save(message, "answer")
 
     # What the plan reveals, to whom, and what was spent.
     silo = signed_plan.silos[signed_plan.position(private_keys.name)]
@@ -251,11 +251,11 @@ def answer(asked: Answer) -> None:
 # Commands without a privacy cost
 
 
-def own(asked: Own) -> None:
+def own(options: Own) -> None:
     """Write a silo's own calibration."""
-    asked.output.check(FileKind.RELEASE, asked.answer, asked.release)
-    released = load_release(asked.release)
+    options.output.check(FileKind.RELEASE, options.answer, options.release)
+    released = load_release(options.release)
     if not isinstance(released, FederatedRelease):
-        raise InputError("release", f"{str(asked.release)!r} must be a release of `federated aggregate`")
-    share = own_share(released, read_text(asked.answer), asked.of)
-    asked.output.save(share.to_json(), f"{share}\nsaved")
+        raise InputError("release", f"{str(options.release)!r} must be a release of `federated aggregate`")
+    share = own_share(released, read_text(options.answer), options.of)
+    options.output.save(share.to_json(), f"{share}\nsaved")

@@ -12,7 +12,7 @@ from scipy import stats
 import confide
 from confide.errors import CoverageWarning
 from confide.sets import CHANCE, count_limit, count_shortfall, has_law, mean_limit
-from confide.sets.promise import _failure
+from confide.sets.luck import _failure_bound
 from tests.builders import slow
 from tests.draws import always
 from tests.exact_tests import coverage_p_value
@@ -94,7 +94,7 @@ def test_the_number_in_a_finding_is_the_smallest():
     released, hits, tested = made(mechanism="pps", n_min=100), 7240, 8765
     found = count_shortfall(released, hits, tested)
     assert 100 < found.from_records <= 1000
-    fails = [_failure(released, found.from_records + more)(found.high) for more in (-1, 0)]
+    fails = [_failure_bound(released, found.from_records + more)(found.high) for more in (-1, 0)]
     assert fails[0] > 0.4 * CHANCE >= fails[1]
     assert f"unless fewer than {found.from_records} records calibrated" in found.sentence
 
@@ -126,11 +126,11 @@ def test_two_ends_divide_the_miscoverage_and_groups_add_up():
     """A bound for ends that miss different records, and for the worst groups."""
     sides = confide.calibrate_sides(np.tile([-1.0, 1.0], (2000, 1)), np.linspace(-2, 2, 2000), 0.1, 1.0)
     ends = [sides[name].coverage_failure(sides[name].size.most(CHANCE / 20)) for name in ("low", "high")]
-    assert _failure(sides, None)(0.86) == pytest.approx(sum(fails(0.93) for fails in ends))
+    assert _failure_bound(sides, None)(0.86) == pytest.approx(sum(fails(0.93) for fails in ends))
     names = list("abcd")
     groups = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, groups=names * 500, names=names)
     one = groups["a"].coverage_failure(groups["a"].size.most(CHANCE / 40))
-    assert _failure(groups, None)(0.8) == pytest.approx(4 * one(0.8))
+    assert _failure_bound(groups, None)(0.8) == pytest.approx(4 * one(0.8))
     found = count_shortfall(groups, 600, 1000)
     assert found.is_broken
 

@@ -201,6 +201,12 @@ class Year(TypedDict, total=False):
     neighbors: Neighbors
 
 
+_DEFAULTS: Mapping[str, Any] = {
+    "releases": 0, "evaluations": 0, "looks": 0, "dp_delta": 1e-6, "records_per_person": 1, "share": 0.5,
+    "neighbors": "add_remove",
+}  # fmt: skip
+
+
 def budget_plan(
     epsilon: float,
     *,
@@ -259,7 +265,7 @@ def budget_plan(
 
 def by_rules(epsilon: float, **year: Unpack[Year]) -> dict[Rule, BudgetPlan]:
     """The plans by all available rules; arguments as in `budget_plan`. With `dp_delta=0` epsilons add up."""
-    rules = RULES if check_delta(year.get("dp_delta", 1e-6)) > 0 else RULES[:1]
+    rules = RULES if check_delta(year.get("dp_delta", _DEFAULTS["dp_delta"])) > 0 else RULES[:1]
     return {rule: by_rule(rule, epsilon, **year) for rule in rules}
 
 
@@ -277,38 +283,22 @@ def best_of(plans: Mapping[Rule, BudgetPlan], n: int | Sequence[int] = 1000, alp
     return next(iter(plans.values())) if len(plans) == 1 else min(plans.values(), key=order)
 
 
-def by_rule(
-    rule: Rule,
-    epsilon: float,
-    *,
-    releases: int = 0,
-    evaluations: int = 0,
-    looks: int = 0,
-    dp_delta: float = 1e-6,
-    releases_per_person: int | None = None,
-    evaluations_per_person: int | None = None,
-    looks_per_person: int | None = None,
-    records_per_person: int = 1,
-    share: Level = 0.5,
-    neighbors: Neighbors = "add_remove",
-) -> BudgetPlan:
+def by_rule(rule: Rule, epsilon: float, **year: Unpack[Year]) -> BudgetPlan:
     """The most expensive plan by one rule; arguments as in `budget_plan`."""
     # What is planned, and the share of each kind for one of a person's releases.
-    total, delta = privacy_loss("epsilon", epsilon), check_delta(dp_delta)
+    stated: dict[str, Any] = {**_DEFAULTS, **year}
+    total, delta = privacy_loss("epsilon", epsilon), check_delta(stated["dp_delta"])
     if rule != "basic" and delta == 0:
         raise InputError("dp_delta", f"must be above 0 for rule={rule!r}", remedy="With dp_delta=0 use rule='basic'")
-    counts = {
-        "calibration": _count("releases", releases, releases_per_person),
-        "evaluation": _count("evaluations", evaluations, evaluations_per_person),
-        "look": _count("looks", looks, looks_per_person),
-    }
+    names = zip(PLANNED, ("releases", "evaluations", "looks"), strict=True)
+    counts = {kind: _count(name, stated[name], stated.get(f"{name}_per_person")) for kind, name in names}
     planned = {kind: counts[kind] for kind in PLANNED if counts[kind][0]}
     if not planned:
         raise InputError("releases", "releases, evaluations or looks must be planned", got="none")
-    shares = _shares(list(planned), exact_level("share", share))
+    shares = _shares(list(planned), exact_level("share", stated["share"]))
     weights = {kind: shares[kind] / per_person for kind, (_, per_person) in planned.items()}
-    relation = one_of("neighbors", neighbors, NEIGHBORS)
-    records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
+    relation = one_of("neighbors", stated["neighbors"], NEIGHBORS)
+    records = positive_integer("records_per_person", stated["records_per_person"], most=MOST_PER_PERSON)
 
     # The plan at the epsilon of each kind.
     def plan_at(price: Callable[[str], float | Fraction]) -> BudgetPlan:

@@ -1,47 +1,25 @@
-"""Public metadata of a release, such as its model, data and date. No threshold and no claim depends on them."""
+"""What a release requires of the records that it is applied to: a named score, classes, one group, or masks."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
+from confide.core.losses import MissedAreaLoss
+from confide.core.release import Release
 from confide.errors import InputError, InputTypeError
 from confide.support import Classes, canonical_name, class_count, is_numbering, order_of
 
-# The keys of the metadata, and their printed names.
-ABOUT = {
-    "model": "model",
-    "version": "version of the model",
-    "outputs": "outputs of the model",
-    "data": "calibration data",
-    "purpose": "purpose",
-    "responsible": "responsible",
-    "contact": "contact",
-    "date": "date",
-}
 
-# The value of `outputs` in a release that was made from columns of logits.
-FROM_LOGITS = "logits; softmax in double precision"
-
-MOST_CHARACTERS = 500
+def refuse_overlapping(release: Release, remedy: str = "") -> None:
+    """Reject a release of groups that overlap where a record must have one group."""
+    if release.overlap is not None:
+        must = "must have one threshold, or groups that divide the records"
+        raise InputError("release", must, got="groups that overlap", remedy=remedy)
 
 
-def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Validate metadata, and return them in the order of `ABOUT`, read only."""
-    if about is None:
-        return MappingProxyType({})
-    if not isinstance(about, Mapping):
-        raise InputTypeError("about", "must map keys such as 'model' to str", got=type(about).__name__)
-    # Known keys, and printable texts.
-    unknown = [key for key in about if key not in ABOUT]
-    if unknown:
-        raise InputError("about", f"must have the keys {', '.join(ABOUT)}", got=repr(unknown[0]))
-    for key, text in about.items():
-        if not isinstance(text, str):
-            raise InputTypeError(f"about[{key!r}]", "must be a str", got=type(text).__name__)
-        if not (text.strip() and len(text) <= MOST_CHARACTERS and text.isprintable()):
-            raise InputError(
-                f"about[{key!r}]", f"must be 1 to {MOST_CHARACTERS} printable characters", got=str(len(text))
-            )
-    return MappingProxyType({key: about[key] for key in ABOUT if key in about})
+def area_of(release: Release) -> MissedAreaLoss:
+    """The loss of a release for masks; raises an error for others."""
+    loss = release.loss if isinstance(release, Release) else None
+    area = None if loss is None else MissedAreaLoss.of(loss)
+    if area is None:
+        raise InputTypeError("calibration", "must come from calibrate_masks")
+    return area
 
 
 # The reason why a release without a name for its score makes no sets and no intervals.
@@ -54,11 +32,18 @@ UNNAMED = (
 )
 
 
-def class_list(classes: Classes, most: int = 10) -> str:
-    """Classes in one line; of many names only the first."""
-    if isinstance(classes, int):
-        return f"{classes}, without names"
-    return f"{len(classes)}: {', '.join(map(str, classes[:most]))}" + (", ..." if len(classes) > most else "")
+def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
+    """The names of k columns that a release is applied to: their own names, or the release's if they have none.
+
+    Columns without names, or with the names 0 to k-1, stand for the release's classes in their order. If each class has
+    its own threshold, the order of the classes is unknown, and the columns must have names. The error for other classes
+    contains the numbers of missing and unknown ones and the first of each, because names of classes are public.
+    """
+    classes = release.classes
+    if classes is None:
+        return names
+    matched = names_among(classes, names, k)
+    return names if release.by == "class" and matched is classes else matched
 
 
 def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:

@@ -1,0 +1,207 @@
+"""Thresholds by key under one request, and what follows for all of them together: privacy, levels, promises."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from confide.arrays import group_name
+from confide.core.keys import KEYS, Key
+from confide.core.losses import limit_text
+from confide.core.statement import Stated, Statement
+from confide.core.threshold import Threshold
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
+from confide.scores import score_kind
+from confide.support import Classes, Level, canonical_name, exact_level, places
+
+
+@dataclass(frozen=True, repr=False)
+class Thresholds(Stated, Mapping[Key, Threshold]):
+    """Thresholds by key, with their request: see `Release`."""
+
+    request: Statement = field(hash=False)
+    parts: Mapping[Key, Threshold] = field(hash=False)
+    versions: Mapping[str, str] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        ordered = dict(sorted(self.parts.items(), reverse=True)) if self.by == "level" else dict(self.parts)
+        values = [threshold.threshold for threshold in ordered.values()]
+        if not ordered or (self.by == "level" and values != sorted(values)):
+            raise InputError("parts", "must be one or more thresholds; those of several levels must be nested")
+        object.__setattr__(self, "parts", MappingProxyType(ordered))
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.parts.items()))
+
+    # A mapping.
+
+    def __getitem__(self, key: Any) -> Threshold:
+        if self.by == "level":
+            return self.parts[self.level_of(key)]
+        if self.by == "side" or self.by is None:
+            return self.parts[key]
+        if self.overlap is not None and isinstance(key, tuple) and len(key) == 2:
+            key = group_name(*key)
+        place = places(self.parts)[key]
+        if place < 0:
+            raise InputError("name", f"must be one of the {len(self.parts)} calibrated groups", got="another")
+        return list(self.parts.values())[place]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    # What is stated about all of them.
+
+    @property
+    def first(self) -> Threshold:
+        """The first of the thresholds."""
+        return next(iter(self.parts.values()))
+
+    @property
+    def only(self) -> Threshold:
+        """The threshold of a release that has one."""
+        if self.by is not None and len(self.parts) > 1:
+            raise self._several()
+        return self.first
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether keys are groups or classes; of groups that overlap a record has the largest threshold."""
+        return self.by in ("group", "class")
+
+    @property
+    def bounded(self) -> tuple[str, float] | None:
+        """The loss whose expectation is bounded, and its largest value; None for a coverage guarantee."""
+        return None if self.loss is None else (self.loss, self.bound)
+
+    @property
+    def risk(self) -> float:
+        """The guaranteed bound on the expected loss; `guarantee` states the type of guarantee."""
+        return self.bound * (1 - self.promised)
+
+    @property
+    def classes(self) -> Classes | None:
+        """The classes, or labels: their names, or their number; None if they are not stated."""
+        if self.by == "class":
+            names = tuple(self.parts)
+            return len(names) if set(map(canonical_name, names)) == set(map(str, range(len(names)))) else names
+        return self.request.classes
+
+    @cached_property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy loss of all thresholds together (docs/theory.md, section 6).
+
+        That of the noisy histogram that serves all levels; otherwise sequential composition of levels and sides;
+        parallel composition of the groups of a column, and the sum over columns.
+        """
+        losses = [threshold.privacy for threshold in self.parts.values()]
+        if self.by is None or self.request.joint:
+            return max(losses, key=lambda privacy: privacy.epsilon)
+        if not self.disjoint:
+            return sequential_composition(losses)
+        sized = self.chosen is not None or any(threshold.size is not None for threshold in self.parts.values())
+        slices = [slice(None)] if self.overlap is None else self.overlap.slices
+        columns = [parallel_composition(losses[column], self.neighbors, sized=sized) for column in slices]
+        return columns[0] if self.overlap is None else sequential_composition(columns)
+
+    @property
+    def levels(self) -> tuple[Fraction, ...]:
+        """The miscoverage levels of the guarantees; for two sides that of both together."""
+        if self.by == "level":
+            return tuple(self.parts)
+        together = self.parts.values() if self.by == "side" else (self.first,)
+        return (sum((threshold.alpha for threshold in together), Fraction(0)),)
+
+    @property
+    def alpha(self) -> Fraction:
+        """The miscoverage level, if there is one; of two sides that of the interval."""
+        if len(self.levels) > 1:
+            raise self._several()
+        return self.levels[0]
+
+    @property
+    def promised(self) -> float:
+        """The coverage that is guaranteed for every record: the least over groups; of two sides together.
+
+        For a bound on a loss it is the coverage of critical thresholds.
+        """
+        coverages = [threshold.coverage for threshold in self.parts.values()]
+        return max(0.0, 1 - sum(1 - coverage for coverage in coverages)) if self.by == "side" else min(coverages)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss per person of all thresholds, under `privacy.neighbors`."""
+        return self.privacy.epsilon
+
+    @property
+    def score(self) -> str | None:
+        """The name of the nonconformity score, or None; for two sides that of the lower one."""
+        return self.first.score
+
+    @property
+    def task(self) -> str:
+        """The use of the thresholds: sets ("classification"), intervals ("regression"), or "any" other."""
+        return score_kind(self.score).task
+
+    @property
+    def infinite(self) -> tuple[Key, ...]:
+        """The keys of thresholds that exclude nothing: +inf, or the largest value of a bounded score."""
+        return tuple(key for key, threshold in self.parts.items() if threshold.excludes_nothing)
+
+    @property
+    def by_name(self) -> dict[str, Threshold]:
+        """The thresholds by a printable name, such as "alpha 0.2"; "" if there is one."""
+        to_text = KEYS[self.by].to_text
+        return {to_text(key): threshold for key, threshold in self.parts.items()}
+
+    @property
+    def promises(self) -> dict[str, str]:
+        """The guarantees in words, by a phrase for what each is about; "" for a release as a whole."""
+        if self.disjoint:
+            return {f"each {self.by}": str(self.first.guarantee)}
+        if self.loss is not None:
+            return {"": self.promise}
+        return {name: str(threshold.guarantee) for name, threshold in self.by_name.items()}
+
+    @property
+    def promise(self) -> str:
+        """The guarantee of a single threshold in words; of a bounded loss, what it means for the loss."""
+        if self.loss is None:
+            return str(self.only.guarantee)
+        limit, guarantee = limit_text(self.loss, self.bound, self.risk), self.only.guarantee
+        # A marginal guarantee states that it is an average.
+        return guarantee.of(limit if guarantee.delta is None else f"on average {limit}")
+
+    def level_of(self, alpha: Level | None) -> Fraction:
+        """The level of several that is meant; without one the only level.
+
+        Raises
+        ------
+        InputError
+            If it is not one of the levels, or is missing although there are several.
+        """
+        # A release of one level accepts that level, too.
+        level = None if alpha is None else exact_level("alpha", alpha)
+        if self.by != "level":
+            if level not in (None, *self.levels):
+                level_text = f"{float(self.levels[0]):g}"
+                raise InputError("alpha", f"must be left out, or {level_text}: the release is for this level alone")
+            return self.levels[0]
+        levels = ", ".join(f"{float(alpha_i):g}" for alpha_i in self.parts)
+        if level is None:
+            raise InputError("alpha", f"must be given, one of the calibrated levels {levels}")
+        if level not in self.parts:
+            raise InputError("alpha", f"must be one of the calibrated levels {levels}", got=f"{float(level):g}")
+        return level
+
+    def _several(self) -> InputTypeError:
+        return InputTypeError(
+            "release", "must have one threshold", got=f"one for each {self.by}", remedy="Choose one of them"
+        )
