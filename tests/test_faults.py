@@ -122,7 +122,7 @@ PRICES = [
     ),
     Fault(
         "a replaced record changes one count of an evaluation",
-        "confide.evaluation.count_privacy:CountPrivacy.changes",
+        "confide.evaluation.query:CountPrivacy.changes",
         always(1),
         "evaluation/test_private.py::test_loss_equals_statement_by_enumeration[options5-replace_one-1]",
     ),

@@ -2,7 +2,7 @@
 
 from confide.core.keys import KEYS
 from confide.core.needed_by_release import needed_facts
-from confide.core.single import SingleThreshold
+from confide.core.thresholds import SingleThreshold
 from confide.mechanisms import PublishedHistogram
 from confide.support import Facts, Section
 

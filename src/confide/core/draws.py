@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 
 from confide.candidates import Candidates
 from confide.core.account import Bill
-from confide.core.design import Design, sized_design, unanswered_design
+from confide.core.design import Design, compared_list, sized_design, unanswered_design
 from confide.core.keys import Key
-from confide.core.lists import compared_list
 from confide.core.promised import sized_privacy
 from confide.core.request import Request
 from confide.core.terms import Terms

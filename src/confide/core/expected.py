@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from confide.core.answers import answer_among
 from confide.core.design import Design, design_at
+from confide.core.mean_price import answer_among
 from confide.core.reference_laws import typical_law
 from confide.core.terms import Terms
 from confide.mechanisms import Slopes

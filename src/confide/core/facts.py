@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from confide.candidates import spread_words
-from confide.core.about import ABOUT
 from confide.core.keys import Key
 from confide.core.needed import needed_text
 from confide.core.needed_by_release import records_needed
 from confide.core.population import rounding_text
 from confide.core.release import Release, as_release
+from confide.core.request import ABOUT
 from confide.support import Classes, Facts, Section, versions_text
 
 # Parts that the title of their common facts names.

@@ -10,9 +10,9 @@ from confide.core.design import design_at
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release
+from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
 from confide.core.steps import assembled
-from confide.core.warn import warn_about, warn_of_choices
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.support import Level, caller_stacklevel, library_versions, log_event, takes_alpha
 

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector
 from confide.candidates import Candidates
-from confide.core.answers import answer_among
 from confide.core.expected import chance_text
+from confide.core.mean_price import answer_among
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import Slopes

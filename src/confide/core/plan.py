@@ -11,12 +11,12 @@ from typing import Any, Unpack
 from confide.candidates import AnyCandidates, Candidates
 from confide.core.design import Design, design_at
 from confide.core.expected import chance_text, expectation
+from confide.core.mean_price import gap_crossed
 from confide.core.needed import UNLIKELY, needed_text, records_for
 from confide.core.pilot import OnPilot, Pilot, on_pilot
 from confide.core.population import ClassShift, shifted_population
 from confide.core.reference_laws import law_of, typical_law
 from confide.core.request import Request
-from confide.core.rise import gap_crossed
 from confide.core.rules import unusual
 from confide.core.terms import CHOICES, Choices, Terms
 from confide.guarantee import Guarantee

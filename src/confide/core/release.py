@@ -22,9 +22,9 @@ from confide.core.documents import Document, load
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import Key
 from confide.core.request import Request
-from confide.core.single import SingleThreshold
 from confide.core.statement import Statement
 from confide.core.threshold import Threshold, meaning_of_infinity
+from confide.core.thresholds import SingleThreshold
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.support import Level, Section, caller_stacklevel, class_count, exact_level, order_of
 

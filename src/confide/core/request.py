@@ -11,16 +11,15 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
-from confide.core.about import check_about
-from confide.core.design import Design, design
+from confide.core.design import Design, design, longest_list
 from confide.core.division import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.keys import SCORE_OF_SIDE, By, Key
-from confide.core.lists import longest_list
 from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.reference_laws import law_of
@@ -42,6 +41,43 @@ from confide.support import (
     positive_integer,
     public_classes,
 )
+
+# The keys of the metadata, and their printed names.
+ABOUT = {
+    "model": "model",
+    "version": "version of the model",
+    "outputs": "outputs of the model",
+    "data": "calibration data",
+    "purpose": "purpose",
+    "responsible": "responsible",
+    "contact": "contact",
+    "date": "date",
+}
+
+# The value of `outputs` in a release that was made from columns of logits.
+FROM_LOGITS = "logits; softmax in double precision"
+
+MOST_CHARACTERS = 500
+
+
+def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Validate metadata, and return them in the order of `ABOUT`, read only."""
+    if about is None:
+        return MappingProxyType({})
+    if not isinstance(about, Mapping):
+        raise InputTypeError("about", "must map keys such as 'model' to str", got=type(about).__name__)
+    # Known keys, and printable texts.
+    unknown = [key for key in about if key not in ABOUT]
+    if unknown:
+        raise InputError("about", f"must have the keys {', '.join(ABOUT)}", got=repr(unknown[0]))
+    for key, text in about.items():
+        if not isinstance(text, str):
+            raise InputTypeError(f"about[{key!r}]", "must be a str", got=type(text).__name__)
+        if not (text.strip() and len(text) <= MOST_CHARACTERS and text.isprintable()):
+            raise InputError(
+                f"about[{key!r}]", f"must be 1 to {MOST_CHARACTERS} printable characters", got=str(len(text))
+            )
+    return MappingProxyType({key: about[key] for key in ABOUT if key in about})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Thresholds by key under one request, and what follows for all of them together: privacy, levels, promises."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -13,7 +13,8 @@ from confide.core.losses import limit_text
 from confide.core.statement import Stated, Statement
 from confide.core.threshold import Threshold
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
+from confide.guarantee import Guarantee
+from confide.mechanisms import Mechanism, NoisySize, PrivacyStatement, parallel_composition, sequential_composition
 from confide.scores import score_kind
 from confide.support import Classes, Level, canonical_name, exact_level, places
 
@@ -205,3 +206,64 @@ class Thresholds(Stated, Mapping[Key, Threshold]):
         return InputTypeError(
             "release", "must have one threshold", got=f"one for each {self.by}", remedy="Choose one of them"
         )
+
+
+class SingleThreshold(Thresholds):
+    """Thresholds with the fields of the only one; for several they raise `InputTypeError`."""
+
+    @property
+    def threshold(self) -> float:
+        """The only threshold."""
+        return self.only.threshold
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The coverage guarantee of the only threshold."""
+        return self.only.guarantee
+
+    @property
+    def coverage(self) -> float:
+        """The guaranteed coverage of the only threshold; `guarantee.kind` states the type of guarantee."""
+        return self.only.coverage
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """The public statement of the mechanism of the only threshold; None if it is +inf without reading the data."""
+        return self.only.mechanism
+
+    @property
+    def candidates(self) -> int:
+        """Number of candidates of the only threshold, +inf included."""
+        return self.only.candidates
+
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """The rule that made the candidates of the only threshold."""
+        return self.only.recipe
+
+    @property
+    def size(self) -> NoisySize | None:
+        """The noisy number of records that was released before the only threshold; None without one."""
+        return self.only.size
+
+    @property
+    def n(self) -> int | None:
+        """The number of calibration records if it is public (`replace_one`), else None."""
+        return self.first.n
+
+    @property
+    def excludes_nothing(self) -> bool:
+        """Whether the only threshold is +inf, or at least the largest value of the score."""
+        return self.only.excludes_nothing
+
+    def conditional_coverage(self, delta: Level, n: int | None = None) -> float:
+        """`Threshold.conditional_coverage` of the only threshold."""
+        return self.only.conditional_coverage(delta, n)
+
+    def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
+        """`Threshold.coverage_failure` of the only threshold."""
+        return self.only.coverage_failure(n)
+
+    def coverage_at_most(self, n: int | None = None) -> float:
+        """`Threshold.coverage_at_most` of the only threshold."""
+        return self.only.coverage_at_most(n)

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import FINEST, Candidates, Spread
-from confide.core.mean_price import PARTS, TuningInputs, mean_price
+from confide.core.mean_price import PARTS, TuningInputs, flat_for, mean_price
 from confide.core.reference_laws import ReferenceLaws, law_of, reference_laws
-from confide.core.rise import flat_for
 
 # The lists among which a design chooses: their sizes divide the longest one, of which they are parts.
 _SHORTEST, LONGEST, _RATIO = 8, FINEST // 4, 1.2

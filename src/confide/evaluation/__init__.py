@@ -14,7 +14,6 @@ masks.py       missed area and size of masks
 """
 
 from confide.evaluation.consistency import Example
-from confide.evaluation.count_privacy import CountPrivacy
 from confide.evaluation.evaluate import (
     PARTS,
     PrivateRequest,
@@ -30,7 +29,7 @@ from confide.evaluation.masks import area_counts, evaluate_masks, evaluation_of_
 from confide.evaluation.metrics import class_coverage, coverage, false_negative_rate, group_coverage, size_coverage
 from confide.evaluation.partition import Partition, size_parts
 from confide.evaluation.parts import CoverageTable, Part
-from confide.evaluation.query import CountQuery
+from confide.evaluation.query import CountPrivacy, CountQuery
 from confide.evaluation.tally import (
     IntervalOutcomes,
     RecordComparison,

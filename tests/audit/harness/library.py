@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from confide.candidates import Candidates
 from confide.core import plan
-from confide.core.rise import flat_for
+from confide.core.mean_price import flat_for
 from confide.core.terms import Terms
 from confide.mechanisms import (
     NEIGHBORS,
