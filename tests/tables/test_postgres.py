@@ -1,12 +1,16 @@
 """Databases: a reader's role suffices, and errors of a server are one line without passwords and values."""
 
 import re
+from decimal import Decimal
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import confide
 from confide.cli.run import main
-from confide.tables import EngineError, TargetColumns, open_table, score_histogram
+from confide.errors import InputError
+from confide.tables import ClassColumns, EngineError, TargetColumns, open_table, predict_table, score_histogram
 from tests.refused import refused
 from tests.tables import postgres_server
 
@@ -60,3 +64,48 @@ def test_a_number_that_overflows_in_the_server_is_not_quoted(reader):
     with refused(EngineError, "engine") as caught:
         score_histogram(table, TargetColumns("f", "y"))
     assert "e308" not in str(caught.value)
+
+
+TYPES = {
+    "'5f0c954e-0f52-4e25-b9d0-f4bd13a8a1e5'::uuid": "5f0c954e-0f52-4e25-b9d0-f4bd13a8a1e5",
+    "'10.0.0.1'::inet": "10.0.0.1/32",
+    "'08:00:2b:01:02:03'::macaddr": "08:00:2b:01:02:03",
+    "0.1234567890123::numeric": "0.1234567890123",
+    "1e40::numeric": f"1{'0' * 40}",
+    "'NaN'::numeric": "NaN",
+    "0.5::numeric(4, 2)": Decimal("0.50"),
+    "'1 month 0.25 seconds'::interval": "1 mon 00:00:00.25",
+    "'(1,2)'::point": "(1,2)",
+    "'[1,2]'::int4range": "[1,3)",
+    "array['5f0c954e-0f52-4e25-b9d0-f4bd13a8a1e5'::uuid]": ["5f0c954e-0f52-4e25-b9d0-f4bd13a8a1e5"],
+    "12.5::money": EngineError,
+    "'infinity'::timestamp": EngineError,
+}
+
+
+@pytest.mark.parametrize("value", TYPES)
+def test_a_column_of_any_type_is_copied_as_text_or_refused_by_name(postgres, tmp_path, value):
+    """A column that is not kept may hold anything; no value is in an error."""
+    import psycopg
+
+    name = f"types_{list(TYPES).index(value)}"
+    with psycopg.connect(postgres.url(postgres_server.OWNER), autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE {name} AS SELECT 0.75::float8 AS p, {value} AS other")
+    release = confide.calibrate([0.3] * 500, 0.2, 5.0, score="lac", classes=["no", "yes"])
+    out = tmp_path / "sets.parquet"
+    with open_table(postgres.url(postgres_server.OWNER), name) as table:
+        what = ClassColumns("p", classes=("no", "yes"))
+        if TYPES[value] is EngineError:
+            with refused(EngineError, "engine") as caught:
+                predict_table(table, what, release, out)
+            assert "'other'" in str(caught.value)
+            assert "12.5" not in str(caught.value)
+        else:
+            predict_table(table, what, release, out)
+            assert pq.read_table(out)["other"].to_pylist() == [TYPES[value]]
+        if isinstance(TYPES[value], list):
+            with refused(InputError, "column") as caught:
+                predict_table(table, what, release, out.with_suffix(".csv"))
+            assert "'other'" in str(caught.value)
+        predict_table(table, what, release, out, keep=[], overwrite=True)
+        assert pq.read_table(out)["prediction_set"].to_pylist() == [["yes"]]

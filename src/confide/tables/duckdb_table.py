@@ -15,8 +15,6 @@ from typing import Any
 from confide.errors import InputError
 from confide.tables.arrow import (
     ColumnRef,
-    describe_type,
-    fits_csv,
     is_integer,
     is_number,
     is_text,
@@ -283,12 +281,6 @@ class DuckTable(Table):
         """A column as text if it does not contain numbers, for a CSV cell."""
         if is_text(kind) or is_number(kind):
             return identifier(column)
-        if not fits_csv(kind):
-            raise InputError(
-                "column",
-                f"{column!r} holds {describe_type(kind)}, which a CSV cell cannot",
-                remedy="Leave it out with keep, or write Parquet",
-            )
         return f"CAST({identifier(column)} AS VARCHAR)"
 
 

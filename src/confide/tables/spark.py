@@ -19,14 +19,13 @@ from confide.errors import ConfideError, FormatError, InputError
 from confide.support import needs_extra
 from confide.tables.arrow import (
     ColumnRef,
-    fits_csv,
     is_number,
     is_text,
     list_element,
     or_empty_batch,
 )
 from confide.tables.bin_counts import Counts, Job, count_stream
-from confide.tables.failures import EngineError, RowErrors, Rows
+from confide.tables.failures import EngineError, RowErrors, Rows, columns_of
 from confide.tables.records import BatchReader
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
 from confide.tables.writers import Predictions
@@ -188,9 +187,8 @@ class SparkTable(Table):
         """A column in the form in which it is read."""
         name, kind = self._name(read.column), self.type_of(read.column)
         field = self._fields[self.schema.names.index(read.column)]
-        if _arrow_type(field.dataType) is None or (read.form == "text" and not fits_csv(kind)):
-            must = "must fit into a CSV cell" if read.form == "text" else "must have a type that Arrow has"
-            remedy = "Convert it, or leave it out with keep"
+        if _arrow_type(field.dataType) is None:
+            must, remedy = "must have a type that Arrow has", "Convert it, or leave it out with keep"
             raise InputError("column", f"{read.column!r} {must}", got=field.dataType.simpleString(), remedy=remedy)
         match read.form:
             case "number":
@@ -340,8 +338,7 @@ def in_words(work: Callable[[], Result], columns: Sequence[ColumnRef] = ()) -> R
 
 def _in_words(error: Exception, columns: Sequence[str]) -> ConfideError:
     text = f"{type(error).__name__} {error}"
-    of = f"{'column' if len(columns) == 1 else 'columns'} {', '.join(map(repr, columns[:_NAMED]))} of "
-    where = f"{of if columns else ''}the data frame cannot be computed"
+    where = f"{columns_of('the data frame', columns)} cannot be computed"
     for marks, words in _WORDS.items():
         if any(mark in text for mark in marks):
             kind = FormatError if "damaged" in words else InputError
@@ -349,10 +346,6 @@ def _in_words(error: Exception, columns: Sequence[str]) -> ConfideError:
     spark = type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
     reason = f"a Spark job failed; {_LOGS}" if spark else f"its driver reports {type(error).__name__}"
     return EngineError("source", f"{where}: {reason}")
-
-
-# The largest number of columns that an error names.
-_NAMED = 3
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, several
-from confide.tables.arrow import ColumnRef, describe_type, is_integer, is_number, is_text, list_element
+from confide.tables.arrow import ColumnRef, describe_type, fits_csv, is_integer, is_number, is_text, list_element
 from confide.tables.failures import Rows, unreadable
 
 if TYPE_CHECKING:
@@ -293,6 +293,13 @@ class Table(ABC):
         if not self.holds_numbers(column):
             held = describe_type(self.type_of(column))
             raise InputError("column", f"{column!r} must hold numbers", got=held, remedy=self.existing())
+
+    def check_cell(self, column: str) -> None:
+        """Reject a column whose values cannot be written as CSV cells."""
+        if not fits_csv(self.type_of(column)):
+            held = describe_type(self.type_of(column))
+            remedy = "Leave it out with keep, or write Parquet"
+            raise InputError("column", f"{column!r} must fit into a CSV cell", got=held, remedy=remedy)
 
     def list_length(self, column: str, otherwise: int | None = None) -> int:
         """The length of the first list of a column; for a column without lists, `otherwise`.

@@ -31,6 +31,8 @@ class Predictions:
         """
         import pyarrow as pa
 
+        for name in self.keep if as_text else ():
+            self.table.check_cell(name)
         reads = [ColumnRef(name, "text" if as_text else "value") for name in self.keep]
         reader = self.reader(as_text=as_text)
         checked = checked_batches(self.table, reader, progress, keep=reads, skips=True, shows_types=True)
