@@ -25,7 +25,7 @@ def no_progress(rows: int) -> None:
 # Errors about a record's person or place: the position of the broken requirement from 1 on, or 0.
 PERSON_ERROR_COLUMN = "confide_person"
 
-_PLACE, _TIED = "confide_place", "confide_tied"
+_PLACE = "confide_place"
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,8 @@ class ContributionBound:
         import ibis
 
         person, columns = table[self.person], [table[name] for name in self.order]
+        # As text, because Spark's dialect takes NaN for a missing number
+        unknown = (person.cast("string") if person.type().is_floating() else person).isnull()
         # Engines differ in the place of missing values.
         keys = [key for column in columns for key in (column.isnull(), column)]
         if texts:
@@ -113,11 +115,9 @@ class ContributionBound:
         # Rows without a person, and rows that the order does not distinguish, stay, with a mark
         window = ibis.window(group_by=person, order_by=keys)
         place, rank = ibis.row_number().over(window), ibis.rank().over(window)
-        placed = table.mutate(**{_PLACE: place, _TIED: place != rank})
-        unclear = placed[_TIED] | placed[self.person].isnull()
-        rows = placed.filter((placed[_PLACE] < self.most) | unclear)
-        flag = ibis.cases((rows[self.person].isnull(), 1), (rows[_TIED], 2), else_=0).cast("int32")
-        return rows.mutate(**{PERSON_ERROR_COLUMN: flag}).drop(_PLACE, _TIED)
+        flag = ibis.cases((unknown, 1), (place != rank, 2), else_=0).cast("int32")
+        placed = table.mutate(**{_PLACE: place, PERSON_ERROR_COLUMN: flag})
+        return placed.filter((placed[_PLACE] < self.most) | (placed[PERSON_ERROR_COLUMN] > 0)).drop(_PLACE)
 
 
 def _md5() -> Any:
