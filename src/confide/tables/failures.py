@@ -285,9 +285,10 @@ _TYPES = {
     "OutOfMemoryException": "it needs more memory than there is",
     "TableNotFound": "there is no such table",
     "NumericValueOutOfRange": "a number exceeds double precision",
-    "ArrowInvalid": "a column has a type that Arrow does not have: name the columns to keep",
-    "ArrowTypeError": "a column has a type that Arrow does not have: name the columns to keep",
-    "DataError": "a value, such as an infinite date, is none of Arrow: name the columns to keep",
+    **dict.fromkeys(
+        ("ArrowInvalid", "ArrowTypeError", "DataError"),
+        "a column has a type, or a value such as an infinite date, that Arrow lacks: name the columns to keep",
+    ),
     "OperationNotDefinedError": (
         "Ibis cannot do this with it (people need numbered rows, skip_incomplete a filter of lists)"
     ),

@@ -226,9 +226,6 @@ class StreamedTable(DuckTable):
         """True: the rows cannot be read again."""
         return True
 
-    def _describe(self) -> None:
-        self.connection.register(ROWS, self._arrives.empty_table())
-
     def _first_cells(self, expressions: str) -> Any:
         return _first_row(self.connection, self._first, expressions)
 
