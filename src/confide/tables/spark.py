@@ -161,10 +161,8 @@ class SparkTable(Table):
     def _rows(self) -> Any:
         """The rows as a table of Ibis, with the names of the frame."""
         import ibis
-        import pyarrow as pa
 
-        types = zip(self._frame.columns, self.schema.types, strict=True)
-        return ibis.table(ibis.Schema.from_pyarrow(pa.schema(list(types))), name=_ROWS)
+        return ibis.table(ibis.Schema.from_pyarrow(_arrow_schema(self._fields, self._frame.columns)), name=_ROWS)
 
     def _query(self, rows: Any) -> Frame:
         """The frame of an expression of Ibis over the rows."""

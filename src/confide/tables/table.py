@@ -284,22 +284,23 @@ class Table(ABC):
         """Whether a column holds integers."""
         return is_integer(self.type_of(column))
 
-    def holds_labels(self, column: str) -> bool:
-        """Whether a column can be read as the names of classes or groups."""
-        return is_integer(self.type_of(column)) or is_text(self.type_of(column))
-
     def check_number(self, column: str) -> None:
         """Reject a column that cannot be read as numbers."""
         if not self.holds_numbers(column):
-            held = describe_type(self.type_of(column))
-            raise InputError("column", f"{column!r} must hold numbers", got=held, remedy=self.existing())
+            raise self._unlike(column, "hold numbers", self.existing())
+
+    def check_names(self, column: str, named: str) -> None:
+        """Reject a column that cannot be read as the names of classes or groups."""
+        if not (is_integer(self.type_of(column)) or is_text(self.type_of(column))):
+            raise self._unlike(column, f"hold texts or integers, the names of {named}", self.existing())
 
     def check_cell(self, column: str) -> None:
         """Reject a column whose values cannot be written as CSV cells."""
         if not fits_csv(self.type_of(column)):
-            held = describe_type(self.type_of(column))
-            remedy = "Leave it out with keep, or write Parquet"
-            raise InputError("column", f"{column!r} must fit into a CSV cell", got=held, remedy=remedy)
+            raise self._unlike(column, "fit into a CSV cell", "Leave it out with keep, or write Parquet")
+
+    def _unlike(self, column: str, must: str, remedy: str) -> InputError:
+        return InputError("column", f"{column!r} must {must}", got=describe_type(self.type_of(column)), remedy=remedy)
 
     def list_length(self, column: str, otherwise: int | None = None) -> int:
         """The length of the first list of a column; for a column without lists, `otherwise`.
