@@ -91,16 +91,15 @@ def test_a_column_of_any_type_is_copied_as_text_or_refused_by_name(postgres, tmp
     with psycopg.connect(postgres.url(postgres_server.OWNER), autocommit=True) as connection:
         connection.execute(f"CREATE TABLE {name} AS SELECT 0.75::float8 AS p, {value} AS other")
     release = confide.calibrate([0.3] * 500, 0.2, 5.0, score="lac", classes=["no", "yes"])
-    out = tmp_path / "sets.parquet"
+    what, out = ClassColumns("p", classes=("no", "yes")), tmp_path / "sets.parquet"
     with open_table(postgres.url(postgres_server.OWNER), name) as table:
-        what = ClassColumns("p", classes=("no", "yes"))
+        predict_table(table, what, release, out, keep=[])
+        assert pq.read_table(out).to_pylist() == [{"prediction_set": ["yes"], "set_size": 1}]
         if TYPES[value] is EngineError:
             with refused(EngineError, "engine") as caught:
-                predict_table(table, what, release, out)
+                predict_table(table, what, release, out, overwrite=True)
             assert "'other'" in str(caught.value)
             assert "12.5" not in str(caught.value)
         else:
-            predict_table(table, what, release, out)
+            predict_table(table, what, release, out, overwrite=True)
             assert pq.read_table(out)["other"].to_pylist() == [TYPES[value]]
-        predict_table(table, what, release, out, keep=[], overwrite=True)
-        assert pq.read_table(out)["prediction_set"].to_pylist() == [["yes"]]

@@ -243,22 +243,6 @@ class Predictions:
         """The names of the columns that are kept and of those that are added."""
         return [*self.keep, *(name for predictor in self.predictors for name in predictor.adds)]
 
-    @property
-    def proof(self) -> str:
-        """The column that is null if a row has no prediction."""
-        return self.predictors[0].adds[-1]
-
-    @property
-    def counts_members(self) -> bool:
-        """Whether the sizes of sets are summed; only for one level."""
-        return self.proof == SIZE
-
-    @property
-    def ends(self) -> tuple[str, str] | None:
-        """The columns of the interval ends of the first level; None for sets."""
-        lower, upper = self.predictors[0].adds
-        return (lower, upper) if lower.startswith(LOWER) else None
-
 
 @dataclass(frozen=True, eq=False)
 class _AllPredictors:
@@ -295,8 +279,9 @@ class PredictionCounts:
     """Count rows and the members of sets batch by batch; for intervals, keep their widths and positions."""
 
     def __init__(self, predictions: Predictions) -> None:
-        self._proof = predictions.proof if predictions.counts_members else None
-        self._ends = predictions.ends
+        first, last = predictions.predictors[0].adds
+        self._sizes = last if last == SIZE else None  # those of several levels have no one mean
+        self._ends = (first, last) if first.startswith(LOWER) else None
         self.rows = self._members = self._empty = 0
         self._halves = np.full(3, np.inf)
 
@@ -304,8 +289,8 @@ class PredictionCounts:
         """Record batches, counted while they pass."""
         for batch in batches:
             self.rows += batch.num_rows
-            if self._proof is not None:
-                sizes = to_numpy(batch.column(self._proof))
+            if self._sizes is not None:
+                sizes = to_numpy(batch.column(self._sizes))
                 self._members, self._empty = self._members + int(sizes.sum()), self._empty + int((sizes == 0).sum())
             # Halves, because a sum or a difference of ends may exceed double precision
             if self._ends is not None and batch.num_rows:
@@ -321,7 +306,7 @@ class PredictionCounts:
             half, least, most = (self._halves * [1, 1, -1]).tolist()
             if 2 * half < _EXACT * (most - least):
                 warn_of_widths(self.rows, 2 * half, least, most)
-        if self._proof is None or not self.rows:
+        if self._sizes is None or not self.rows:
             return {"rows": self.rows}
         return {"rows": self.rows, "mean_set_size": self._members / self.rows, "empty_sets": self._empty}
 
