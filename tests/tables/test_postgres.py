@@ -1,12 +1,14 @@
 """Databases: a reader's role suffices, and errors of a server are one line without passwords and values."""
 
 import re
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
 from confide.cli.run import main
-from confide.tables import EngineError, TargetColumns, open_table, score_histogram
+from confide.tables import EngineError, ScoreColumn, TargetColumns, open_table, score_histogram
+from confide.tables.arrow import ColumnRef
 from tests.refused import refused
 from tests.tables import postgres_server
 
@@ -60,3 +62,40 @@ def test_a_number_that_overflows_in_the_server_is_not_quoted(reader):
     with refused(EngineError, "engine") as caught:
         score_histogram(table, TargetColumns("f", "y"))
     assert "e308" not in str(caught.value)
+
+
+TYPES = {
+    "'5f0c954e-0f52-4e25-b9d0-f4bd13a8a1e5'::uuid": "5f0c954e-0f52-4e25-b9d0-f4bd13a8a1e5",
+    "'10.0.0.1'::inet": "10.0.0.1/32",
+    "'08:00:2b:01:02:03'::macaddr": "08:00:2b:01:02:03",
+    "0.1234567890123::numeric": "0.1234567890123",
+    "1e40::numeric": f"1{'0' * 40}",
+    "'NaN'::numeric": "NaN",
+    "0.5::numeric(4, 2)": Decimal("0.50"),
+    "'1 month 0.25 seconds'::interval": "1 mon 00:00:00.25",
+    "'(1,2)'::point": "(1,2)",
+    "'[1,2]'::int4range": "[1,3)",
+    "array['5f0c954e-0f52-4e25-b9d0-f4bd13a8a1e5'::uuid]": ["5f0c954e-0f52-4e25-b9d0-f4bd13a8a1e5"],
+    "12.5::money": EngineError,
+    "'infinity'::timestamp": EngineError,
+}
+
+
+@pytest.mark.parametrize("value", TYPES)
+def test_a_column_of_any_type_is_copied_as_text_or_refused_by_name(postgres, value):
+    """A column that is not read may hold anything; no value is in an error."""
+    import psycopg
+
+    name = f"types_{list(TYPES).index(value)}"
+    with psycopg.connect(postgres.url(postgres_server.OWNER), autocommit=True) as connection:
+        connection.execute(f"CREATE TABLE {name} AS SELECT 0.75::float8 AS p, {value} AS other")
+    with open_table(postgres.url(postgres_server.OWNER), name) as table:
+        assert score_histogram(table, ScoreColumn("p")).total == 1
+        batches = table.batches([ColumnRef("other", "value")], 9000)
+        if TYPES[value] is EngineError:
+            with refused(EngineError, "engine") as caught:
+                list(batches)
+            assert "'other'" in str(caught.value)
+            assert "12.5" not in str(caught.value)
+        else:
+            assert next(batches).column(0).to_pylist() == [TYPES[value]]

@@ -17,7 +17,7 @@ BLOCK = 2**16
 
 _SAMPLE = 2**10
 _CELLS = 2**16
-_MOST_DOUBTFUL = 0.1
+_MOST_DOUBTFUL = 0.3  # more are counted faster by sorting every block
 _TAIL = 0.005
 
 

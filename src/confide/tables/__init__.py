@@ -39,6 +39,7 @@ from confide.tables.columns import (
     class_keys,
 )
 from confide.tables.counting import group_histograms, read_numbers, read_pilot, read_scores, score_histogram
+from confide.tables.counts_file import read_published_counts
 from confide.tables.evaluate import (
     evaluate,
     evaluate_table,
@@ -56,7 +57,6 @@ from confide.tables.predict import (
     refuse_existing_folder,
     refuse_existing_predictions,
 )
-from confide.tables.published import read_published_counts
 from confide.tables.request import Columns, TableRequest
 from confide.tables.table import ContributionBound, Progress, no_progress
 from confide.tables.unread import DIALECTS, CountsFiles

@@ -18,7 +18,7 @@ from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
 from confide.tables.expressions import bin_index, number, with_trees
 from confide.tables.failures import RowErrors
 from confide.tables.named_columns import AnyGroups, NamedColumn
-from confide.tables.number_columns import mark
+from confide.tables.number_columns import Reason, mark
 from confide.tables.records import RecordColumns, rows_per_batch
 from confide.tables.table import PERSON_ERROR_COLUMN, Progress, Table
 
@@ -86,7 +86,7 @@ class Counters:
         # Reasons of unusable records, in the order of the requirements
         unusable = [wrong for wrong in (ungrouped, unweighed) if wrong is not None]
         if unusable or reasons is not None:  # otherwise the counter checks the range
-            reasons = mark(reasons, ~columns.reader.in_range(scores), 1)
+            reasons = mark(reasons, ~columns.reader.in_range(scores), Reason.NUMBER)
         reasons = columns.with_column_reasons(batch, reasons, unusable)
         # Count, unless a record is wrong: then there is no release
         if reasons is not None:
@@ -111,7 +111,7 @@ class Counters:
         counter.first = None
         counter.add(scores, start)
         if counter.first is not None:
-            self.errors.add(1, counter.missing + counter.outside, None if start is None else counter.first)
+            self.errors.add(Reason.NUMBER, counter.missing + counter.outside, None if start is None else counter.first)
             self.errors.missing |= counter.missing > 0
             counter.missing = counter.outside = 0
 
@@ -243,7 +243,7 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
         after = len(reader.requirements) + len(columns.required)
         reasons |= {after + flag: table[PERSON_ERROR_COLUMN] == flag for flag in (1, 2)}
     # The first condition that applies
-    clauses = [(wrong, reason) for reason, wrong in sorted(reasons.items())]
+    clauses = [(wrong, int(reason)) for reason, wrong in sorted(reasons.items())]
     first = ibis.cases(*clauses, else_=0).cast("int32") if clauses else ibis.literal(0, "int32")
     rows = table.select(score=score, reason=first, **values)
     # NaN is above +inf in some engines, and in the others no comparison with it is true.
@@ -252,7 +252,9 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
         usable |= rows.score == number(np.inf)
     unusable = ~usable.fill_null(False)
     unscored = (rows.reason > 0) & (rows.reason <= len(reader.requirements))
-    return rows.mutate(reason=ibis.cases((unscored, rows.reason), (unusable, 1), else_=rows.reason).cast("int32"))
+    return rows.mutate(
+        reason=ibis.cases((unscored, rows.reason), (unusable, int(Reason.NUMBER)), else_=rows.reason).cast("int32")
+    )
 
 
 def binned(rows: Any, job: Job, engine: str) -> Any:

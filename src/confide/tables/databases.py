@@ -32,7 +32,7 @@ from confide.tables.arrow import (
 from confide.tables.bin_counts import Job, grouped_counts
 from confide.tables.duckdb_table import DuckTable, embedded
 from confide.tables.expressions import exact, identifier, incomplete_expression, select
-from confide.tables.failures import RowErrors, engine_errors_in_fixed_words
+from confide.tables.failures import RowErrors, columns_of, engine_errors_in_fixed_words
 from confide.tables.table import ContributionBound, Progress, Table
 
 
@@ -55,7 +55,10 @@ class IbisTable(Table):
 
     def __init__(self, name: str, expression: Any, schema: Any = None) -> None:
         with engine_errors_in_fixed_words():
-            super().__init__(name, expression.schema().to_pyarrow() if schema is None else schema)
+            if schema is None:
+                expression = _with_arrow_types(expression)
+                schema = expression.schema().to_pyarrow()
+        super().__init__(name, schema)
         self.expression, self._incomplete = expression, None
 
     @property
@@ -75,7 +78,8 @@ class IbisTable(Table):
 
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches; from PostgreSQL through a server-side cursor."""
-        with engine_errors_in_fixed_words():
+        names = list(dict.fromkeys(read.column for read in columns))
+        with engine_errors_in_fixed_words(f"reading {columns_of(self.name, names)}"):
             selected = self.expression.select(**{read.alias: self._read(read) for read in columns})
             if self.engine == "sqlite":
                 yield from _sqlite_batches(selected, columns, rows)
@@ -90,6 +94,8 @@ class IbisTable(Table):
             return column
         if read.form == "number" and kind.is_decimal():
             return exact(column)
+        if kind.is_decimal() and kind.precision is None:  # any number of digits, or NaN
+            return column.cast("string")
         return column.cast("int64") if read.form == "label" and kind.is_unsigned_integer() else column
 
     def row_count(self) -> int | None:
@@ -152,6 +158,20 @@ class IbisTable(Table):
 # The engines that count: they read the text of a number as the double next to it, and have NaN and infinities.
 # Of SQLite, whose columns hold values of any type, each value has to be looked at.
 ENGINES = ("postgres", "datafusion", "polars", "snowflake", "bigquery", "databricks")
+
+
+def _with_arrow_types(expression: Any) -> Any:
+    """The table with texts, as PostgreSQL writes them, in place of values that Arrow has no exact type for."""
+
+    def has_type(kind: Any) -> bool:
+        others = (kind.is_uuid, kind.is_inet, kind.is_macaddr, kind.is_geospatial, kind.is_interval, kind.is_unknown)
+        return has_type(kind.value_type) if kind.is_array() else not any(is_other() for is_other in others)
+
+    if expression.get_backend().name != "postgres":
+        return expression
+    schema = expression.schema().items()
+    texts = {name: "array<string>" if kind.is_array() else "string" for name, kind in schema if not has_type(kind)}
+    return expression.cast(texts) if texts else expression
 
 
 def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> Iterator[Any]:

@@ -15,8 +15,6 @@ from typing import Any
 from confide.errors import InputError
 from confide.tables.arrow import (
     ColumnRef,
-    describe_type,
-    fits_csv,
     is_integer,
     is_number,
     is_text,
@@ -36,6 +34,9 @@ _FIRST = 1000
 
 # The name under which data in memory are registered.
 ROWS = "confide_rows"
+
+# The name of the cells in queries of Ibis, before the query of the cells takes its place.
+_CELLS = "confide_cells"
 
 # Numbers whose digits are separated in groups, the last of three digits; no number that begins with 0.
 _THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(SEPARATOR[0-9]{2,3})*SEPARATOR[0-9]{3}([.,][0-9]*)?".replace(
@@ -187,15 +188,12 @@ class DuckTable(Table):
         """The table with a bounded number of rows of each person; sorting uses every core."""
         import ibis
 
-        # A view of the cells, which Ibis knows by their types
-        cells = ", ".join(f"{self._cell(name)} AS {identifier(name)}" for name in self.schema.names)
-        with self._in_words():
-            self._describe()
-            self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {ROWS}_cells AS {select(cells, self._source)}")
-        # The query that bounds the rows of each person becomes the source
-        rows = ibis.table(ibis.Schema.from_pyarrow(self.schema), name=f"{ROWS}_cells")
+        # The query that bounds the rows of each person, over the cells, becomes the source
+        rows = ibis.table(ibis.Schema.from_pyarrow(self.schema), name=_CELLS)
         limited = people.limit(rows, texts=self.texts)
+        cells = ", ".join(f"{self._cell(name)} AS {identifier(name)}" for name in self.schema.names)
         source = f"({ibis.to_sql(limited, dialect='duckdb')})"
+        source = source.replace(identifier(_CELLS), f"({select(cells, self._source)})")
         bounded = DuckTable(
             self.name,
             limited.schema().to_pyarrow(),
@@ -225,10 +223,6 @@ class DuckTable(Table):
         """Whether some row lacks a value; in CSV a cell that is no number need not be a missing one."""
         cells = [read for read in reads if self._is_cell(read.column)]
         return not self.texts or self._count(f"WHERE {incomplete_sql(cells, self.schema, texts=True)}") > 0
-
-    def _describe(self) -> None:
-        """Register the columns with DuckDB before the rows are queried."""
-        self._renew(None)
 
     def _is_cell(self, column: str) -> bool:
         return self.texts and is_text(self.type_of(column))
@@ -261,8 +255,8 @@ class DuckTable(Table):
                 return f"CAST({entry} AS {_precision(list_element(kind))})"
             case "length":
                 return f"CAST(len({column}) AS BIGINT)"
-            case "text":
-                return self._text(read.column, kind)
+            case "text":  # for a CSV cell
+                return column if is_text(kind) or is_number(kind) else f"CAST({column} AS VARCHAR)"
         return self._cell(read.column)
 
     def _number(self, column: str, kind: Any) -> str:
@@ -278,18 +272,6 @@ class DuckTable(Table):
         if self.decimal == "," and is_text(kind):
             cell = _point(cell)
         return f"TRY_CAST({f'CAST({cell} AS VARCHAR)' if pa.types.is_decimal(kind) else cell} AS DOUBLE)"
-
-    def _text(self, column: str, kind: Any) -> str:
-        """A column as text if it does not contain numbers, for a CSV cell."""
-        if is_text(kind) or is_number(kind):
-            return identifier(column)
-        if not fits_csv(kind):
-            raise InputError(
-                "column",
-                f"{column!r} holds {describe_type(kind)}, which a CSV cell cannot",
-                remedy="Leave it out with keep, or write Parquet",
-            )
-        return f"CAST({identifier(column)} AS VARCHAR)"
 
 
 def _point(cell: str) -> str:

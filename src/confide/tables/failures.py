@@ -219,13 +219,23 @@ def is_of_library(error: BaseException) -> bool:
     return type(error).__module__.partition(".")[0].lstrip("_") in _LIBRARIES or isinstance(error, UnicodeError)
 
 
+def columns_of(name: str, columns: Sequence[str]) -> str:
+    """A table and the first few columns that are read of it, in words.
+
+    Examples
+    --------
+    >>> columns_of("the table", ["p", "y"]), columns_of("the table", [])
+    ("columns 'p', 'y' of the table", 'the table')
+    """
+    shown = ", ".join(map(repr, columns[:_MOST_NAMED]))
+    return f"{'column' if len(columns) == 1 else 'columns'} {shown} of {name}" if columns else name
+
+
 def unreadable(name: str, columns: Sequence[str] = ()) -> InputError:
     """The error about values of a table, or of these columns of it, that a library cannot read."""
-    shown = ", ".join(map(repr, columns[:_MOST_NAMED]))
-    where = f"{'column' if len(columns) == 1 else 'columns'} {shown} of {name}" if columns else name
     return InputError(
         "table",
-        f"{where} must hold values of one type that Arrow has",
+        f"{columns_of(name, columns)} must hold values of one type that Arrow has",
         got="others, or texts that are not UTF-8",
         remedy="Convert them to one type, or leave the column out",
     )
@@ -275,8 +285,10 @@ _TYPES = {
     "OutOfMemoryException": "it needs more memory than there is",
     "TableNotFound": "there is no such table",
     "NumericValueOutOfRange": "a number exceeds double precision",
-    "ArrowInvalid": "a column has a type that Arrow lacks, such as numeric or money: name the columns to keep",
-    "ArrowTypeError": "a column has a type that Arrow lacks, such as uuid or inet: name the columns to keep",
+    **dict.fromkeys(
+        ("ArrowInvalid", "ArrowTypeError", "DataError"),
+        "a column has a type, or a value such as an infinite date, that Arrow lacks: name the columns to keep",
+    ),
     "OperationNotDefinedError": (
         "Ibis cannot do this with it (people need numbered rows, skip_incomplete a filter of lists)"
     ),

@@ -164,7 +164,8 @@ class AnyGroups:
     @classmethod
     def of(cls, table: Table, column: str) -> "AnyGroups":
         """The column of a table, after checks."""
-        return cls(_groups(table, column))
+        table.check_names(column, "groups")
+        return cls(ColumnRef(column, "label"))
 
     @property
     def requirement(self) -> str:
@@ -193,17 +194,12 @@ def _without_zeros(texts: Any) -> Any:
 
 def label_column(table: Table, column: str, names: Names, *, positions: bool = False) -> NamedColumn:
     """The label column of a table, matched with the class names; with `positions` it contains integers from 0."""
-    kind = table.type_of(column)
-    if not table.holds_labels(column):
-        raise InputError(
-            "column",
-            f"{column!r} holds {describe_type(kind)}",
-            remedy=f"Labels are class names or integers; {table.existing()}",
-        )
+    table.check_names(column, "classes")
     # Integers are names only if some class is named by an integer
     integers = table.holds_integers(column)
     if positions and not integers:
-        raise InputError("column", f"{column!r} must hold positions, by label_positions", got=str(describe_type(kind)))
+        held = describe_type(table.type_of(column))
+        raise InputError("column", f"{column!r} must hold positions, by label_positions", got=held)
     if integers and not positions and not any(as_integer(name) is not None for name in names):
         some = ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")
         raise InputError(
@@ -218,13 +214,13 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
 
 def group_column(table: Table, column: str, names: Names) -> NamedColumn:
     """The column of each record's group, for groups with these names, which are integers if the column holds those."""
-    read = _groups(table, column)
+    table.check_names(column, "groups")
     wrong = sum(as_integer(name) is None for name in names)
     if is_integer(table.type_of(column)) and wrong:
         raise InputError(
             "groups", f"must be integers, because column {column!r} holds integers", got=f"{wrong} that are not"
         )
-    return NamedColumn(read, names, "groups")
+    return NamedColumn(ColumnRef(column, "label"), names, "groups")
 
 
 def group_of_release(table: Table, by: str | Sequence[str], release: Release) -> NamedColumn | GroupedColumns:
@@ -239,17 +235,6 @@ def one_column(by: str | Sequence[str]) -> str:
     if not isinstance(by, str):
         raise InputError("by", "must name one column, unless groups overlap", got=f"{len(by)} columns")
     return by
-
-
-def _groups(table: Table, column: str) -> ColumnRef:
-    kind = table.type_of(column)
-    if not table.holds_labels(column):
-        raise InputError(
-            "column",
-            f"{column!r} holds {describe_type(kind)}",
-            remedy=f"Groups are named by texts or integers; {table.existing()}",
-        )
-    return ColumnRef(column, "label")
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import re
 from contextlib import closing
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -34,6 +35,13 @@ _PAIR = "of two classes one column, by its own name, is enough with classes=NO,Y
 
 # Why each record cannot be used: the position of the broken requirement, from 1 on, or 0; None if all can be used.
 Reasons: TypeAlias = NDArray[np.integer] | None
+
+
+class Reason(IntEnum):
+    """The reasons that all readers of numbers share; the other requirements of a reader follow these."""
+
+    NUMBER = 1  # the score, or a number that it is computed from
+    LENGTH = 2  # of a list
 
 
 @dataclass(frozen=True)
@@ -75,7 +83,7 @@ class NumberColumns:
 
     @property
     def probability_requirements(self) -> tuple[str, str]:
-        """The requirements on probabilities, and on the length of lists: reasons 1 and 2 of `matrix`."""
+        """The requirements on probabilities, and on the length of lists, in the order of `Reason`."""
         if self.logits:
             return (
                 f"{self.title} must hold finite logits, none missing,",
@@ -88,11 +96,11 @@ class NumberColumns:
         )
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
-        """Numbers that are not probabilities, column by column, with the requirement about each: reason 1."""
+        """Numbers that are not probabilities, column by column, with the requirement about each."""
         columns = {} if self.from_list else {name: number_column(batch, name) for name in self.columns}
         requirement = self.probability_requirements[0]
         errors = [
-            number_error(1, requirement.replace(self.title, f"column {name!r}", 1), p, self._unusable(p))
+            number_error(Reason.NUMBER, requirement.replace(self.title, f"column {name!r}", 1), p, self._unusable(p))
             for name, p in columns.items()
         ]
         if self.logits:
@@ -111,7 +119,7 @@ class NumberColumns:
         return f"{self.title} must hold probabilities that {SUM_TO_ONE}, as far as the first rows show ({SUM_REMEDY}),"
 
     def matrix(self, batch: Any, most: float = 1.0, order: Literal["C", "F"] = "C") -> tuple[NDArray[Any], Reasons]:
-        """The numbers, shape (n, K); reason 1 for those outside [0, most], 2 for lists of another length.
+        """The numbers, shape (n, K), and the reasons of those outside [0, most] and of lists of another length.
 
         The order "F" copies columns as they are, which is faster if one entry of each row is needed.
         """
@@ -129,9 +137,9 @@ class NumberColumns:
         # Check all of them at once; row by row only if that fails
         if whole is None and (not p.size or (p.min() >= 0 and p.max() <= most)):  # NaN fails both
             return p, None
-        reasons = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, 1).astype(np.int8)
+        reasons = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, Reason.NUMBER).astype(np.int8)
         if whole is not None:
-            reasons[~whole] = 2
+            reasons[~whole] = Reason.LENGTH
         return p, reasons
 
     def _unusable(self, column: NDArray[Any]) -> NDArray[np.bool_]:
@@ -139,8 +147,8 @@ class NumberColumns:
 
     def _softmax(self, z: NDArray[Any], whole: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], Reasons]:
         wrong, already = ~np.isfinite(z).all(axis=1), look_like_probabilities(z)
-        reasons = mark(None, wrong if whole is None else wrong & whole, 1)
-        reasons = reasons if whole is None else mark(reasons, ~whole, 2)
+        reasons = mark(None, wrong if whole is None else wrong & whole, Reason.NUMBER)
+        reasons = reasons if whole is None else mark(reasons, ~whole, Reason.LENGTH)
         finite = np.where(wrong[:, None], 0, z) if wrong.any() else z
         p = softmax(np.column_stack([np.zeros(len(z)), finite]) if self.of_pair else finite)
         p[already] = 0  # does not sum to one, so that the check of sums reports these rows

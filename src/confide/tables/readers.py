@@ -18,7 +18,7 @@ from confide.tables.arrow import ColumnRef, column_of, integers_of, number_colum
 from confide.tables.expressions import exact, matches, number
 from confide.tables.failures import ColumnError
 from confide.tables.named_columns import NamedColumn
-from confide.tables.number_columns import NumberColumns, Reasons, mark, number_error, other_sums
+from confide.tables.number_columns import NumberColumns, Reason, Reasons, mark, number_error, other_sums
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,10 @@ class RecordReader(ABC):
     def kind(self) -> ScoreKind:
         """The score's name and range."""
         return score_kind(self.score)
+
+    def reason(self, requirement: str) -> int:
+        """The reason of records that break a requirement: its position, from 1 on."""
+        return self.requirements.index(requirement) + 1
 
     def in_range(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each score is a number in the score's range."""
@@ -94,7 +98,7 @@ class ScoreReader(RecordReader):
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """Scores that are missing or out of range."""
         scores = number_column(batch, self.reads[0].column)
-        return [number_error(1, self.requirements[0], scores, ~self.in_range(scores))]
+        return [number_error(Reason.NUMBER, self.requirements[0], scores, ~self.in_range(scores))]
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The column in double precision."""
@@ -117,7 +121,9 @@ class ProbabilityReader(RecordReader):
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The probabilities, shape (n, K)."""
         p, reasons = self.probabilities.matrix(batch)
-        return [p], mark(reasons, other_sums(p), 3) if self.probabilities.exclusive else reasons
+        if self.probabilities.exclusive:
+            reasons = mark(reasons, other_sums(p), self.reason(self.probabilities.sum_requirement))
+        return [p], reasons
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """Columns of probabilities."""
@@ -148,13 +154,15 @@ class ClassReader(ProbabilityReader):
             p, reasons = self._entries(batch, place)
         else:
             p, reasons = self.probabilities.matrix(batch, order="F" if self.in_sql else "C")
-            reasons = mark(reasons, other_sums(p), 4)
-        wrong = place < 0
-        return [p, place], mark(reasons, self.label.unusable(batch), 3) if wrong.any() else reasons
+            reasons = mark(reasons, other_sums(p), self.reason(self.probabilities.sum_requirement))
+        if (place < 0).any():
+            reasons = mark(reasons, self.label.unusable(batch), self.reason(self.label.requirement))
+        return [p, place], reasons
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """Columns of probabilities, and the label."""
-        return [*super().column_errors(batch), self.label.column_error(batch, 3)]
+        reason = self.reason(self.label.requirement)
+        return [*super().column_errors(batch), self.label.column_error(batch, reason)]
 
     def evaluated(self, arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
         """Probabilities and labels."""
@@ -172,26 +180,27 @@ class ClassReader(ProbabilityReader):
         (column,) = self.probabilities.columns
         p = to_numpy(column_of(batch, ColumnRef(column, "entry")))
         length = integers_of(column_of(batch, ColumnRef(column, "length")), -1)
-        reasons = mark(None, length != self.probabilities.width, 2)
-        return p[:, None], mark(reasons, (place >= 0) & ~((p >= 0) & (p <= 1)), 1)
+        reasons = mark(None, length != self.probabilities.width, Reason.LENGTH)
+        return p[:, None], mark(reasons, (place >= 0) & ~((p >= 0) & (p <= 1)), Reason.NUMBER)
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """1 - p of the label's own class, in double precision; +inf for labels that are no class."""
         import ibis
 
         place, missing = self.label.expressions(table)
+        unlabelled = {self.reason(self.label.requirement): missing}
         columns, width = self.probabilities.columns, self.probabilities.width
         # One column per class: compare the label with each name
         if not self.probabilities.from_list:
             labels = matches(table[self.label.read.column], self.label.values)
             scores = [number(1.0) - p for p in self.probabilities.expressions(table)]
-            return ibis.cases(*zip(labels, scores, strict=True), else_=number(np.inf)), {3: missing}
+            return ibis.cases(*zip(labels, scores, strict=True), else_=number(np.inf)), unlabelled
         # Lists: engines may evaluate an index of any row, so it is 0 where there is no such entry
         lists = table[columns[0]]
         usable = (place < width) & (lists.length() == width)
         p = usable.ifelse(lists[usable.ifelse(place, 0).cast("int32")], ibis.null(lists.type().value_type))
         score = (place >= width).ifelse(number(np.inf), number(1.0) - exact(p))
-        return score, {2: (lists.length() != width).fill_null(True), 3: missing}
+        return score, {Reason.LENGTH: (lists.length() != width).fill_null(True), **unlabelled}
 
 
 @dataclass(frozen=True)
@@ -216,7 +225,7 @@ class TargetReader(RecordReader):
 
     @property
     def _columns(self) -> list[tuple[int, str, bool]]:  # (reason, column, whether its numbers must be positive)
-        reasons = enumerate(self.names, start=2 if self.scored else 1)
+        reasons = enumerate(self.names, start=2 if self.scored else 1)  # after the one about their difference
         return [(reason, name, self.positive and name == self.names[0]) for reason, name in reasons]
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
@@ -247,7 +256,8 @@ class TargetReader(RecordReader):
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The score in double precision, for the absolute residual and CQR."""
         *f, y = (exact(table[name]) for name in self.names)
-        wrong = {i: ~finite_expression(column) for i, column in enumerate([*f, y], start=2)}
+        reasons = (reason for reason, *_ in self._columns)
+        wrong = {reason: ~finite_expression(column) for reason, column in zip(reasons, [*f, y], strict=True)}
         if self.score == "absolute_residual":
             return (y - f[0]).abs(), wrong
         below, above = f[0] - y, y - f[-1]
@@ -276,7 +286,7 @@ class LossReader(RecordReader):
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The losses, shape (n, m - 1)."""
         losses, reasons = self.losses.matrix(batch, self.bound)
-        return [losses], mark(reasons, np.any(np.diff(losses, axis=1) > 0, axis=1), 1)
+        return [losses], mark(reasons, np.any(np.diff(losses, axis=1) > 0, axis=1), Reason.NUMBER)
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The first candidate at which the loss is at most bound * u."""
@@ -301,7 +311,8 @@ class FalseNegativeReader(ProbabilityReader):
         """Probabilities and true labels, shape (n, K) each."""
         arrays, reasons = super().read(batch)
         truth, _ = self.truth.matrix(batch)
-        return [*arrays, truth], mark(reasons, ~((truth == 0) | (truth == 1)).all(axis=1), 3)
+        unknown = ~((truth == 0) | (truth == 1)).all(axis=1)
+        return [*arrays, truth], mark(reasons, unknown, self.reason(self.requirements[-1]))
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The score 1 - p of one true label, chosen at random."""

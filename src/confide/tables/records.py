@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn, WeightColumn
-from confide.tables.number_columns import Reasons, mark
+from confide.tables.number_columns import Reason, Reasons, mark
 from confide.tables.readers import RecordReader
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
@@ -135,7 +135,7 @@ class RecordColumns:
         """The input of a score, in arrays of n records, and the reasons of unusable records."""
         arrays, reasons = self.reader.read(batch)
         if self.reader.checked_when_counted:
-            reasons = mark(reasons, ~self.reader.in_range(arrays[0]), 1)
+            reasons = mark(reasons, ~self.reader.in_range(arrays[0]), Reason.NUMBER)
         return arrays, self.with_column_reasons(batch, reasons, [column.unusable(batch) for column in self.required])
 
     def with_column_reasons(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:

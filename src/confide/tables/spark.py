@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -19,17 +20,17 @@ from confide.errors import ConfideError, FormatError, InputError
 from confide.support import needs_extra
 from confide.tables.arrow import (
     ColumnRef,
-    fits_csv,
     is_number,
     is_text,
     list_element,
     or_empty_batch,
 )
 from confide.tables.bin_counts import Counts, Job, count_stream
-from confide.tables.failures import EngineError, RowErrors, Rows
+from confide.tables.expressions import incomplete_expression
+from confide.tables.failures import EngineError, RowErrors, Rows, columns_of
+from confide.tables.predictors import Predictions
 from confide.tables.records import BatchReader
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
-from confide.tables.writers import Predictions
 
 Frame: TypeAlias = Any
 """A `pyspark.sql.DataFrame`, of a session with Java or of Spark Connect."""
@@ -132,25 +133,16 @@ class SparkTable(Table):
 
     def bound_contributions(self, people: ContributionBound) -> "SparkTable":
         """The table with a bounded number of rows of each person, by a window over that person's rows."""
-        # The order of a person's rows, or that of a digest if they are sampled
-        person, order = self._name(people.person), [self._name(column) for column in people.order]
-        keys = [f"{name} ASC NULLS LAST" for name in order]
-        if people.sample is not None:
-            sample = f"decode(unhex('{people.sample.encode().hex()}'), 'UTF-8')"
-            texts = ", ':', ".join([sample, *(f"CAST({name} AS STRING)" for name in order), "''"])
-            keys = [f"md5(CAST(concat({texts}) AS BINARY))", *keys]
-        # Rows without a person, or tied, pass, with a flag that makes them an error
-        window = f"OVER (PARTITION BY {person} ORDER BY {', '.join(keys)})"
-        placed = self._frame.selectExpr("*", f"row_number() {window} AS place", f"rank() {window} AS tied")
-        bounded = placed.filter(f"place <= {people.most} OR place <> tied OR {person} IS NULL")
-        flag = f"CAST(CASE WHEN {person} IS NULL THEN 1 WHEN place <> tied THEN 2 ELSE 0 END AS INT)"
-        return SparkTable(bounded.selectExpr(*self._frame.columns, flag), [*self.schema.names, PERSON_ERROR_COLUMN])
+        order = tuple(map(self._name, people.order))
+        limited = replace(people, person=self._name(people.person), order=order).limit(self._rows())
+        return SparkTable(self._query(limited), [*self.schema.names, PERSON_ERROR_COLUMN])
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "SparkTable":
         """The table without the rows that lack a value."""
-        wrong = " OR ".join(self._missing(column) for column in dict.fromkeys(read.column for read in reads))
-        self._incomplete = self._frame.filter(wrong)
-        return self._of(self._frame.filter(f"NOT ({wrong})"))
+        rows = self._rows()
+        wrong = incomplete_expression(rows, [replace(read, column=self._name(read.column)) for read in reads])
+        self._incomplete = self._query(rows.filter(wrong))
+        return self._of(self._query(rows.filter(~wrong)))
 
     def left_out(self) -> int:
         """The number of rows that lack a value in a column that is read, counted on each call."""
@@ -166,18 +158,19 @@ class SparkTable(Table):
         self.type_of(column)
         return f"c{self.schema.names.index(column)}"
 
-    def _missing(self, column: str) -> str:
-        """A condition for a missing value of a column; `expressions.py` has the rule."""
-        import pyarrow as pa
+    def _rows(self) -> Any:
+        """The rows as a table of Ibis, with the names of the frame."""
+        import ibis
 
-        name, kind = self._name(column), self.type_of(column)
-        element = list_element(kind)
-        if element is not None:
-            nan = " OR isnan(x)" if pa.types.is_floating(element) else ""
-            return f"({name} IS NULL OR exists({name}, x -> x IS NULL{nan}))"
-        if pa.types.is_floating(kind):
-            return f"({name} IS NULL OR isnan({name}))"
-        return f"({name} IS NULL OR {name} = '')" if is_text(kind) else f"({name} IS NULL)"
+        return ibis.table(ibis.Schema.from_pyarrow(_arrow_schema(self._fields, self._frame.columns)), name=_ROWS)
+
+    def _query(self, rows: Any) -> Frame:
+        """The frame of an expression of Ibis over the rows."""
+        import ibis
+
+        query = str(ibis.to_sql(rows, dialect="databricks")).replace("{", "{{").replace("}", "}}")
+        query = query.replace(f"`{_ROWS}`", "{rows}")
+        return in_words(lambda: self._frame.sparkSession.sql(query, rows=self._frame))
 
     def _read(self, columns: Sequence[ColumnRef]) -> Frame:
         """The frame of the columns that are read, in their order."""
@@ -188,9 +181,8 @@ class SparkTable(Table):
         """A column in the form in which it is read."""
         name, kind = self._name(read.column), self.type_of(read.column)
         field = self._fields[self.schema.names.index(read.column)]
-        if _arrow_type(field.dataType) is None or (read.form == "text" and not fits_csv(kind)):
-            must = "must fit into a CSV cell" if read.form == "text" else "must have a type that Arrow has"
-            remedy = "Convert it, or leave it out with keep"
+        if _arrow_type(field.dataType) is None:
+            must, remedy = "must have a type that Arrow has", "Convert it, or leave it out with keep"
             raise InputError("column", f"{read.column!r} {must}", got=field.dataType.simpleString(), remedy=remedy)
         match read.form:
             case "number":
@@ -205,6 +197,9 @@ class SparkTable(Table):
                 return f"CAST({name} AS STRING)"
         return name
 
+
+# The name of the rows in queries, before Spark's own takes its place.
+_ROWS = "confide_rows"
 
 # Counts of a partition: of a bin of a group, by its position in the counts of the job; or errors, with count 0.
 _COUNTED = "place INT, errors STRING, n BIGINT"
@@ -340,8 +335,7 @@ def in_words(work: Callable[[], Result], columns: Sequence[ColumnRef] = ()) -> R
 
 def _in_words(error: Exception, columns: Sequence[str]) -> ConfideError:
     text = f"{type(error).__name__} {error}"
-    of = f"{'column' if len(columns) == 1 else 'columns'} {', '.join(map(repr, columns[:_NAMED]))} of "
-    where = f"{of if columns else ''}the data frame cannot be computed"
+    where = f"{columns_of('the data frame', columns)} cannot be computed"
     for marks, words in _WORDS.items():
         if any(mark in text for mark in marks):
             kind = FormatError if "damaged" in words else InputError
@@ -349,10 +343,6 @@ def _in_words(error: Exception, columns: Sequence[str]) -> ConfideError:
     spark = type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
     reason = f"a Spark job failed; {_LOGS}" if spark else f"its driver reports {type(error).__name__}"
     return EngineError("source", f"{where}: {reason}")
-
-
-# The largest number of columns that an error names.
-_NAMED = 3
 
 
 @contextmanager

@@ -226,11 +226,13 @@ class StreamedTable(DuckTable):
         """True: the rows cannot be read again."""
         return True
 
-    def _describe(self) -> None:
-        self.connection.register(ROWS, self._arrives.empty_table())
-
     def _first_cells(self, expressions: str) -> Any:
-        return _first_row(self.connection, self._first, expressions)
+        import pyarrow as pa
+
+        self.connection.register("confide_first", pa.Table.from_batches([self._first]))
+        (values,) = self.connection.sql(select(expressions, "confide_first")).fetchall()
+        self.connection.unregister("confide_first")
+        return values
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list among the first rows."""
@@ -349,13 +351,3 @@ def csv_batches(stream: BufferedReader, name: str) -> Iterator[Iterator[Any]]:
             yield batches(connection.sql(select("*", pipe)).to_arrow_reader(_ROWS))
     finally:
         os.close(reading)
-
-
-def _first_row(connection: Any, batch: Any, expressions: str) -> Any:
-    """The values of aggregate expressions over the rows of a batch."""
-    import pyarrow as pa
-
-    connection.register("confide_first", pa.Table.from_batches([batch]))
-    (row,) = connection.sql(select(expressions, "confide_first")).fetchall()
-    connection.unregister("confide_first")
-    return row

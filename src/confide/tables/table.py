@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, several
-from confide.tables.arrow import ColumnRef, describe_type, is_integer, is_number, is_text, list_element
+from confide.tables.arrow import ColumnRef, describe_type, fits_csv, is_integer, is_number, is_text, list_element
 from confide.tables.failures import Rows, unreadable
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def no_progress(rows: int) -> None:
 # Errors about a record's person or place: the position of the broken requirement from 1 on, or 0.
 PERSON_ERROR_COLUMN = "confide_person"
 
-_PLACE, _TIED = "confide_place", "confide_tied"
+_PLACE = "confide_place"
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,8 @@ class ContributionBound:
         import ibis
 
         person, columns = table[self.person], [table[name] for name in self.order]
+        # As text, because Spark's dialect takes NaN for a missing number
+        unknown = (person.cast("string") if person.type().is_floating() else person).isnull()
         # Engines differ in the place of missing values.
         keys = [key for column in columns for key in (column.isnull(), column)]
         if texts:
@@ -113,11 +115,9 @@ class ContributionBound:
         # Rows without a person, and rows that the order does not distinguish, stay, with a mark
         window = ibis.window(group_by=person, order_by=keys)
         place, rank = ibis.row_number().over(window), ibis.rank().over(window)
-        placed = table.mutate(**{_PLACE: place, _TIED: place != rank})
-        unclear = placed[_TIED] | placed[self.person].isnull()
-        rows = placed.filter((placed[_PLACE] < self.most) | unclear)
-        flag = ibis.cases((rows[self.person].isnull(), 1), (rows[_TIED], 2), else_=0).cast("int32")
-        return rows.mutate(**{PERSON_ERROR_COLUMN: flag}).drop(_PLACE, _TIED)
+        flag = ibis.cases((unknown, 1), (place != rank, 2), else_=0).cast("int32")
+        placed = table.mutate(**{_PLACE: place, PERSON_ERROR_COLUMN: flag})
+        return placed.filter((placed[_PLACE] < self.most) | (placed[PERSON_ERROR_COLUMN] > 0)).drop(_PLACE)
 
 
 def _md5() -> Any:
@@ -284,15 +284,23 @@ class Table(ABC):
         """Whether a column holds integers."""
         return is_integer(self.type_of(column))
 
-    def holds_labels(self, column: str) -> bool:
-        """Whether a column can be read as the names of classes or groups."""
-        return is_integer(self.type_of(column)) or is_text(self.type_of(column))
-
     def check_number(self, column: str) -> None:
         """Reject a column that cannot be read as numbers."""
         if not self.holds_numbers(column):
-            held = describe_type(self.type_of(column))
-            raise InputError("column", f"{column!r} must hold numbers", got=held, remedy=self.existing())
+            raise self._unlike(column, "hold numbers", self.existing())
+
+    def check_names(self, column: str, named: str) -> None:
+        """Reject a column that cannot be read as the names of classes or groups."""
+        if not (is_integer(self.type_of(column)) or is_text(self.type_of(column))):
+            raise self._unlike(column, f"hold texts or integers, the names of {named}", self.existing())
+
+    def check_cell(self, column: str) -> None:
+        """Reject a column whose values cannot be written as CSV cells."""
+        if not fits_csv(self.type_of(column)):
+            raise self._unlike(column, "fit into a CSV cell", "Leave it out with keep, or write Parquet")
+
+    def _unlike(self, column: str, must: str, remedy: str) -> InputError:
+        return InputError("column", f"{column!r} must {must}", got=describe_type(self.type_of(column)), remedy=remedy)
 
     def list_length(self, column: str, otherwise: int | None = None) -> int:
         """The length of the first list of a column; for a column without lists, `otherwise`.
