@@ -1,4 +1,4 @@
-"""The mean price of a tuning of slopes: rising prior weights, the law of the answer, reference laws and numbers of records."""
+"""The mean price of a tuning of slopes: rising weights, the law of an answer, and the reference laws of scores."""
 
 import math
 from collections.abc import Sequence
