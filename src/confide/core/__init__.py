@@ -25,6 +25,7 @@ from confide.core.expected import (
     OnPilot,
     Pilot,
     answered_on_pilot,
+    chance_text,
     share_of_pilot,
 )
 from confide.core.facts import about_facts, facts_of, making_section

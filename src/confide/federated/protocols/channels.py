@@ -54,7 +54,7 @@ class Channel(ABC):
     @property
     @abstractmethod
     def reveals(self) -> str:
-        """What each silo reveals and to whom, in words."""
+        """What a silo reveals and to whom, in words."""
 
     @property
     def colluders(self) -> int | None:
@@ -106,7 +106,7 @@ class Clear(Channel):
     @property
     def reveals(self) -> str:
         """The reply of every silo."""
-        return "the coordinator and every reader of the release see the reply of each silo"
+        return "its reply, to the coordinator and every reader of the release"
 
     def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """The index of the candidate of each vector."""
@@ -156,11 +156,8 @@ class Masked(Channel):
 
     @property
     def reveals(self) -> str:
-        """Only the sum, which needs all silos."""
-        return (
-            "the coordinator sees only the sum of all silos; if one does not answer, the others pay again for a new "
-            "plan"
-        )
+        """Only the sum."""
+        return "nothing by itself: the coordinator sees only the sum of all silos"
 
     def least(self, terms: Terms) -> int:
         """The number of all silos."""
