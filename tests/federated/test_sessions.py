@@ -12,8 +12,8 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, LedgerError
 from confide.federated import Refusal
-from confide.federated.checkpoint import KIND, store_checkpoint
-from confide.federated.keys import CHECKPOINT, SiloKeys
+from confide.federated.checkpoint import CHECKPOINT, KIND, store_checkpoint
+from confide.federated.keys import SiloKeys
 from confide.ledger import Cost, Ledger, MissingRecordsError
 from tests.federated.helpers import Federation, altered, content_of
 from tests.refused import refused

@@ -99,11 +99,9 @@ def read_policy(path: Path) -> Policy:
 
 
 def plan_lines(plan: FederatedPlan) -> list[str]:
-    """Lines about a plan: the silos it relies on, and its method."""
-    lines = [f"{name}: {words}" for name, words in plan.method_rows]
-    if (collude := collusion_text(plan.channel, len(plan.silos))) is not None:
-        lines.insert(0, f"{plan.protocol.reliance_label} the other silos: {collude}")
-    return lines
+    """A line about the silos that a plan relies on, if it relies on any."""
+    collude = collusion_text(plan.channel, len(plan.silos))
+    return [] if collude is None else [f"{plan.protocol.reliance_label} the other silos: {collude}"]
 
 
 def silo_rows(silo: Silo) -> list[tuple[str, str]]:
