@@ -149,8 +149,8 @@ def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
     return 32 if n + room < MOST_DEFICIT else 64
 
 
-# A check of the opened sum, without privacy cost. The number of all records is public and every count lies between 0
-# and this number, so only noise may move the sum beyond these bounds. A false message within the bounds is not detected.
+# A check of the opened sum, without privacy cost: the number of all records is public and every count lies between 0
+# and this number, so only noise may exceed these bounds. False messages within the bounds are not detected.
 
 # An honest sum is rejected with at most this probability
 LEVEL = 1e-12
