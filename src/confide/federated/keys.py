@@ -4,7 +4,6 @@ Each silo and the coordinator have an Ed25519 key for signatures and an X25519 k
 name and both public keys, a roster one of the identities of all participants. People compare their fingerprints.
 """
 
-import base64
 import hashlib
 import re
 from collections.abc import Iterable
@@ -190,7 +189,7 @@ class Silo:
             raise InputError(
                 "public", "a public file must be signed by its own key", remedy="SiloKeys.public makes such a file"
             )
-        return envelope("silo", self._payload, self.signing, base64.b64decode(self.signature))
+        return envelope("silo", self._payload, self.signing, self.signature)
 
     @classmethod
     def from_json(cls, text: str) -> "Silo":
@@ -309,7 +308,7 @@ class SiloKeys:
         silo, issued = self.public_keys(size), write_time(now or datetime.now(UTC))
         named = self.ledger if ledger is None else ledger
         payload = encode(_Stated(silo.name, silo.signing, silo.agreement, size, named, issued))
-        signature = base64.b64encode(signature_of("silo", payload, self.signing)[1]).decode()
+        _, signature = signature_of("silo", payload, self.signing)
         return replace(silo, ledger=named, issued=issued, signature=signature)
 
     def public_keys(self, size: int | None = None) -> Silo:

@@ -25,8 +25,6 @@ from confide.core import (
     chance_text,
     different_levels,
     exact_shares,
-    levels_of_sides,
-    part_of_failure,
     share_of_pilot,
     typical_of_groups,
 )
@@ -38,7 +36,7 @@ from confide.federated.protocols import METHODS, PROTOCOLS
 from confide.federated.terms import Missing, Population
 from confide.federated.threshold_plan import ThresholdPlan
 from confide.ledger import name_key, similar
-from confide.mechanisms import Neighbors, split_epsilon
+from confide.mechanisms import Neighbors
 from confide.scores import score_kind
 from confide.support import (
     Described,
@@ -379,7 +377,7 @@ class Comparison(Described):
     def _section(self) -> Section:
         # The columns of all rows; an alternative without a plan has none
         rows = [alternative.cells for alternative in self.alternatives]
-        heads = tuple(max(rows, key=len))
+        heads = tuple(max(rows, key=lambda row: len(row)))
         table = Table(heads, tuple(tuple(row.get(head, "") for head in heads) for row in rows))
         planned = any(alternative.plan is not None for alternative in self.alternatives)
         notes = [note for alternative in self.alternatives for note in alternative.notes]
@@ -450,28 +448,10 @@ def compare(
 
 
 def _recommended_method(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> str:
-    """The method of the best plan; if none has one, the error of the first is raised."""
-    # Only private-qq keeps the sizes of groups secret, or divides a loss among levels
-    by, shares = options.get("by"), options.get("shares")
-    if by in ("group", "class") or (by == "level" and shares is not None):
-        return "private-qq"
-
-    # Of several thresholds, that of least loss decides
-    alone = options | PlanChoices(by=None, shares=None, names=())
-    if by == "level":
-        levels = different_levels(alpha)
-        alpha, alone["delta"] = levels[0], part_of_failure(options.get("delta"), len(levels))
-    elif by == "side":
-        budgets = split_epsilon(privacy_loss("epsilon", epsilon), exact_shares(shares, len(SIDES)))
-        least = budgets.index(min(budgets))
-        alpha, epsilon = levels_of_sides(alpha)[least], budgets[least]
-        alone |= PlanChoices(score=SIDES[least], delta=part_of_failure(options.get("delta"), len(SIDES)))
-    alternatives = _alternatives(silos, alpha, epsilon, alone)
-    best = _best(alternatives)
-    if best is not None:
-        return best.method
-    plan(silos, alpha, epsilon, method=alternatives[0].method, **alone)
-    return alternatives[0].method
+    """The method of the best plan; without one the first method, whose plan raises its error."""
+    methods = _methods(silos)
+    best = _best(_alternatives(silos, alpha, epsilon, options)) if len(methods) > 1 else None
+    return methods[0] if best is None else best.method
 
 
 def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str, options: PlanChoices) -> Alternative:
@@ -493,11 +473,15 @@ def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str,
     return Alternative(method, planned, None, expected["even"], expected["bell"], infinite)
 
 
-def _alternatives(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
-    """The alternatives for these silos: only private-qq keeps sizes secret."""
+def _methods(silos: Sequence[Silo]) -> Sequence[str]:
+    """The methods that are compared: only private-qq keeps sizes secret."""
     public = bool(silos) and silos[0].size is not None
-    methods = ("private-qq", "secure-sum") if public else ("private-qq",)
-    return [_alternative(silos, alpha, epsilon, method, options) for method in methods]
+    return ("private-qq", "secure-sum") if public else ("private-qq",)
+
+
+def _alternatives(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
+    """The alternatives for these silos."""
+    return [_alternative(silos, alpha, epsilon, method, options) for method in _methods(silos)]
 
 
 def reference_laws(m: int) -> dict[str, NDArray[np.float64]]:

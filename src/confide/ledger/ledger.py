@@ -37,6 +37,10 @@ from confide.support import SCHEMA, Described, Section, listening, log_event, on
 
 _IDENTITY = b"confide/ledger/identity/1"
 
+# A charge without a release
+_UNRELEASED = """SELECT id FROM charge
+  WHERE token = ? AND NOT EXISTS (SELECT id FROM release WHERE release.token = charge.token)"""
+
 # Seconds before a lost server is asked again
 _PAUSE = 0.2
 
@@ -321,7 +325,7 @@ class Ledger(Described):
         def write(connection: Connection) -> Account:
             # A token is charged once
             for charge in charges:
-                if read_entries(connection, "charge.token = ?", charge.token):
+                if connection.rows("SELECT id FROM charge WHERE token = ?", charge.token):
                     raise InputError("token", "must be new", remedy="The ledger has a charge with this one")
 
             # Check all charges before the first is added; an error takes back the opening of the data set
@@ -400,7 +404,7 @@ class Ledger(Described):
         def write(connection: Connection) -> None:
             key = _key(connection)
             for token, text, mechanism_input in releases:
-                if [entry.release for entry in read_entries(connection, "charge.token = ?", token)] != [None]:
+                if not connection.rows(_UNRELEASED, token):
                     raise InputError("token", "must be that of a charge without a release", got="none")
                 # The data themselves are never stored
                 digest = None if mechanism_input is None else keyed_digest(key, mechanism_input)

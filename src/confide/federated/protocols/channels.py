@@ -24,14 +24,10 @@ class Channel(ABC):
     single_replies: ClassVar[bool] = False
 
     @classmethod
-    def check(cls, terms: Terms, method: str, serves: str) -> None:
-        """Reject unsupported terms: for a sum fewer than two silos, or too many candidates."""
-        if cls.single_replies:
-            return
-        if len(terms.silos) < 2:
+    def check(cls, terms: Terms, method: str) -> None:
+        """Reject a sum of fewer than two silos."""
+        if not cls.single_replies and len(terms.silos) < 2:
             raise InputError("silos", f"must be at least two for the method {method!r}")
-        if terms.candidates.size > MOST_SUMMED:
-            raise InputError("candidates", f"must number at most {MOST_SUMMED} for the method {method!r}{serves}")
 
     @classmethod
     @abstractmethod
@@ -42,14 +38,12 @@ class Channel(ABC):
         """The channel for sums of 32 or 64 bits."""
         return self
 
-    def check_length(self, terms: Terms, method: str, serves: str, vectors: int = 1) -> None:
+    def check_length(self, terms: Terms, method: str, serves: str, vectors: int) -> None:
         """Reject a number of candidates that would make messages of this many vectors too long."""
         if not self.single_replies and vectors * terms.candidates.size > MOST_SUMMED:
-            raise InputError(
-                "candidates",
-                f"must number at most {MOST_SUMMED // vectors} for {vectors} thresholds by the method "
-                f"{method!r}{serves}",
-            )
+            several = f"{vectors} thresholds by " if vectors > 1 else ""
+            must = f"must number at most {MOST_SUMMED // vectors} for {several}the method {method!r}{serves}"
+            raise InputError("candidates", must)
 
     @property
     @abstractmethod

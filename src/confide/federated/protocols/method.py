@@ -169,5 +169,5 @@ class Row(NamedTuple):
                 f"must be 'common' for the method {self.name!r}",
                 remedy="Secure-sum supports 'mixture', without delta",
             )
-        channel.check(terms, self.name, draws.candidate_advice)
+        channel.check(terms, self.name)
         draws.check(terms)
