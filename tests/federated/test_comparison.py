@@ -46,6 +46,15 @@ def test_a_comparison_is_one_table():
 
 
 @pytest.mark.slow
+def test_the_default_method_is_the_recommended_one():
+    """A sum serves both levels at one price, and private-qq divides the loss: one level alone would have it instead."""
+    silos, few = roster([200] * 5), Candidates.unit(100)
+    assert federated.compare(silos, [0.2, 0.1], 4.0, candidates=few).recommended.method == "secure-sum"
+    assert federated.plan(silos, [0.2, 0.1], 4.0, candidates=few).method == "secure-sum"
+    assert federated.plan(silos, 0.2, 4.0, candidates=few).method == "private-qq"
+
+
+@pytest.mark.slow
 def test_a_pilot_says_how_large_sets_will_be():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(6), 3000)
