@@ -377,7 +377,8 @@ class Comparison(Described):
     def _section(self) -> Section:
         # The columns of all rows; an alternative without a plan has none
         rows = [alternative.cells for alternative in self.alternatives]
-        heads = tuple(max(rows, key=lambda row: len(row)))
+        longest: dict[str, str] = max(rows, key=len)
+        heads = tuple(longest)
         table = Table(heads, tuple(tuple(row.get(head, "") for head in heads) for row in rows))
         planned = any(alternative.plan is not None for alternative in self.alternatives)
         notes = [note for alternative in self.alternatives for note in alternative.notes]

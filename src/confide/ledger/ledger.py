@@ -25,7 +25,6 @@ from confide.ledger.decisions import (
     check_limits,
     check_relation,
     check_release,
-    find_same_data,
     new_token,
     warn_of_similar_names,
 )
@@ -223,31 +222,6 @@ class Ledger(Described):
 
         return self._read(read)
 
-    def find(self, dataset: str | Dataset, request: str, mechanism_input: bytes) -> Entry | None:
-        """Find the newest stored release of this request about the same data; None if no release of it is stored.
-
-        Parameters
-        ----------
-        dataset
-            The data set.
-        request
-            Digest of the request (`request_digest`).
-        mechanism_input
-            The mechanism's input, as bytes that are the same for the same data; see `attach`.
-
-        Raises
-        ------
-        OtherDataError
-            If no stored release of this request is about these data, or the data set is bound to other data.
-        """
-        data = as_dataset(dataset)
-        account, charges, key = self.look_up([data], [request])
-        if account is None:
-            return None
-        check_binding(account, data)
-        stored = tuple(entry for entry in charges[request] if entry.release is not None)
-        return find_same_data(account.dataset, stored, mechanism_input, key) if stored else None
-
     def charge(
         self,
         dataset: str | Dataset,
@@ -301,7 +275,7 @@ class Ledger(Described):
         >>> ledger = Ledger(Path(folder.name) / "budget.db")
         >>> token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64)
         >>> ledger.attach(token, "text of the release", b"input of the mechanism")
-        >>> ledger.find("patients", "0" * 64, b"input of the mechanism").release
+        >>> ledger.entry(token).release
         'text of the release'
         >>> folder.cleanup()
         """
