@@ -336,13 +336,13 @@ SILOS = [
     ),
     Fault(
         "keys remember nothing of a ledger",
-        "confide.federated.keys:update_checkpoint",
+        "confide.federated.checkpoint:update_checkpoint",
         always(None),
         f"{SESSIONS}::test_a_restored_ledger_answers_nothing",
     ),
     Fault(
         "implausible sums are believed",
-        "confide.federated.plausible:check_plausible",
+        "confide.federated.protocols.secure_sum:check_plausible",
         always(None),
         "federated/test_secure_sum.py::test_a_wrong_message_of_a_secure_sum_shows",
     ),

@@ -24,9 +24,12 @@ def calibrate(confide_run, records, out, *options):
 
 @pytest.mark.slow
 def test_identical_requests_are_paid_once(confide_run, records, folder):
-    one = calibrate(confide_run, records, "one.json", "--json").json
-    assert one["earlier"] == []
+    first = calibrate(confide_run, records, "one.json", "--json")
+    one = first.json
+    assert "created the ledger budget.db in the current folder" in first.err
+    assert (one["earlier"], one["ledger"]["new"]) == ([], True)
     two = calibrate(confide_run, records, "two.json")
+    assert "created the ledger" not in two.err
     made = Ledger("budget.db").account("patients").entries[0].charged_at
     assert two.code == 0
     assert f"earlier release of {made} returned; nothing was charged\n" in two.out

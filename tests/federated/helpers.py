@@ -40,7 +40,12 @@ class Federation:
         peers = {silo.name: silo.identity for silo in self.silos}
         signer = self.coordinator.public().signing
         self.policy = federated.Policy(signer, budget, budget, methods=federated.METHODS, peers=peers)
-        self.ledgers = [federated.SiloLedger(folder / f"{i}.db") for i in range(len(scores))]
+        self.renewed(folder)
+
+    def renewed(self, folder):
+        """Return the same silos with new ledgers in a folder."""
+        self.ledgers = [federated.SiloLedger(folder / f"{i}.db") for i in range(len(self.keys))]
+        return self
 
     def plan(self, alpha=0.1, epsilon=2.0, **options):
         options.setdefault("candidates", Candidates.unit(51))

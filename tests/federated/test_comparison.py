@@ -22,7 +22,36 @@ SCHOOLS = np.random.default_rng(2).integers(20, 160, 40).tolist()
 def test_impossible_guarantees_are_refused_with_the_reason():
     with refused(InputError, "silos"):
         federated.plan(roster([3, 3]), 0.1, 1.0)
-    assert not any(one.recommended for one in federated.compare(roster([3, 3]), 0.1, 1.0))
+    comparison = federated.compare(roster([3, 3]), 0.1, 1.0)
+    assert comparison.recommended is None
+    assert [line.split(":")[:2] for line in str(comparison).splitlines()] == [
+        ["private-qq", " no plan"],
+        ["secure-sum", " no plan"],
+    ]
+    with refused(InputError, "method"):
+        _ = comparison.plan
+
+
+def test_a_comparison_is_one_table():
+    comparison = federated.compare(roster([200] * 5), 0.1, 1.0, candidates=Candidates.unit(100))
+    _, heads, private, summed, *notes = str(comparison).splitlines()
+    assert [head in heads for head in ("Method", "Uniform scores", "Gaussian scores", "A silo reveals")] == [True] * 4
+    assert private.split()[:2] == ["private-qq", f"{comparison.alternatives[0].expected:.4f}"]
+    assert "to the coordinator and every reader" in private
+    assert summed.split()[:3] == ["secure-sum", "(recommended)", f"{comparison.recommended.expected:.4f}"]
+    assert "only the sum of all silos" in summed
+    assert ["pay again" in note for note in notes] == [False, False, True]
+    secret = federated.compare(roster([None] * 3), 0.1, 5.0, candidates=Candidates.unit(50))
+    assert "sizes are secret" in str(secret)
+
+
+@pytest.mark.slow
+def test_the_default_method_is_the_recommended_one():
+    """A sum serves both levels at one price, and private-qq divides the loss: one level alone would have it instead."""
+    silos, few = roster([200] * 5), Candidates.unit(100)
+    assert federated.compare(silos, [0.2, 0.1], 4.0, candidates=few).recommended.method == "secure-sum"
+    assert federated.plan(silos, [0.2, 0.1], 4.0, candidates=few).method == "secure-sum"
+    assert federated.plan(silos, 0.2, 4.0, candidates=few).method == "private-qq"
 
 
 @pytest.mark.slow
@@ -31,15 +60,15 @@ def test_a_pilot_says_how_large_sets_will_be():
     p = rng.dirichlet(np.ones(6), 3000)
     labels = np.array([rng.choice(6, p=row) for row in p[:500]])
     pilot = Pilot(confide.lac_score(p[:500], labels), confide.all_scores(p))
-    found = federated.compare(roster(SCHOOLS), 0.1, 1.0, score="lac", pilot=pilot)
+    comparison = federated.compare(roster(SCHOOLS), 0.1, 1.0, score="lac", pilot=pilot)
+    found = comparison.alternatives
+    assert "Classes in a set" in str(comparison)
     sizes = {each.method: each.on_pilot.size for each in found}
     assert sizes["secure-sum"] < sizes["private-qq"]
-    assert ["the reply of each silo" in each.reveals for each in found] == [True, False]
-    assert ["pay again" in each.reveals for each in found] == [False, True]
     for one in found:
         assert 1 < one.on_pilot.plain_size < one.on_pilot.size < 6
     alone = federated.compare(roster([300] * 3), 0.1, 2.0, score="lac", pilot=pilot.scores)
-    assert all(one.on_pilot.size is None and one.on_pilot.records == 500 for one in alone)
+    assert all(one.on_pilot.size is None and one.on_pilot.records == 500 for one in alone.alternatives)
 
 
 @pytest.mark.slow

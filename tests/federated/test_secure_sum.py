@@ -15,8 +15,7 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated.keys import SiloKeys
 from confide.federated.messages import sign
-from confide.federated.plausible import LEVEL, check_plausible, most_noise
-from confide.federated.protocols.secure_sum import modulus_bits
+from confide.federated.protocols.secure_sum import LEVEL, check_plausible, modulus_bits, most_noise
 from confide.federated.refusals import Refusal
 from confide.federated.sharing import check_scale, mask, noise_law, noise_share, open_sum
 from confide.support import scale_for

@@ -12,8 +12,8 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, LedgerError
 from confide.federated import Refusal
-from confide.federated.checkpoint import KIND, store_checkpoint
-from confide.federated.keys import CHECKPOINT, SiloKeys
+from confide.federated.checkpoint import CHECKPOINT, KIND, store_checkpoint
+from confide.federated.keys import SiloKeys
 from confide.ledger import Cost, Ledger, MissingRecordsError
 from tests.federated.helpers import Federation, altered, content_of
 from tests.refused import refused
@@ -59,26 +59,18 @@ def test_a_restored_ledger_answers_nothing(three, tmp_path, method):
 
 
 @pytest.mark.slow
-def test_a_copy_that_went_on_answers_nothing(three, tmp_path):
-    """The copy has more records than the checkpoint lists, and different ones."""
+def test_a_copy_that_went_on_and_another_ledger_answer_nothing(three, tmp_path):
+    """The copy has more records than the checkpoint lists, and different ones; the other ledger has none."""
     shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
     plan = three.plan()
     three.answer(0, plan)
-    three.ledgers[0] = federated.SiloLedger(tmp_path / "copy.db")
-    for _ in range(9):
-        three.ledgers[0].ledger.charge("others", Cost(0.1, "add_remove", "m"), "0" * 64)
-    with refused(LedgerError, "ledger"):
-        three.answer(0, plan)
-    assert three.ledgers[0].spent == 0
-
-
-def test_another_ledger_answers_nothing(three, tmp_path):
-    plan = three.plan()
-    three.answer(0, plan)
-    three.ledgers[0] = federated.SiloLedger(tmp_path / "another.db")
-    with refused(LedgerError, "ledger"):
-        three.answer(0, plan)
-    assert three.ledgers[0].spent == 0
+    for name, others in (("copy.db", 9), ("another.db", 0)):
+        three.ledgers[0] = federated.SiloLedger(tmp_path / name)
+        for _ in range(others):
+            three.ledgers[0].ledger.charge("others", Cost(0.1, "add_remove", "m"), "0" * 64)
+        with refused(LedgerError, "ledger"):
+            three.answer(0, plan)
+        assert three.ledgers[0].spent == 0
 
 
 def test_two_ledgers_at_one_moment_sign_one_message(three, tmp_path, monkeypatch):

@@ -33,9 +33,8 @@ def federation(tmp_path_factory):
 
 @pytest.fixture
 def three(federation, tmp_path):
-    """Return the same silos with new ledgers, because plans are made once."""
-    federation.ledgers = [federated.SiloLedger(tmp_path / f"{i}.db") for i in range(3)]
-    return federation
+    """Plans are made once."""
+    return federation.renewed(tmp_path)
 
 
 @lru_cache

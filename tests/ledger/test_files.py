@@ -1,5 +1,6 @@
 """Ledgers that cannot be used: full disks, read-only files, damage, other programs, newer schemas."""
 
+import logging
 import os
 import resource
 import shutil
@@ -45,6 +46,17 @@ def test_a_charge_is_durable_by_construction(path):
     with file.transaction(path, 1.0, write=True) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+
+
+def test_only_the_process_that_creates_a_ledger_reports_it(tmp_path, monkeypatch, caplog):
+    def created_by_another_process(temporary):
+        monkeypatch.undo()
+        Ledger(tmp_path / "new.db").set_limit("patients", 2.0)
+
+    caplog.set_level(logging.INFO, "confide.ledger")
+    monkeypatch.setattr(file, "to_disk", created_by_another_process)
+    assert Ledger(tmp_path / "new.db").account("patients").limit == (2.0, 0.0)
+    assert [record.message for record in caplog.records] == ["created file=new.db"]
 
 
 CHARGE = """

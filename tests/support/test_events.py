@@ -68,7 +68,7 @@ def test_arrays_with_a_ledger(heard, records, tmp_path):
         records[1], groups=groups, names=["g", "h"], ledger=ledger, dataset="ward 7", partition="place", **ONE
     ).parts.values()
     events = assert_private(heard, *(one.threshold for one in released), N // 2, N - N // 2)
-    assert {"charged", "released", "answered before", "plan searched"} >= set(events)
+    assert {"created", "charged", "released", "answered before", "plan searched"} >= set(events)
     assert events.count("released") == 3
     assert events.count("answered before") == 1
     charged = [record.facts for record in heard.records if getattr(record, "event", "") == "charged"]

@@ -39,14 +39,17 @@ NO_LEDGER = "no ledger: the losses of all runs about the same people add up, and
 
 
 class _Charges(logging.Handler):
-    """Collects the costs of the library's `charged` events."""
+    """Collects the costs of the library's `charged` events, and whether this process `created` the ledger."""
 
     def __init__(self) -> None:
         super().__init__()
         self.costs: list[Cost] = []
+        self.created = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        if getattr(record, "event", None) == "charged":
+        event = getattr(record, "event", None)
+        self.created = self.created or event == "created"
+        if event == "charged":
             facts: dict[str, Any] = record.facts  # type: ignore[attr-defined]
             group = Group(facts["partition"], facts["cell"]) if "cell" in facts else None
             self.costs.append(Cost(facts["epsilon"], facts["neighbors"], facts["mechanism"], None, group))
@@ -54,13 +57,17 @@ class _Charges(logging.Handler):
 
 @dataclass(frozen=True)
 class Receipt:
-    """The charges and warnings of a command; `new` states that its ledger is a file that did not exist before."""
+    """The charges and warnings of a command."""
 
     ledger: str | None
     dataset: str | None
-    new: bool
     captured: CapturedWarnings
     _charges: _Charges = field(init=False, default_factory=_Charges)
+
+    @property
+    def new(self) -> bool:
+        """Whether the command created the file of its ledger."""
+        return self._charges.created
 
     def text(self) -> str:
         """One line with the charge and the account, or a note that there is no ledger."""
@@ -119,10 +126,9 @@ class Accounting(LedgerOptions):
     def charging(self, *kinds: type[Warning]) -> Iterator[Receipt]:
         """Yield a receipt of the ledger's charges within the block; warnings as in `capture_warnings`."""
         # The library logs its charges at the level of information.
-        path = file_of(self.ledger)
         logger = logging.getLogger(_LOGGER)
         with capture_warnings(*kinds) as warned:
-            receipt = Receipt(self.ledger, self.dataset, path is not None and not path.exists(), warned)
+            receipt = Receipt(self.ledger, self.dataset, warned)
             before = logger.level
             logger.addHandler(receipt._charges)
             logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
@@ -133,7 +139,7 @@ class Accounting(LedgerOptions):
                 logger.setLevel(before)
 
         # A mistyped name would begin a second ledger.
-        if receipt.new and path is not None:
+        if receipt.new and (path := file_of(self.ledger)) is not None:
             where = "the current folder" if path.parent == Path() else str(path.parent)
             print_note(f"created the ledger {path.name} in {where}: it has no earlier charges")
 

@@ -25,6 +25,7 @@ from confide.core.design import histogram_size
 from confide.core.division import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.documents import Document, load, register_kind
 from confide.core.draws import prepare
+from confide.core.expected import chance_text
 from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.given_counts import calibrate_counts

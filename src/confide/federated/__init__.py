@@ -57,7 +57,7 @@ from confide.federated.plan import (
     read_plan,
     roster_number,
 )
-from confide.federated.planning import Alternative, PlanChoices, compare, plan
+from confide.federated.planning import Alternative, Comparison, PlanChoices, compare, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import (
@@ -80,6 +80,7 @@ from confide.federated.verification import Verification, verify
 
 __all__ = [
     "Alternative",
+    "Comparison",
     "Conditions",
     "FederatedPlan",
     "FederatedRelease",

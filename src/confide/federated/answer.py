@@ -14,7 +14,8 @@ from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.federated.answers import Sending
-from confide.federated.keys import SiloKeys, update_checkpoint
+from confide.federated.checkpoint import update_checkpoint
+from confide.federated.keys import SiloKeys
 from confide.federated.messages import sign, write_time
 from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.policy import Policy

@@ -1,6 +1,5 @@
 """The result of a federated calibration: thresholds with their signed plan and the messages they follow from."""
 
-import base64
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -177,8 +176,8 @@ class FederatedRelease(Release):
 
     def signed(self, signing_key: bytes) -> "FederatedRelease":
         """The release with the signature of the key that signed the plan."""
-        signature = signature_of(KIND, self._payload, signing_key)[1]
-        return replace(self, signature=base64.b64encode(signature).decode())
+        _, signature = signature_of(KIND, self._payload, signing_key)
+        return replace(self, signature=signature)
 
     @property
     def _payload(self) -> bytes:
@@ -207,7 +206,7 @@ class FederatedRelease(Release):
         """
         if self.signature is None:
             return _UNSIGNED.write(self)
-        return envelope(KIND, self._payload, self.signer, base64.b64decode(self.signature))
+        return envelope(KIND, self._payload, self.signer, self.signature)
 
     @classmethod
     def from_json(cls, text: str) -> "FederatedRelease":

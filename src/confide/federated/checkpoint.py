@@ -5,17 +5,33 @@ charge that was stored elsewhere shows that charges are missing.
 """
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from confide.errors import FormatError
-from confide.ledger import Ledger, is_hexadecimal
-from confide.support import SCHEMA, FileKind, check_schema, new_file, parse_document, read_as, refused_content, to_disk
+from confide.errors import FormatError, InputError, LedgerError
+from confide.federated.refusals import Refusal
+from confide.ledger import Ledger, MissingRecordsError, is_hexadecimal
+from confide.support import (
+    SCHEMA,
+    FileKind,
+    check_schema,
+    has_locks,
+    locked,
+    new_file,
+    parse_document,
+    read_as,
+    refused_content,
+    to_disk,
+)
 
 KIND = "confide/federated.checkpoint"
 _MOST_CHARACTERS = 10_000
+
+# Suffix of the file next to a key file with the checkpoint of its ledger
+CHECKPOINT = ".checkpoint"
 
 
 class Checkpoint(NamedTuple):
@@ -30,6 +46,46 @@ class _Content(msgspec.Struct, forbid_unknown_fields=True):
     schema: Literal[1]
     number: Annotated[int, msgspec.Meta(ge=0)]
     seal: str
+
+
+def update_checkpoint(file: Path | None, ledger: Ledger, *, charged: bool) -> None:
+    """Compare a ledger with the keys' checkpoint and write the new checkpoint, which is on disk when this returns.
+
+    A ledger that was restored from a copy lacks the answers that were given since: a second answer to the same plan
+    would cost a second loss that is not counted. So keys sign nothing if the ledger lacks the charge of their last
+    answer, or if the checkpoint cannot be written. A loss of both files together cannot be detected.
+
+    Call it before a charge and, with `charged`, after it, before anything is drawn. Keys that were not read from a file
+    have no checkpoint.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger lacks the charge of the checkpoint: an older copy of it was restored, or it is another ledger.
+    Refusal
+        `internal` if the checkpoint cannot be written, for example on a full disk. Then nothing may be signed.
+    """
+    if file is None:
+        return
+    try:
+        with locked(file, "checkpoint") if has_locks() else nullcontext():
+            store_checkpoint(ledger, file)
+    except FormatError:
+        raise
+    except MissingRecordsError as error:
+        lost = "If it is lost, make new keys: with these keys the lost answers could be given again"
+        raise LedgerError(error.argument, error.requirement, remedy=f"{error.remedy}. {lost}") from None
+    # The file cannot be written
+    except (InputError, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        if charged:
+            then = "so nothing was signed; the charge stands, and a charged answer needs a new plan"
+        else:
+            then = (
+                "and a restored ledger would not be detected; nothing was charged. Keep the keys in a folder that this "
+                "program can write"
+            )
+        raise Refusal("internal", f"the checkpoint next to the keys cannot be written ({why}), {then}") from None
 
 
 def store_checkpoint(ledger: Ledger, path: Path) -> Checkpoint:

@@ -1,14 +1,12 @@
-"""Keys of silos and coordinators, their identities, and the checkpoint of the ledger next to a key file.
+"""Keys of silos and coordinators, and their identities.
 
 Each silo and the coordinator have an Ed25519 key for signatures and an X25519 key for masks. An identity is a hash of a
 name and both public keys, a roster one of the identities of all participants. People compare their fingerprints.
 """
 
-import base64
 import hashlib
 import re
 from collections.abc import Iterable
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -17,8 +15,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from confide.errors import FormatError, InputError, LedgerError
-from confide.federated.checkpoint import store_checkpoint
+from confide.errors import InputError
+from confide.federated.checkpoint import CHECKPOINT
 from confide.federated.messages import (
     Form,
     encode,
@@ -33,11 +31,8 @@ from confide.federated.messages import (
     write_time,
 )
 from confide.federated.refusals import Refusal
-from confide.ledger import Ledger, MissingRecordsError
 from confide.support import (
     MOST_RECORDS,
-    has_locks,
-    locked,
     needs_extra,
     positive_integer,
     read_text,
@@ -97,50 +92,6 @@ def fingerprint(digest: str, groups: int = 8) -> str:
     size = 5 * groups
     digits = f"{int(digest, 16) % 10**size:0{size}d}"
     return " ".join(digits[i : i + 5] for i in range(0, size, 5))
-
-
-# Suffix of the file next to a key file with the checkpoint of its ledger
-CHECKPOINT = ".checkpoint"
-
-
-def update_checkpoint(file: Path | None, ledger: Ledger, *, charged: bool) -> None:
-    """Compare a ledger with the keys' checkpoint and write the new checkpoint, which is on disk when this returns.
-
-    A ledger that was restored from a copy lacks the answers that were given since: a second answer to the same plan
-    would cost a second loss that is not counted. So keys sign nothing if the ledger lacks the charge of their last
-    answer, or if the checkpoint cannot be written. A loss of both files together cannot be detected.
-
-    Call it before a charge and, with `charged`, after it, before anything is drawn. Keys that were not read from a file
-    have no checkpoint.
-
-    Raises
-    ------
-    LedgerError
-        If the ledger lacks the charge of the checkpoint: an older copy of it was restored, or it is another ledger.
-    Refusal
-        `internal` if the checkpoint cannot be written, for example on a full disk. Then nothing may be signed.
-    """
-    if file is None:
-        return
-    try:
-        with locked(file, "checkpoint") if has_locks() else nullcontext():
-            store_checkpoint(ledger, file)
-    except FormatError:
-        raise
-    except MissingRecordsError as error:
-        lost = "If it is lost, make new keys: with these keys the lost answers could be given again"
-        raise LedgerError(error.argument, error.requirement, remedy=f"{error.remedy}. {lost}") from None
-    # The file cannot be written
-    except (InputError, OSError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        if charged:
-            then = "so nothing was signed; the charge stands, and a charged answer needs a new plan"
-        else:
-            then = (
-                "and a restored ledger would not be detected; nothing was charged. Keep the keys in a folder that this "
-                "program can write"
-            )
-        raise Refusal("internal", f"the checkpoint next to the keys cannot be written ({why}), {then}") from None
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
@@ -238,7 +189,7 @@ class Silo:
             raise InputError(
                 "public", "a public file must be signed by its own key", remedy="SiloKeys.public makes such a file"
             )
-        return envelope("silo", self._payload, self.signing, base64.b64decode(self.signature))
+        return envelope("silo", self._payload, self.signing, self.signature)
 
     @classmethod
     def from_json(cls, text: str) -> "Silo":
@@ -357,7 +308,7 @@ class SiloKeys:
         silo, issued = self.public_keys(size), write_time(now or datetime.now(UTC))
         named = self.ledger if ledger is None else ledger
         payload = encode(_Stated(silo.name, silo.signing, silo.agreement, size, named, issued))
-        signature = base64.b64encode(signature_of("silo", payload, self.signing)[1]).decode()
+        _, signature = signature_of("silo", payload, self.signing)
         return replace(silo, ledger=named, issued=issued, signature=signature)
 
     def public_keys(self, size: int | None = None) -> Silo:

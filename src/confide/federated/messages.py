@@ -69,22 +69,21 @@ def type_of(kind: str) -> str:
 def sign(kind: str, content: Any, signing_key: bytes) -> str:
     """Sign a content with an Ed25519 private key; `kind` is for example "plan" or "answer"."""
     payload = encode(content)
-    key, signature = signature_of(kind, payload, signing_key)
-    return envelope(kind, payload, key, signature)
+    return envelope(kind, payload, *signature_of(kind, payload, signing_key))
 
 
-def signature_of(kind: str, payload: bytes, signing_key: bytes) -> tuple[str, bytes]:
-    """The public key, in hexadecimal, and the signature of a payload."""
+def signature_of(kind: str, payload: bytes, signing_key: bytes) -> tuple[str, str]:
+    """The public key, in hexadecimal, and the signature of a payload, in base64."""
     with needs_extra("federation", "standard"):
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     key = Ed25519PrivateKey.from_private_bytes(signing_key)
-    return key.public_key().public_bytes_raw().hex(), key.sign(_signed_bytes(kind, payload))
+    return key.public_key().public_bytes_raw().hex(), _base64(key.sign(_signed_bytes(kind, payload)))
 
 
-def envelope(kind: str, payload: bytes, signer: str, signature: bytes) -> str:
-    """The text of a message with this signature."""
-    message = _Envelope(type_of(kind), _base64(payload), [_Signature(signer, _base64(signature))])
+def envelope(kind: str, payload: bytes, signer: str, signature: str) -> str:
+    """The text of a message with this signature, in base64."""
+    message = _Envelope(type_of(kind), _base64(payload), [_Signature(signer, signature)])
     return msgspec.json.format(encode(message), indent=1).decode() + "\n"
 
 

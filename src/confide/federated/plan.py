@@ -343,11 +343,6 @@ class FederatedPlan(Federation, Described):
         return self.first.assumed
 
     @property
-    def method_rows(self) -> list[tuple[str, str]]:
-        """Additional rows of the method, (name, value) each."""
-        return self.first.method_rows
-
-    @property
     def rows(self) -> list[tuple[str, str]]:
         """The request, its privacy loss and its guarantee as (name, value) rows."""
         request, size = self.request, "secret" if self.silos[0].size is None else "public"

@@ -22,10 +22,9 @@ from confide.core import (
     Pilot,
     Request,
     answered_on_pilot,
+    chance_text,
     different_levels,
     exact_shares,
-    levels_of_sides,
-    part_of_failure,
     share_of_pilot,
     typical_of_groups,
 )
@@ -37,9 +36,18 @@ from confide.federated.protocols import METHODS, PROTOCOLS
 from confide.federated.terms import Missing, Population
 from confide.federated.threshold_plan import ThresholdPlan
 from confide.ledger import name_key, similar
-from confide.mechanisms import Neighbors, split_epsilon
+from confide.mechanisms import Neighbors
 from confide.scores import score_kind
-from confide.support import Level, caller_stacklevel, check_unknown_arguments, one_of, privacy_loss
+from confide.support import (
+    Described,
+    Level,
+    Section,
+    Table,
+    caller_stacklevel,
+    check_unknown_arguments,
+    one_of,
+    privacy_loss,
+)
 
 BY: tuple[By, ...] = ("level", "group", "class", "side")
 
@@ -304,14 +312,91 @@ class Alternative:
         return 0.0 if self.plan is None else float(np.mean([float(plan.alpha) for plan in self.plan.single_plans]))
 
     @property
-    def reveals(self) -> str:
-        """What each silo reveals, and to whom; and what it costs if a silo does not answer."""
-        return "" if self.plan is None else self.plan.channel.reveals
-
-    @property
     def worst(self) -> float:
         """The larger of the expected coverages. The further above the level it is, the larger are sets."""
         return max(self.expected, self.expected_gaussian)
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """Its row in the table of a comparison, by the heads of the columns."""
+        cells = {"Method": f"{self.method} (recommended)" if self.recommended else self.method}
+        if self.plan is None:
+            return cells
+        cells |= {"Uniform scores": f"{self.expected:.4f}", "Gaussian scores": f"{self.expected_gaussian:.4f}"}
+        cells["Threshold +inf"] = chance_text(self.infinite)
+        if (found := self.on_pilot) is not None:
+            cells["Threshold on the pilot"] = f"{found.threshold:.4g}"
+            if found.size is not None:
+                cells["Classes in a set"] = f"{found.size:.3g}"
+            if found.ratio is not None:
+                cells["Size to that without privacy"] = f"{found.ratio:.3f}"
+        return cells | {"A silo reveals": self.plan.channel.reveals}
+
+    @property
+    def notes(self) -> list[str]:
+        """Why there is no plan; or what the guarantee is for, and what an absent silo costs."""
+        if self.plan is None:
+            return [f"{self.method}: no plan: {self.reason}"]
+        notes = [f"{self.method}: guaranteed {self.plan.assumed}"]
+        if not self.plan.channel.single_replies:
+            notes.append(f"{self.method}: if a silo does not answer, the others pay again for a new plan")
+        return notes
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Described):
+    """The plans of several methods for the same silos, as one table.
+
+    Parameters
+    ----------
+    alternatives
+        One for each method.
+    """
+
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def recommended(self) -> Alternative | None:
+        """The recommended alternative; None if no method has a plan."""
+        return next((alternative for alternative in self.alternatives if alternative.recommended), None)
+
+    @property
+    def plan(self) -> FederatedPlan:
+        """The recommended plan.
+
+        Raises
+        ------
+        InputError
+            If no method has a plan, with the reasons.
+        """
+        if self.recommended is None or self.recommended.plan is None:
+            reasons = "; ".join(str(alternative.reason) for alternative in self.alternatives)
+            raise InputError("method", f"has no plan for these silos: {reasons}")
+        return self.recommended.plan
+
+    def _section(self) -> Section:
+        # The columns of all rows; an alternative without a plan has none
+        rows = [alternative.cells for alternative in self.alternatives]
+        longest: dict[str, str] = max(rows, key=len)
+        heads = tuple(longest)
+        table = Table(heads, tuple(tuple(row.get(head, "") for head in heads) for row in rows))
+        planned = any(alternative.plan is not None for alternative in self.alternatives)
+        notes = [note for alternative in self.alternatives for note in alternative.notes]
+        if len(self.alternatives) == 1:
+            notes.append(_ONLY_PRIVATE_QQ)
+        lead, tables = (_LEAD, (table,)) if planned else ("", ())
+        return Section("Methods for these silos", lead, tables=tables, notes=tuple(notes))
+
+    def _brief(self) -> str:
+        methods = ", ".join(alternative.method for alternative in self.alternatives)
+        return f"{methods}: {'none' if self.recommended is None else self.recommended.method} is recommended"
+
+
+_LEAD = "expected coverage for scores of two known laws over the candidates; not a guarantee"
+_ONLY_PRIVATE_QQ = (
+    "sizes are secret, which only private-qq allows; with public sizes (confide federated public --size) you can use "
+    "secure-sum, whose guarantee holds for non-IID silos"
+)
 
 
 def compare(
@@ -321,7 +406,7 @@ def compare(
     *,
     pilot: Any = None,
     **options: Unpack[PlanChoices],
-) -> tuple[Alternative, ...]:
+) -> Comparison:
     """Compare `private-qq` and `secure-sum` for these silos; published methods have no expected coverage.
 
     Parameters
@@ -334,8 +419,8 @@ def compare(
 
     Returns
     -------
-    tuple of Alternative
-        One of them is recommended, if any has a plan.
+    Comparison
+        The alternatives, of which one is recommended if any has a plan; printed as one table.
 
     Raises
     ------
@@ -346,10 +431,11 @@ def compare(
     --------
     >>> from confide.federated import SiloKeys
     >>> silos = [SiloKeys.generate(f"school {i}").public(size=20 + i) for i in range(12)]
-    >>> [alternative.method for alternative in compare(silos, 0.1, 1.0) if alternative.recommended]
-    ['secure-sum']
-    >>> [alternative.method for alternative in compare(silos, [0.2, 0.1], 2.0) if alternative.recommended]
-    ['secure-sum']
+    >>> comparison = compare(silos, 0.1, 1.0)
+    >>> comparison
+    Comparison(private-qq, secure-sum: secure-sum is recommended)
+    >>> comparison.plan.method
+    'secure-sum'
     """
     by = _by(alpha, options)
     if pilot is not None and by == "side":
@@ -359,32 +445,14 @@ def compare(
     alternatives = _alternatives(silos, alpha, epsilon, options)
     best = _best(alternatives)
     sample = None if pilot is None else Pilot.of(pilot, options.get("score") or "lac")
-    return tuple(replace(_with_pilot(each, sample), recommended=each is best) for each in alternatives)
+    return Comparison(tuple(replace(_with_pilot(each, sample), recommended=each is best) for each in alternatives))
 
 
 def _recommended_method(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> str:
-    """The method of the best plan; if none has one, the error of the first is raised."""
-    # Only private-qq keeps the sizes of groups secret, or divides a loss among levels
-    by, shares = options.get("by"), options.get("shares")
-    if by in ("group", "class") or (by == "level" and shares is not None):
-        return "private-qq"
-
-    # Of several thresholds, that of least loss decides
-    alone = options | PlanChoices(by=None, shares=None, names=())
-    if by == "level":
-        levels = different_levels(alpha)
-        alpha, alone["delta"] = levels[0], part_of_failure(options.get("delta"), len(levels))
-    elif by == "side":
-        budgets = split_epsilon(privacy_loss("epsilon", epsilon), exact_shares(shares, len(SIDES)))
-        least = budgets.index(min(budgets))
-        alpha, epsilon = levels_of_sides(alpha)[least], budgets[least]
-        alone |= PlanChoices(score=SIDES[least], delta=part_of_failure(options.get("delta"), len(SIDES)))
-    alternatives = _alternatives(silos, alpha, epsilon, alone)
-    best = _best(alternatives)
-    if best is not None:
-        return best.method
-    plan(silos, alpha, epsilon, method=alternatives[0].method, **alone)
-    return alternatives[0].method
+    """The method of the best plan; without one the first method, whose plan raises its error."""
+    methods = _methods(silos)
+    best = _best(_alternatives(silos, alpha, epsilon, options)) if len(methods) > 1 else None
+    return methods[0] if best is None else best.method
 
 
 def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str, options: PlanChoices) -> Alternative:
@@ -406,11 +474,15 @@ def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str,
     return Alternative(method, planned, None, expected["even"], expected["bell"], infinite)
 
 
-def _alternatives(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
-    """The alternatives for these silos: only private-qq keeps sizes secret."""
+def _methods(silos: Sequence[Silo]) -> Sequence[str]:
+    """The methods that are compared: only private-qq keeps sizes secret."""
     public = bool(silos) and silos[0].size is not None
-    methods = ("private-qq", "secure-sum") if public else ("private-qq",)
-    return [_alternative(silos, alpha, epsilon, method, options) for method in methods]
+    return ("private-qq", "secure-sum") if public else ("private-qq",)
+
+
+def _alternatives(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
+    """The alternatives for these silos."""
+    return [_alternative(silos, alpha, epsilon, method, options) for method in _methods(silos)]
 
 
 def reference_laws(m: int) -> dict[str, NDArray[np.float64]]:

@@ -127,7 +127,7 @@ class SiloLedger:
         Warns
         -----
         OtherDataWarning
-            If the stored answer is from other data, or from a version that kept no fingerprint.
+            If the stored answer is from other data.
 
         Raises
         ------
@@ -158,9 +158,8 @@ class SiloLedger:
     def _point_out_other_data(self, entry: Entry, mechanism_input: bytes) -> None:
         if not self.ledger.is_about(entry, mechanism_input):
             text = (
-                f"the answer of {entry.charged_at} was made from other data than these, or by a version that kept no "
-                "fingerprint of its data; it is returned unchanged, and nothing was charged; request a new plan for "
-                "an answer from these data"
+                f"the answer of {entry.charged_at} was made from other data than these; it is returned unchanged, and "
+                "nothing was charged; request a new plan for an answer from these data"
             )
             warnings.warn(OtherDataWarning(text), stacklevel=caller_stacklevel())
 

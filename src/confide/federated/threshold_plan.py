@@ -74,13 +74,8 @@ class ThresholdPlan(Terms):
         return silos_text(self.protocol.about_silos(self))
 
     @property
-    def method_rows(self) -> list[tuple[str, str]]:
-        """Additional rows of the method, (name, value) each."""
-        return self.protocol.rows(self)
-
-    @property
     def trust_rows(self) -> list[tuple[str, str]]:
-        """The conditions of the guarantee and of privacy, and the settings of the method, as (name, value) rows."""
+        """The conditions of the guarantee and of privacy, as (name, value) rows."""
         rows = [
             ("silos that may be missing", f"{self.dropouts}; " + _MISSING[self.missing]),
             ("Byzantine silos", f"at most {self.liars}"),
@@ -88,7 +83,7 @@ class ThresholdPlan(Terms):
         ]
         if (collude := collusion_text(self.channel, len(self.silos))) is not None:
             rows.append((self.protocol.reliance_label, f"the other silos: {collude}"))
-        return rows + self.method_rows
+        return rows
 
     def _who(self, answered: Collection[int] | None) -> list[int]:
         return sorted(range(len(self.silos)) if answered is None else set(answered))

@@ -15,7 +15,7 @@ from pathlib import Path
 from confide.errors import FormatError, InputError, LedgerError
 from confide.ledger.location import OTHER_LEDGER, RESTORE, failure
 from confide.ledger.schema import first_row, guards, statements
-from confide.support import LEDGER_ID, SCHEMA, OutputExistsError, has_locks, new_file, to_disk
+from confide.support import LEDGER_ID, SCHEMA, OutputExistsError, has_locks, log_event, new_file, to_disk
 
 MOST_BYTES = 2**33
 
@@ -165,6 +165,7 @@ def _create(path: Path) -> None:
     except InputError as error:
         raise LedgerError("ledger", f"{str(path)!r} cannot be created: {error}") from None
     to_disk(path.parent)
+    log_event("ledger", "created", file=path.name)
 
 
 def _size(path: Path) -> int:

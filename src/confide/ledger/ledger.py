@@ -25,7 +25,6 @@ from confide.ledger.decisions import (
     check_limits,
     check_relation,
     check_release,
-    find_same_data,
     new_token,
     warn_of_similar_names,
 )
@@ -36,6 +35,10 @@ from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import SCHEMA, Described, Section, listening, log_event, one_of, positive_number
 
 _IDENTITY = b"confide/ledger/identity/1"
+
+# A charge without a release
+_UNRELEASED = """SELECT id FROM charge
+  WHERE token = ? AND NOT EXISTS (SELECT id FROM release WHERE release.token = charge.token)"""
 
 # Seconds before a lost server is asked again
 _PAUSE = 0.2
@@ -219,31 +222,6 @@ class Ledger(Described):
 
         return self._read(read)
 
-    def find(self, dataset: str | Dataset, request: str, mechanism_input: bytes) -> Entry | None:
-        """Find the newest stored release of this request about the same data; None if no release of it is stored.
-
-        Parameters
-        ----------
-        dataset
-            The data set.
-        request
-            Digest of the request (`request_digest`).
-        mechanism_input
-            The mechanism's input, as bytes that are the same for the same data; see `attach`.
-
-        Raises
-        ------
-        OtherDataError
-            If no stored release of this request is about these data, or the data set is bound to other data.
-        """
-        data = as_dataset(dataset)
-        account, charges, key = self.look_up([data], [request])
-        if account is None:
-            return None
-        check_binding(account, data)
-        stored = tuple(entry for entry in charges[request] if entry.release is not None)
-        return find_same_data(account.dataset, stored, mechanism_input, key) if stored else None
-
     def charge(
         self,
         dataset: str | Dataset,
@@ -297,7 +275,7 @@ class Ledger(Described):
         >>> ledger = Ledger(Path(folder.name) / "budget.db")
         >>> token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64)
         >>> ledger.attach(token, "text of the release", b"input of the mechanism")
-        >>> ledger.find("patients", "0" * 64, b"input of the mechanism").release
+        >>> ledger.entry(token).release
         'text of the release'
         >>> folder.cleanup()
         """
@@ -321,7 +299,7 @@ class Ledger(Described):
         def write(connection: Connection) -> Account:
             # A token is charged once
             for charge in charges:
-                if read_entries(connection, "charge.token = ?", charge.token):
+                if connection.rows("SELECT id FROM charge WHERE token = ?", charge.token):
                     raise InputError("token", "must be new", remedy="The ledger has a charge with this one")
 
             # Check all charges before the first is added; an error takes back the opening of the data set
@@ -400,7 +378,7 @@ class Ledger(Described):
         def write(connection: Connection) -> None:
             key = _key(connection)
             for token, text, mechanism_input in releases:
-                if [entry.release for entry in read_entries(connection, "charge.token = ?", token)] != [None]:
+                if not connection.rows(_UNRELEASED, token):
                     raise InputError("token", "must be that of a charge without a release", got="none")
                 # The data themselves are never stored
                 digest = None if mechanism_input is None else keyed_digest(key, mechanism_input)

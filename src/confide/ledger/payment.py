@@ -2,7 +2,7 @@
 
 Two requests are identical if privacy, mechanism, public contents, data set, group and fingerprint are equal. A keyed
 fingerprint of the mechanism's input decides whether their data are. A release that exists once, whatever is requested
-later, has a token of its own (`SingleRelease`): an answer to a federated plan, a share of a reconstructed sum.
+later, has a token of its own (`SingleRelease`), such as an answer to a federated plan.
 """
 
 import warnings
@@ -47,12 +47,11 @@ class SingleRelease:
     token
         Of `Ledger.charge`.
     reuse
-        Returns the text of the release of a charge with this token, or raises an error. It returns None to continue
-        after an interrupted process; only a deterministic text may be computed again.
+        Returns the text of the release of a charge with this token, or raises an error.
     """
 
     token: str
-    reuse: Callable[[Entry], str | None]
+    reuse: Callable[[Entry], str]
 
 
 @dataclass(frozen=True)
@@ -238,7 +237,7 @@ def make_payment(
 def pay(
     payment: Payment,
     read: Callable[[], MechanismInput],
-    fingerprint_bytes: Callable[[MechanismInput], bytes | None],
+    fingerprint_bytes: Callable[[MechanismInput], bytes],
     draw: Callable[[MechanismInput], str],
     *,
     charge_first: bool = False,
@@ -253,8 +252,7 @@ def pay(
     read
         Reads the data and returns the input of the mechanism; called once.
     fingerprint_bytes
-        Returns bytes of the input that are the same for the same data; only a keyed fingerprint of them is stored. With
-        `once` it may return None, if no fingerprint is needed.
+        Returns bytes of the input that are the same for the same data; only a keyed fingerprint of them is stored.
     draw
         Runs the mechanism once, and returns the text of the release, which the ledger stores.
     charge_first
@@ -299,7 +297,6 @@ def pay(
         # Read, and compare with the data of earlier releases
         mechanism_input = read()
         content = fingerprint_bytes(mechanism_input)
-        assert content is not None  # without it, no identical request could be recognised
         earlier = transaction.earlier_releases({None: content})
 
         # Charge before anything is drawn, and store before anything is returned
@@ -319,7 +316,7 @@ def _pay_once(
     payment: Payment,
     once: SingleRelease,
     read: Callable[[], MechanismInput],
-    fingerprint_bytes: Callable[[MechanismInput], bytes | None],
+    fingerprint_bytes: Callable[[MechanismInput], bytes],
     draw: Callable[[MechanismInput], str],
 ) -> str:
     """Charge, draw and store for a token that the ledger does not have, one process at a time."""
@@ -327,12 +324,12 @@ def _pay_once(
     # An answer in progress is waited for
     with ledger.lock(once.token):
         entry = ledger.entry(once.token)
-    if entry is not None and (text := once.reuse(entry)) is not None:
-        return text
+    if entry is not None:
+        return once.reuse(entry)
+
     # The data are read only if there is no release, and while no lock is held
     mechanism_input = read()
-    if payment.cost.epsilon > 0:
-        check_sampler()
+    check_sampler()
     # Without file locks (Windows) another process may have charged or stored since, which raises InputError here
     with ledger.lock(once.token):
         try:
@@ -341,13 +338,8 @@ def _pay_once(
         except InputError:
             if (entry := ledger.entry(once.token)) is None:
                 raise
-        if entry is not None and (text := once.reuse(entry)) is not None:
-            return text
+        if entry is not None:
+            return once.reuse(entry)
         text = draw(mechanism_input)
-        try:
-            transaction.store([(once.token, text, fingerprint_bytes(mechanism_input))])
-        except InputError:
-            entry = ledger.entry(once.token)
-            if entry is None or entry.release != text:
-                raise
+        transaction.store([(once.token, text, fingerprint_bytes(mechanism_input))])
     return text

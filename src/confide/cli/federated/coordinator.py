@@ -16,7 +16,7 @@ from confide.cli.values import Source
 from confide.core import By
 from confide.errors import CoverageWarning, InputError
 from confide.federated import (
-    Alternative,
+    Comparison,
     FederatedPlan,
     Policy,
     Refusal,
@@ -99,11 +99,9 @@ def read_policy(path: Path) -> Policy:
 
 
 def plan_lines(plan: FederatedPlan) -> list[str]:
-    """Lines about a plan: the silos it relies on, and its method."""
-    lines = [f"{name}: {words}" for name, words in plan.method_rows]
-    if (collude := collusion_text(plan.channel, len(plan.silos))) is not None:
-        lines.insert(0, f"{plan.protocol.reliance_label} the other silos: {collude}")
-    return lines
+    """A line about the silos that a plan relies on, if it relies on any."""
+    collude = collusion_text(plan.channel, len(plan.silos))
+    return [] if collude is None else [f"{plan.protocol.reliance_label} the other silos: {collude}"]
 
 
 def silo_rows(silo: Silo) -> list[tuple[str, str]]:
@@ -169,7 +167,7 @@ class Planned:
         """Make the plan."""
         return make_plan(silos, self.alpha, self.epsilon, by=self.by, names=self.names, **self.options)
 
-    def compared(self, silos: Sequence[Silo], sample: Any) -> tuple[Alternative, ...]:
+    def compared(self, silos: Sequence[Silo], sample: Any) -> Comparison:
         """Compare the methods for the same options."""
         options = {name: value for name, value in self.options.items() if name != "method"}
         return compare_methods(silos, self.alpha, self.epsilon, by=self.by, names=self.names, pilot=sample, **options)
@@ -198,19 +196,17 @@ def plan(options: Plan) -> None:
 
     # Plan, or compare and take the recommended plan.
     with capture_warnings() as caught:
-        sample = None if source is None else read_sample(source, columns, skip=skip)[0]
-        alternatives = planned.compared(invited, sample) if compare else ()
-        recommended = [alternative.plan for alternative in alternatives if alternative.recommended]
-        plans = recommended if compare else [planned.plan(invited)]
-        chosen = next((plan for plan in plans if plan is not None), None)
+        if compare:
+            sample = None if source is None else read_sample(source, columns, skip=skip)[0]
+            comparison = planned.compared(invited, sample)
+        else:
+            chosen = planned.plan(invited)
     caught.warn()
-    for line in comparison_lines(alternatives, invited) if compare else ():
-        print_text(line)
-    if output.out is None:
-        return
-    if chosen is None:
-        reasons = "; ".join(str(alternative.reason) for alternative in alternatives)
-        raise InputError("method", f"has no plan for these silos: {reasons}")
+    if compare:
+        print_text(str(comparison))
+        if output.out is None:
+            return
+        chosen = comparison.plan
     if neighbors not in (None, chosen.privacy().neighbors):
         must = f"must be {chosen.privacy().neighbors} or left out: it follows from the sizes of silos and the method"
         raise InputError("neighbors", must, got=neighbors)
@@ -235,31 +231,6 @@ def _print_promise(chosen: FederatedPlan) -> None:
     print_text(f"promised {chosen.assumed}:")
     for line in chosen.promise_lines:
         print_text(f"  {line}")
-
-
-def comparison_lines(alternatives: Sequence[Alternative], silos: Sequence[Silo]) -> list[str]:
-    """A line for every alternative, with the recommended one marked, and a legend."""
-    lines = ["expected coverage for uniform and for bell-shaped scores over the candidates; not a promise:"]
-    for alternative in alternatives:
-        lines.append(f"{'->' if alternative.recommended else '  '} {alternative.method}: {_expected(alternative)}")
-    if any(silo.size is None for silo in silos):
-        lines.append(
-            "sizes are secret, which only private-qq allows; with public sizes (confide federated public --size) "
-            "you can use secure-sum, whose promise holds for non-IID silos"
-        )
-    return lines
-
-
-def _expected(alternative: Alternative) -> str:
-    if alternative.plan is None:
-        return f"none: {alternative.reason}"
-    parts = [f"{alternative.expected:.4f}, {alternative.expected_gaussian:.4f}"]
-    if alternative.infinite >= 0.0005:
-        parts.append(f"+inf in {alternative.infinite:.1%}")
-    parts += [alternative.plan.assumed, alternative.reveals]
-    if alternative.on_pilot is not None:
-        parts += [f"{name} {words}" for name, words in alternative.on_pilot.in_words]
-    return "; ".join(parts)
 
 
 def aggregate(options: Aggregate) -> None:

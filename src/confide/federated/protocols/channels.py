@@ -24,14 +24,10 @@ class Channel(ABC):
     single_replies: ClassVar[bool] = False
 
     @classmethod
-    def check(cls, terms: Terms, method: str, serves: str) -> None:
-        """Reject unsupported terms: for a sum fewer than two silos, or too many candidates."""
-        if cls.single_replies:
-            return
-        if len(terms.silos) < 2:
+    def check(cls, terms: Terms, method: str) -> None:
+        """Reject a sum of fewer than two silos."""
+        if not cls.single_replies and len(terms.silos) < 2:
             raise InputError("silos", f"must be at least two for the method {method!r}")
-        if terms.candidates.size > MOST_SUMMED:
-            raise InputError("candidates", f"must number at most {MOST_SUMMED} for the method {method!r}{serves}")
 
     @classmethod
     @abstractmethod
@@ -42,19 +38,17 @@ class Channel(ABC):
         """The channel for sums of 32 or 64 bits."""
         return self
 
-    def check_length(self, terms: Terms, method: str, serves: str, vectors: int = 1) -> None:
+    def check_length(self, terms: Terms, method: str, serves: str, vectors: int) -> None:
         """Reject a number of candidates that would make messages of this many vectors too long."""
         if not self.single_replies and vectors * terms.candidates.size > MOST_SUMMED:
-            raise InputError(
-                "candidates",
-                f"must number at most {MOST_SUMMED // vectors} for {vectors} thresholds by the method "
-                f"{method!r}{serves}",
-            )
+            several = f"{vectors} thresholds by " if vectors > 1 else ""
+            must = f"must number at most {MOST_SUMMED // vectors} for {several}the method {method!r}{serves}"
+            raise InputError("candidates", must)
 
     @property
     @abstractmethod
     def reveals(self) -> str:
-        """What each silo reveals and to whom, in words."""
+        """What a silo reveals and to whom, in words."""
 
     @property
     def colluders(self) -> int | None:
@@ -106,7 +100,7 @@ class Clear(Channel):
     @property
     def reveals(self) -> str:
         """The reply of every silo."""
-        return "the coordinator and every reader of the release see the reply of each silo"
+        return "its reply, to the coordinator and every reader of the release"
 
     def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """The index of the candidate of each vector."""
@@ -156,11 +150,8 @@ class Masked(Channel):
 
     @property
     def reveals(self) -> str:
-        """Only the sum, which needs all silos."""
-        return (
-            "the coordinator sees only the sum of all silos; if one does not answer, the others pay again for a new "
-            "plan"
-        )
+        """Only the sum."""
+        return "nothing by itself: the coordinator sees only the sum of all silos"
 
     def least(self, terms: Terms) -> int:
         """The number of all silos."""

@@ -79,10 +79,6 @@ class Method(ABC):
         loss = max((self.loss(terms, i) for i in who), default=0.0)
         return PrivacyStatement("replace_one", loss, 1, None, loss, None)
 
-    def rows(self, terms: Terms) -> list[tuple[str, str]]:
-        """Additional (name, value) rows of a plan by this method."""
-        return []
-
     @abstractmethod
     def draw(self, terms: Terms, i: int, counts: Counts) -> Counts:
         """Draw the vector of silo i once from its counts over the candidates; both int64 of shape (m,)."""
@@ -173,5 +169,5 @@ class Row(NamedTuple):
                 f"must be 'common' for the method {self.name!r}",
                 remedy="Secure-sum supports 'mixture', without delta",
             )
-        channel.check(terms, self.name, draws.candidate_advice)
+        channel.check(terms, self.name)
         draws.check(terms)
