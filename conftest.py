@@ -27,10 +27,8 @@ SLOW_EXAMPLES = {
     "confide.core.calibrate.calibrate_sides",
     "confide.core.choose.Choice",
     "confide.core.documents.Document.from_json",
-    "confide.core.facts.making_section",
     "confide.core.recalibrate.recalibrate",
     "confide.core.masks.calibrate_masks",
-    "confide.core.thresholds.Thresholds.by_name",
     "confide.estimators.pipelines.pipeline_sets",
     "confide.estimators.regressor.PrivateConformalRegressor",
     "confide.evaluation.masks.evaluate_masks",
@@ -43,7 +41,6 @@ SLOW_EXAMPLES = {
     "confide.federated.protocols.sorted_replies.PrivateQQ",
     "confide.federated.remote.run",
     "confide.guarantee.weighted.weighted_prior_bonus",
-    "confide.core.plan.needed_by_scores",
     "confide.core.needed_by_release.records_needed",
     "confide.core.remarks.remarks",
     "confide.ledger.ledger.Ledger",
@@ -54,7 +51,6 @@ SLOW_EXAMPLES = {
     "confide.torch.calibrate.predict_masks",
     "confide.torch.outputs.probabilities",
     "confide.watching.watch_state.Watch",
-    "confide.watching.watch_state.evidence_text",
 }
 """Examples in docstrings that take seconds."""
 
