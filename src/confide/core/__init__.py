@@ -9,7 +9,7 @@ Expectations         expected.py, needed.py, needed_by_release.py
 From records         steps.py: sources.py, draws.py, account.py
 A release            release.py of threshold.py: thresholds.py, statement.py, fingerprint.py, keys.py
 About a release      description.py, facts.py, remarks.py; application.py to new records
-Files                documents.py, files.py, published_counts.py
+Files                documents.py, files.py, published_counts.py (published_counts_files.py)
 """
 
 from importlib import import_module

@@ -29,7 +29,7 @@ _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
 
 _HOMES = {
     "confide.core.files": ("release",),
-    "confide.core.published_counts": ("published-counts",),
+    "confide.core.published_counts_files": ("published-counts",),
     "confide.evaluation": ("evaluation",),
     "confide.federated": ("federated.release", "federated.own-share", "federated.signed-release"),
     "confide.watching": ("watch", "corrected"),
