@@ -14,7 +14,8 @@ from tests.audit.harness.coverage import DIFFICULT_LAWS, FRACTIONS, bet_against
 from tests.audit.harness.exact import Laws, most_revealing_pair, worst_pair
 from tests.audit.harness.library import library_subjects, slopes_subject
 from tests.audit.harness.run import Effort, audit, audit_library
-from tests.audit.harness.sampler import _in_cells
+from tests.audit.harness.sampler import _in_cells, chi_square, repeats
+from tests.audit.harness.search import lower_bound
 from tests.audit.harness.subject import Claims, Subject, foreign_subject
 from tests.exact import histograms, law, replaced, worst_log_ratio
 
@@ -166,6 +167,26 @@ def test_distribution_functions_of_difficult_laws():
             assert stats.binomtest(observed, 20_000, nasty.cdf(t)).pvalue > 1e-6, (name, t)
 
 
+@pytest.mark.slow
+def test_lower_bound_is_rarely_above_true_loss():
+    rng, p, q, level = np.random.default_rng(0), 0.3, 0.3 / math.e, 0.05
+    above = sum(lower_bound(rng.binomial(500, p), rng.binomial(500, q), 500, level) > 1.0 for _ in range(4000))
+    assert stats.binomtest(above, 4000, level, alternative="greater").pvalue > 1e-6
+    assert lower_bound(0, 5, 100, 0.1) == -math.inf
+    assert 0 < lower_bound(100, 0, 100, 0.1) < math.inf
+
+
+@pytest.mark.slow
+def test_chi_square_is_uniform_for_true_laws():
+    rng, chances = np.random.default_rng(0), {0.0: 0.7, 1.0: 0.2, 2.0: 0.0999, 3.0: 0.0001}
+    values = [
+        chi_square(rng.choice(4, 800, p=list(chances.values())).astype(float).tolist(), chances) for _ in range(800)
+    ]
+    assert stats.kstest(values, "uniform").pvalue > 1e-6
+    assert chi_square([5.0], chances) == 0.0
+    assert chi_square([1.0, 1.0], {1.0: 1.0}) == 1.0
+
+
 def test_enumeration_agrees_with_an_independent_one():
     subject = slopes_subject("replace_one")
     mechanism = subject.draw.args[0]
@@ -248,3 +269,11 @@ def test_small_variance_needs_few_values():
     """.885 for .9 in 200 values of standard deviation .014, where Hoeffding's inequality needs 13,000."""
     values = 0.885 + 0.014 * np.repeat([-1.0, 1.0], 100)[np.random.default_rng(0).permutation(200)]
     assert bet_against(values, 0.9) < 1e-7
+
+
+@pytest.mark.slow
+def test_independent_outcomes_rarely_fail():
+    """p-values below .05 in at most as many of 400 series as the binomial law allows at one in a million: 44."""
+    rng = np.random.default_rng(4)
+    found = sum(2 * min(repeats(rng.random(120) < 0.4)) < 0.05 for _ in range(400))
+    assert found <= 44
