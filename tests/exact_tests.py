@@ -39,12 +39,6 @@ def assert_covers(released: confide.Release, n: int, covered: np.ndarray) -> Non
     assert p_value > LEVEL, f"{np.mean(covered):.4f} of {len(covered)} covered, p = {p_value:.2g}"
 
 
-def assert_exact_level(covered: np.ndarray, rank: int, n: int) -> None:
-    """Coverage neither below nor above rank/(n + 1): for scores without ties at the threshold, without privacy."""
-    law, hits = stats.betabinom(len(covered), rank, n + 1 - rank), int(np.count_nonzero(covered))
-    assert min(law.cdf(hits), law.sf(hits - 1)) > LEVEL / 2, f"{np.mean(covered):.4f} covered, rank {rank} of {n}"
-
-
 def largest_threshold(released: confide.Release, scores: np.ndarray, level: float = LEVEL) -> float:
     """A bound that the threshold exceeds with at most this probability, for all scores; +inf if there is none."""
     mechanism = released.mechanism

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 import confide
-from confide import Candidates, Noise, PublishedCounts, federated, papers
+from confide import Candidates, Noise, PublishedCounts, federated
 from confide.core import Release, candidates_of
 from confide.errors import InputError
-from confide.federated.protocols.secure_sum import modulus_bits
-from confide.federated.sharing import open_sum
 from tests.exact_tests import assert_threshold_below
 from tests.refused import refused
 
@@ -69,34 +67,6 @@ def test_one_other_record_among_equal_ones_changes_no_path(kind):
     assert len(candidates) == 1
 
 
-WHOLE_RANKS = [(0.95, 19, 19), (0.68, 74, 51), (0.7, 9, 7), (0.9, 9, 9), (0.9, 29, 27), (0.55, 99, 55)]
-
-
-@pytest.mark.parametrize(("level", "n", "rank"), WHOLE_RANKS)
-def test_a_whole_rank_is_not_rounded_up(level, n, rank):
-    """Level times n + 1 is an integer in decimals; the threshold of the scores 1, ..., n is its own rank."""
-    scores, alpha = np.arange(1.0, n + 1), 1 - level
-    candidates = Candidates.of(scores)
-    counts = confide.ScoreHistogram.from_scores(scores, candidates)
-    levels = confide.calibrate(scores, [alpha], mechanism="none", candidates=candidates)
-    thresholds = [
-        confide.calibrate(scores, alpha, mechanism="none", candidates=candidates).threshold,
-        confide.calibrate_histogram(counts, alpha, mechanism="none").threshold,
-        levels[alpha].threshold,
-        papers.fedcp_qq.centralised_threshold([scores[::2], scores[1::2]], alpha),
-    ]
-    assert thresholds == [rank] * 4
-
-
-def test_ranks_without_a_mechanism_exist_for_records_of_equal_weight_in_one_group():
-    scores = np.arange(1.0, 75)
-    with refused(InputError, "mechanism"):
-        confide.calibrate(scores, 0.32, weights=np.ones(74), weight_bound=1, mechanism="none")
-    for neighbors in ("add_remove", "replace_one"):
-        with refused(InputError, "mechanism"):
-            confide.calibrate(scores, 0.32, groups=["a"] * 74, names=["a"], mechanism="none", neighbors=neighbors)
-
-
 @FEW
 @pytest.mark.parametrize("n", range(10, 39))
 def test_each_side_of_an_interval_has_its_own_rank(n):
@@ -122,24 +92,6 @@ def test_a_federation_plans_no_side_with_too_few_records():
             made = federated.plan(sized, 0.1, 100.0, by="side", method=method, candidates=GRID)
             for part in made.parts.values():
                 assert part.certify()[1].coverage >= 0.95
-
-
-def test_a_quarter_of_the_intervals_cross():
-    """Quantiles apart by 6 or -6 around 0; the threshold is negative, and an empty interval is a miss of width 0."""
-    outcomes = RNG.normal(size=400)
-    half = np.where(np.arange(400) % 4, 3.0, -3.0)
-    quantiles = np.column_stack([-half, half])
-    scores = confide.cqr_score(quantiles, outcomes)
-    np.testing.assert_allclose(scores, np.abs(outcomes) - half)
-    released = confide.calibrate(scores, 0.4, mechanism="none", candidates=Candidates.of(np.sort(scores)))
-    assert released.threshold == np.sort(scores)[240] < 0  # rank ceil(0.6 * 401)
-    intervals = confide.predict_interval(quantiles, released)
-    widths = np.where(half > 0, 2 * (3 + released.threshold), 0)
-    np.testing.assert_allclose(intervals.widths, widths, atol=1e-9)
-    assert not intervals.contains(outcomes)[half < 0].any()
-    found = confide.evaluation.evaluate_intervals(released, quantiles, outcomes)
-    assert found.coverage.value == pytest.approx(241 / 400)
-    assert found.mean_width == pytest.approx(widths.mean())
 
 
 @pytest.mark.slow
@@ -172,17 +124,6 @@ def test_published_counts_of_billions_are_added_exactly(kind):
     place = next(i for i in range(64) if 10 * below[i] >= 9 * (total + 1))
     assert 10 * below[place - 1] + 10**6 < 9 * total < 10 * below[place] - 10**6  # noise is much smaller
     assert released.threshold == candidates_of(released).edges[place]
-
-
-def test_the_sum_of_a_thousand_silos_does_not_wrap():
-    """3e9 records of each silo: words have 64 bits, in both channels, and the sum of 3e12 is exact."""
-    assert modulus_bits(1000 * 3 * 10**9, 2.0, 1000, 500) == 64
-    values = 3 * 10**9 + np.arange(1000)[:, None] * np.array([1, -1])
-    expected = [3 * 10**12 + 499_500, 3 * 10**12 - 499_500]
-    pads = RNG.integers(0, 2**64, (1000, 2), dtype=np.uint64)
-    masked = values.astype(np.uint64) + pads
-    masked[0] -= pads.sum(axis=0)
-    assert open_sum(list(masked), 64).tolist() == expected
 
 
 @pytest.mark.parametrize("mechanism", ["none", pytest.param(None, marks=pytest.mark.slow)])

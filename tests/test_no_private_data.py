@@ -176,14 +176,6 @@ def test_no_error_shows_a_value(call):
     assert "\n" not in str(refusal.value)
 
 
-def test_histograms_show_no_counts():
-    histogram = confide.ScoreHistogram.from_scores(planted_scores(54321), confide.Candidates.unit(4))
-    text = repr(histogram) + str(histogram) + f"{histogram}"
-    assert_no_private_value(text)
-    assert "54321" not in text
-    assert "18107" not in text  # the count of each planted value
-
-
 # Tables of every source with one cell that a library cannot read: no value in any error, log or output
 
 SECRET = f"secret {PLANTED[0]}"

@@ -66,22 +66,6 @@ def test_add_remove_warnings_depend_only_on_the_release(draw_with, options):
     assert len(calibrations) == 1
 
 
-@pytest.mark.slow
-def test_add_remove_with_few_records_keeps_the_guarantee():
-    """For small n the prior bonus of +inf ensures coverage: it is the usual answer, and the data are charged."""
-    answers = [few(3)[0].threshold for _ in range(40)]
-    assert sum(map(math.isinf, answers)) >= 25  # 0.9 or more are guaranteed on average; level 1e-6
-    assert few(3)[0].epsilon == 1.0
-
-
-@pytest.mark.slow
-def test_infinite_scores_count_above_all_others():
-    """A user's own score may be +inf; if more than a share alpha is, the threshold is +inf."""
-    scores = np.where(np.arange(1000) < 300, np.inf, 0.5)
-    with pytest.warns(confide.CoverageWarning):
-        assert confide.calibrate(scores, 0.1, 5.0, candidates=UNIT).threshold == math.inf
-
-
 # --- nothing is released for bad input
 
 

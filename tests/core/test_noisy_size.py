@@ -3,7 +3,6 @@
 import importlib
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import confide
@@ -12,9 +11,7 @@ from confide.core import RecordWeights, Request, files, release
 from confide.core.sources import GivenCounts, Scores
 from confide.core.tuning import sizes_of
 from confide.counting import ScoreHistogram
-from confide.errors import BudgetError, EarlierReleaseWarning, InputError, InputTypeError, OtherDataError
-from confide.ledger import Limit
-from confide.tables import ScoreColumn, calibrate_table
+from confide.errors import EarlierReleaseWarning, InputError, InputTypeError, OtherDataError
 from tests.draws import always, last
 
 pytestmark = [
@@ -53,21 +50,6 @@ def test_counts_over_the_longest_list_determine_counts_over_each(kind):
         scores = np.concatenate([at, np.nextafter(at, np.inf), np.nextafter(at, -np.inf), rng.normal(size=100)])
         whole = ScoreHistogram.from_scores(scores, longest)
         assert np.array_equal(whole.over(listed).counts, ScoreHistogram.from_scores(scores, listed).counts)
-
-
-def test_ledger_returns_the_release_of_an_array_for_a_table_of_the_same_records(tmp_path):
-    ledger = confide.Ledger(tmp_path / "budget.db", limit=Limit(1.5))
-    account = {"ledger": ledger, "dataset": "patients"}
-    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **account)
-    table = pa.table({"s": SCORES})
-    with pytest.warns(EarlierReleaseWarning):
-        again = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, **account)
-    assert again == first
-    with pytest.raises(OtherDataError):
-        confide.calibrate(SCORES[1:], 0.1, 1.0, score="lac", **account)
-    with pytest.raises(BudgetError):
-        confide.calibrate(SCORES, 0.2, 1.0, score="lac", **account)
-    assert ledger.account("patients").spent().epsilon == 1.0
 
 
 def test_repeated_request_counts_once_and_draws_nothing(tmp_path, monkeypatch, draw_with):

@@ -17,7 +17,6 @@ from confide.mechanisms import Chosen
 from confide.scores import score_kind
 from tests.builders import slow
 from tests.calibrations import suited
-from tests.exact import added, mechanism_law, worst_log_ratio
 from tests.refused import refused
 
 N = 600
@@ -235,9 +234,3 @@ def test_no_record_raises_if_n_is_public(name):
     classes = {"classes": 1} if name == "calibrate_masks" else {}
     with refused(InputError, {"calibrate_masks": "loader", "calibrate_table": "source"}.get(name, "n")):
         called(name, np.zeros(0), neighbors="replace_one", **classes)
-
-
-def test_loss_between_no_record_and_one():
-    """The exact laws with no record and with one in each bin."""
-    mechanism = confide.plan(0.1, 1.0, candidates=4).mechanism
-    assert worst_log_ratio(lambda h: mechanism_law(mechanism, h), [(0, 0, 0, 0)], added) <= 1 + 1e-9

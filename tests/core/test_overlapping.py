@@ -1,15 +1,13 @@
-"""Groups that overlap: privacy and coverage by enumeration, by search and by simulation; bad input; the ledger."""
+"""Groups that overlap: privacy and coverage by enumeration and by search; bad input; the ledger."""
 
 import itertools
 import math
-import warnings
 from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
 import pandas
 import pytest
-from scipy import stats
 
 import confide
 from confide.arrays import GroupColumns
@@ -18,7 +16,6 @@ from confide.core.terms import Terms
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import size_zcdp
 from confide.selection import zcdp_of_range
-from tests.builders import slow
 from tests.designs import design_of
 from tests.draws import always, recording
 from tests.exact import mechanism_law, over_noisy_numbers, renyi
@@ -259,39 +256,7 @@ def draw(rng, n):
     return groups, np.abs(rng.normal(size=n)) * scale.to_numpy()
 
 
-LEAST = 1e-6
 """The probability that a simulation fails although every group is covered, over all its groups."""
-
-
-@few_records
-@pytest.mark.parametrize("runs", slow([300]))
-def test_groups_by_simulation(runs):
-    """Exact binomial tests: one new record of every group for each calibration, so that successes are independent.
-
-    One threshold fails the test. The largest threshold of a record's groups is at most half wider.
-    """
-    rng, n = np.random.default_rng(0), 4000
-    keys = [(column, value) for column, values in NAMES.items() for value in values]
-    hits, alone, widths = dict.fromkeys(keys, 0), dict.fromkeys(keys, 0), []
-    for _ in range(runs):
-        groups, scores = draw(rng, n)
-        new, truth = draw(rng, 500)
-        options = {"score": "absolute_residual", "unit": 1.0}
-        released = confide.calibrate(scores, 0.1, 3.0, groups=groups, names=NAMES, **options)
-        single = confide.calibrate(scores, 0.1, 3.0, **options).threshold
-        some = np.array([np.flatnonzero(new[column] == value)[0] for column, value in keys])
-        widths.append(np.mean(released.limits(len(new), groups=new)) / single)
-        for key, place, limit in zip(keys, some, released.limits(len(some), groups=new.iloc[some]), strict=True):
-            hits[key] += int(truth[place] <= limit)
-            alone[key] += int(truth[place] <= single)
-
-    def failed(found):
-        tests = {key: stats.binomtest(count, runs, 0.9, alternative="less") for key, count in found.items()}
-        return [key for key, test in tests.items() if test.pvalue <= LEAST / len(keys)]
-
-    assert failed(hits) == []
-    assert ("site", "d") in failed(alone)
-    assert np.mean(widths) < 1.5
 
 
 FEW = {"sex": ["f", "m"], "age": [1, 2]}
@@ -320,15 +285,6 @@ SCORES = np.linspace(0, 1, 4)
 def test_bad_input_is_refused(argument, groups, names, kind):
     with refused(kind, argument):
         confide.calibrate(SCORES, 0.1, 1.0, groups=groups, names=names, score="lac")
-
-
-@pytest.fixture(scope="module")
-def released():
-    groups, scores = draw(np.random.default_rng(2), 6000)
-    options = {"score": "absolute_residual", "unit": 1.0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", confide.CoverageWarning)  # as in `few_records`
-        return confide.calibrate(scores, 0.1, 3.0, groups=groups, names=NAMES, **options)
 
 
 UNITS = [("add_remove", 1, "epsilon"), ("add_remove", 3, "rho")]

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import confide
 from confide import Candidates, Noise, PublishedCounts
@@ -54,23 +53,6 @@ def test_a_release(counts):
     assert "every count has independent discrete Laplace noise of scale 2, twice" in str(released)
     sets = confide.predict_set([[0.95, 0.05], [0.5, 0.5]], released)
     assert sets.mask.tolist() == [[True, False], [True, True]]
-
-
-@pytest.mark.filterwarnings("ignore:the threshold is 1:confide.CoverageWarning")  # of a few records in few bins
-@pytest.mark.slow
-@pytest.mark.parametrize("public", [True, False])
-def test_coverage_of_new_records(public):
-    """300 calibrations with 400 records and 32 bins, each with one new record: a binomial test at 1e-6.
-
-    The mean coverage of uniform scores is the mean threshold, which says how much more is covered.
-    """
-    rng, candidates, thresholds, covered = np.random.default_rng(1), Candidates.unit(32), [], 0
-    for _ in range(300):
-        released = confide.calibrate_counts(published(rng.random(400), candidates, public=public), 0.1)
-        thresholds.append(min(released.threshold, 1.0))
-        covered += bool(rng.random() <= released.threshold)
-    assert stats.binom.cdf(covered, 300, 0.9) > 1e-6
-    assert 0.9 <= np.mean(thresholds) <= 0.97
 
 
 def test_a_release_of_a_secret_number():

@@ -1,7 +1,6 @@
 """Several thresholds at once: levels, groups, classes, sides. Privacy and coverage by enumeration."""
 
 import itertools
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +12,6 @@ from confide.mechanisms.privacy import PrivacyStatement, parallel_composition, p
 from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
 from tests.exact import histograms, mechanism_law
-from tests.refused import refused
 
 
 def test_parallel_composition_by_enumeration():
@@ -70,38 +68,6 @@ def test_training_conditional_levels_hold_together():
     released = confide.calibrate(np.linspace(0, 1, 5000), [0.1, 0.2], 2.0, score="lac", delta=0.1)
     assert [part.guarantee.delta for part in released.parts.values()] == [0.05, 0.05]
     assert {part.guarantee.kind for part in released.parts.values()} == {"training_conditional"}
-
-
-@pytest.mark.slow
-def test_groups_by_simulation_and_small_groups():
-    """Coverage within each group by fresh points, level 1e-6; a group with too few records gets 1 or +inf."""
-    rng = np.random.default_rng(2)
-    hits = np.zeros(2)
-    sizes, infinite = [], 0
-    for _ in range(250):
-        ward = rng.choice(["a", "b", "tiny"], 1200, p=[0.6, 0.395, 0.005])
-        scores = np.clip(rng.random(1200) * np.where(ward == "a", 0.5, 1.0), 0, 1)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            released = confide.calibrate(scores, 0.2, 1.0, groups=ward, names=["a", "b", "tiny", "empty"], score="lac")
-        assert set(released.infinite) <= {"tiny", "empty"}
-        useless = {name for name in ("tiny", "empty") if released[name].threshold >= 1}
-        assert bool(caught) == bool(released.infinite)
-        assert all(f"'{name}'" in " ".join(str(one.message) for one in caught) for name in released.infinite)
-        infinite += len(useless)
-        hits += [rng.random() * 0.5 <= released["a"].threshold, rng.random() <= released["b"].threshold]
-        sizes.append([released["a"].threshold, released["b"].threshold])
-    for hit in hits:
-        assert stats.binomtest(int(hit), 250, 0.8, alternative="less").pvalue > 1e-6
-    # Noise can make the threshold of a tiny group small: one that excludes nothing is likely there, not certain.
-    assert infinite > 250
-    assert (np.mean(sizes, axis=0) < [0.43, 0.87]).all()
-    lower, _ = released.limits(2, groups=["a", "tiny"])
-    assert lower == released["a"].threshold
-    with refused(confide.errors.InputError, "groups"):
-        confide.predict_set([[0.5, 0.5]] * 2, released, groups=["a", "z"])
-    with refused(confide.errors.InputError, "groups"):
-        confide.predict_set([[0.5, 0.5]], released)
 
 
 @pytest.mark.slow

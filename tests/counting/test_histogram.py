@@ -13,7 +13,7 @@ import confide.arrays.blocks
 import confide.counting.histogram
 from confide import Candidates, ScoreHistogram
 from confide.counting.histogram import BinCounter
-from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
+from tests.planted_values import PLANTED, assert_no_private_value
 from tests.refused import numbers, refused
 from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
 
@@ -174,16 +174,6 @@ def test_range_of_a_score(score, bad, dtype):
 def test_ends_of_the_range_are_scores(score, value, dtype):
     scores = np.array([0.5, value], dtype=dtype)
     assert ScoreHistogram.from_scores(scores, FAMILIES["unit"], score).total == 2
-
-
-def test_errors_of_scores_contain_no_values():
-    for bad in (np.nan, -np.inf):
-        with pytest.raises(confide.errors.InputError) as refusal:
-            confide.calibrate(np.append(planted_scores(), bad), alpha=0.1, epsilon=1.0)
-        assert_error_is_private(refusal.value)
-    with pytest.raises(confide.errors.InputError) as refusal:
-        confide.calibrate(planted_scores(), alpha=0.1, epsilon=1.0, score="lac")
-    assert_error_is_private(refusal.value)
 
 
 # --- addition

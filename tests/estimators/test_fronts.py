@@ -19,9 +19,12 @@ from tests.builders import slow
 from tests.calibrations import calibration_at
 from tests.exact_tests import assert_covers, assert_threshold_below
 from tests.refused import numbers, refused
-from tests.scores.test_pitfalls import DETERMINISTIC, RANDOMISED
 
-SCORES = DETERMINISTIC + RANDOMISED
+SCORES = [
+    *("lac", "margin", "top_k", "aps_deterministic", "aps"),
+    *("raps_deterministic(penalty=0.01,k_reg=3)", "raps(penalty=0.01,k_reg=3)"),
+    *("saps_deterministic(penalty=0.1)", "saps(penalty=0.1)"),
+]
 FEW = "ignore::confide.CoverageWarning"
 RNG = np.random.default_rng(5)
 

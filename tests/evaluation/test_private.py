@@ -269,16 +269,6 @@ def test_parts_with_separate_thresholds_are_evaluated_separately(exact):
 
 
 @pytest.mark.slow
-def test_interval_of_total_is_hardly_wider_than_nonprivate_one(released):
-    """n = 1000, epsilon = 1: the mean width against Clopper and Pearson's. A draw varies by 1 %, the mean by 0.1 %."""
-    records = [(0, "a")] * 900 + [(1, "a")] * 100
-    arrays, _ = rows(records)
-    bare = confide.evaluate(released, **arrays).coverage
-    found = [confide.evaluate(released, **arrays, epsilon=1.0, parts=()).coverage for _ in range(100)]
-    assert np.mean([one.high - one.low for one in found]) <= 1.02 * (bare.high - bare.low)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_all_intervals_hold_at_once(released, relation):
     """Shares and coverage by enumeration over the kinds of records; misses of 400 evaluations at 80 % confidence."""

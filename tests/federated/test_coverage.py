@@ -1,13 +1,9 @@
-"""Exact coverage of every method with a guarantee, with ties, dropouts and worst-case Byzantine silos; and efficiency.
-
-Only `test_installed_samplers_have_the_enumerated_coverage` simulates; it is an exact binomial test.
-"""
+"""Exact coverage of every method with a guarantee: ties, dropouts and worst-case Byzantine silos; and efficiency."""
 
 import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from confide import federated
 from confide.candidates import Candidates
@@ -26,7 +22,6 @@ from tests.federated.exact_coverage import (
 from tests.federated.helpers import kth_reply
 
 BINS = 4
-LEVEL = 1e-6
 SIZES, EQUAL = (9, 7, 8, 9), (9, 9, 9, 9)
 
 
@@ -154,36 +149,6 @@ def test_published_private_method_keeps_its_ranks():
         assert plan.protocol.targets == (choice.rank,) * m
         assert plan.certify()[0] == choice.k
         assert plan.certify()[1].coverage == pytest.approx(1 - alpha)
-
-
-# Installed samplers: one exact binomial test per method
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "alpha", "epsilon", "options"),
-    [
-        ("private-qq", 0.4, 4.0, {"liars": 1, "dropouts": 1}),
-        ("private-qq", 0.3, 4.0, {}),
-        ("fedcp2-qq", 0.4, 12.0, {}),
-    ],
-)
-def test_installed_samplers_have_the_enumerated_coverage(method, alpha, epsilon, options):
-    """With one new record per round, hits are binomial with the enumerated coverage, which the certificate bounds."""
-    plan = make(method, alpha, epsilon, EQUAL, **options)
-    answered = range(plan.dropouts, 4)
-    liars = tuple(answered[: plan.liars])
-    population = np.array([0.35, 0.3, 0.25, 0.1])
-    k, guarantee = plan.certify(answered)
-    exact = coverage(threshold_law(plan, population, worst_thresholds(plan, answered, liars)), population)
-    rng, rounds, hits = np.random.default_rng(9), 1000, 0
-    for _ in range(rounds):
-        counts = rng.multinomial(9, population, size=4)
-        output = [0 if i in liars else plan.protocol.mechanism(plan.first, i).choose(counts[i]) for i in answered]
-        hits += rng.choice(BINS, p=population) <= kth_reply(output, k, BINS)
-    assert stats.binomtest(hits, rounds, exact).pvalue > LEVEL
-    assert stats.binomtest(hits, rounds, guarantee.coverage, "less").pvalue > LEVEL
-    assert exact >= guarantee.coverage
 
 
 def test_reply_law_of_the_enumeration_agrees_with_the_library_where_both_are_exact():

@@ -93,23 +93,6 @@ def test_the_law_of_the_threshold_is_that_of_single_replies(five):
     np.testing.assert_allclose(np.cumsum(found), below, atol=1e-12)
 
 
-@pytest.mark.slow
-def test_drawn_one_hot_sums_have_the_enumerated_law(five):
-    few = Candidates.unit(4)
-    made = federated.plan(five.silos, 0.3, 4.0, method="fedcp2-qq-sum", candidates=few)
-    counts = np.array([10, 20, 25, 5])
-    utility = made.protocol.mechanism(made.first, 0).utilities(counts) / made.protocol.mechanism(made.first, 0).scale
-    law = np.exp(utility - utility.max()) / np.exp(utility - utility.max()).sum()
-    draws = [sum(made.protocol.draw(made.first, i, counts) for i in range(5)) for _ in range(1000)]
-    assert all(total.sum() == 5 and (total >= 0).all() for total in draws)
-    seen = np.sum(draws, axis=0)
-    kept = law * 5000 > 20
-    expected = np.append(law[kept], law[~kept].sum()) * 5000
-    observed = np.append(seen[kept], seen[~kept].sum())
-    both = expected > 0
-    assert stats.chisquare(observed[both], expected[both]).pvalue > 1e-6
-
-
 @pytest.mark.parametrize("lie", [[1, 1], [0, 0], [2, -1], [-5, 6], [900, -899]])
 def test_a_vector_that_is_no_reply(five, monkeypatch, lie):
     """A negative count that another silo's reply offsets is not detected, as the documentation states."""

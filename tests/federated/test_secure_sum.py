@@ -224,43 +224,6 @@ def test_every_small_federation_of_unlike_silos_is_covered(sizes):
     assert all(worst[r] < Fraction(r, n) for r in range(1, n + 1))  # a larger guarantee is impossible
 
 
-@pytest.mark.slow
-def test_installed_noise_covers_unlike_silos_and_not_too_much():
-    """Silos whose scores do not overlap, with shares and masks of the installed samplers; exact binomial tests."""
-    rng = np.random.default_rng(3)
-    sizes, bins, scale = np.array([80, 120, 200]), 60, 0.5
-    n, silos = int(sizes.sum()), len(sizes)
-    edges = np.linspace(0.1, 2.95, bins - 1)
-    keys = [SiloKeys.generate(f"silo {i}") for i in range(silos)]
-    made = federated.plan(
-        [key.public(size) for key, size in zip(keys, sizes.tolist(), strict=True)],
-        0.1,
-        2 / scale,
-        method="secure-sum",
-        candidates=Candidates.of(edges),
-        colluding=1,
-    )
-    assert (made.protocol.scale, made.protocol.honest) == (scale, 2)
-    roster = [k.public().agreement for k in keys]
-    rounds, hits = 400, 0
-    for number in range(rounds):
-        masked = []
-        for j, size in enumerate(sizes):
-            scores = np.sort(j + rng.random(size))
-            counts = np.diff(np.searchsorted(scores, edges, side="right"), prepend=0, append=size)
-            values = counts + noise_share(bins, scale, 2)
-            masked.append(mask(values, keys[j].agreement, roster[j], roster, str(number).encode(), 32))
-        threshold = made.protocol.read_off(made.first, range(silos), open_sum(masked, 32), 0)
-        j = rng.choice(silos, p=sizes / n)
-        hits += j + rng.random() <= threshold
-    assert stats.binomtest(hits, rounds, 0.9, "less").pvalue > 5e-7
-    # No candidate is passed over by more than the walk's maximum; one more bin has at most 1/40 of the records.
-    above = walk_maximum(noise_law(scale, silos / 2), bins - 1)
-    at_most = (made.protocol.target + float(np.arange(len(above)) @ above) + 1) / n + 0.025
-    assert at_most < 0.96
-    assert stats.binomtest(hits, rounds, at_most, "greater").pvalue > 5e-7
-
-
 @pytest.mark.parametrize("bits", [32, 64])
 def test_masks_cancel_and_hide(bits):
     keys = [SiloKeys.generate(f"silo {i}") for i in range(4)]

@@ -135,29 +135,6 @@ def test_windows_and_blocks_bound_the_tail_from_above_and_closely():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "p", "epsilon", "draws"),
-    [
-        (1000, 0.95, 2.0, 500),
-        (30, 0.9, 1.0, 1000), (100, 0.8, 0.3, 300),
-        *(
-            (n, p, epsilon, 300 if epsilon == 0.1 else 1000)
-            for n in (0, 10, 200, 3000) for p in (0.5, 0.9, 0.97) for epsilon in (0.1, 0.5, 1.0, 5.0)
-        ),
-    ],
-)  # fmt: skip
-def test_misses_simulated_with_noise_as_it_is_drawn(n, p, epsilon, draws):
-    """Fails if there are more misses than intervals of error 0.05 may have, with probability 1e-6 if there are not."""
-    c = np.random.default_rng().binomial(n, p, draws)
-    low, high = coverage_interval(draw_counts(c, epsilon), draw_counts(n - c, epsilon), epsilon)
-    missed = int(np.count_nonzero((low > p) | (high < p)))
-    assert binom.sf(missed - 1, draws, 0.05) > LEVEL, missed
-    low, high = one_count_interval(draw_counts(c, epsilon), n, epsilon)
-    missed = int(np.count_nonzero((low > p) | (high < p)))
-    assert binom.sf(missed - 1, draws, 0.05) > LEVEL, missed
-
-
-@pytest.mark.slow
 def test_all_parts_at_once_are_missed_as_seldom_as_stated():
     """Ten disjoint parts of 100 records, 150 times, and their total, from ten cells."""
     rng, repeats, share, error = np.random.default_rng(), 150, 0.9, simultaneous(0.05, 10)

@@ -134,7 +134,7 @@ def test_theorem_2_fails_below_one_half(alpha, n, epsilon, m, covers):
     np.testing.assert_allclose(few[:3], weight[0][40] / (3 * weight[0] + weight[1] + weight[2])[40], rtol=1e-9)
 
 
-@pytest.mark.parametrize("q", [Fraction(1, 5), Fraction(1, 2), Fraction(9, 10), Fraction(1)])
+@pytest.mark.parametrize("q", [Fraction(7, 2**24), Fraction(1, 5), Fraction(1, 2), Fraction(9, 10), Fraction(1)])
 def test_weights_and_law_of_algorithm_2(q):
     """Weights against rationals, the law against the exponential of rationals, and against the installed mechanism."""
     epsilon, installed = (

@@ -1,46 +1,20 @@
-"""The privacy statement does not depend on the engine, and the budget is charged before the engine is queried."""
-
-from dataclasses import replace
+"""The budget is charged before an engine is queried; public numbers and rows of a local table are checked first."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-import confide
 from confide import BudgetError, Candidates
 from confide.errors import InputError
 from confide.ledger import Ledger
 from confide.tables import ClassColumns, EngineError, ScoreColumn, calibrate_table
 from confide.tables.databases import IbisTable
 from confide.tables.failures import engine_errors_in_fixed_words
-from tests.draws import always
 from tests.refused import bad_rows, numbers, refused
-from tests.tables.engines import SQLite, everyday_on
+from tests.tables.engines import SQLite
 
 SCORES = np.random.default_rng(0).random(3000)
 CANDIDATES = Candidates.unit(100)
-
-
-@pytest.mark.slow
-@everyday_on("memory", "duckdb_sql", "postgres")
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"epsilon": 1.0},
-        {"epsilon": 0.5, "neighbors": "replace_one"},
-        {"rho": 0.1},
-        {"epsilon": 2.0, "records_per_person": 3},
-        {"epsilon": 1.0, "delta": 0.1},
-        {"epsilon": 1.0, "mechanism": "noisy-histogram"},
-    ],
-)
-def test_releases_equal_those_of_calibrate_except_for_the_draw(engine, options, draw_with):
-    draw_with(noisy_number=always(1010))
-    table = engine.table(pa.table({"s": SCORES}))
-    ours = calibrate_table(table, ScoreColumn("s", "lac"), 0.1, candidates=CANDIDATES, **options)
-    same = confide.calibrate(SCORES, 0.1, candidates=CANDIDATES, score="lac", **options)
-    assert (ours.request, ours.versions) == (same.request, same.versions)
-    assert replace(ours.only, threshold=same.threshold, noisy_counts=same.only.noisy_counts) == same.only
 
 
 GROUPED = {"by": "g", "groups": ["a", "b"], "partition": "ward"}

@@ -160,17 +160,6 @@ def test_look_is_charged_and_answered_once(state, tmp_path):
     assert kept["counts"] == list(first.looks[0].counts)
 
 
-def test_look_stored_in_ledger_enters_state_without_charge(state, tmp_path):
-    """As after a crash between the ledger and the state."""
-    ledger = Ledger(tmp_path / "budget.db")
-    paid = {"ledger": ledger, "dataset": "patients"}
-    first = taken(state, **START, **paid)
-    state.unlink()
-    with pytest.warns(EarlierReleaseWarning):
-        assert taken(state, **START, **paid) == first
-    assert ledger.account("patients").spent().epsilon == 1.0
-
-
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_counts_equal_those_of_evaluate(tmp_path, suffix):
     path = write(tmp_path / f"records.{suffix}", class_table(500, lists=False))
