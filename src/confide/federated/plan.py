@@ -51,20 +51,8 @@ MOST_REPLIES = 2_000_000
 # Numbers of candidates of a spread: bounds for private-qq and secure-sum, and the number for the published methods
 _FEWEST, _MOST, _MOST_SUMMED, _PUBLISHED = 30, 3840, 400, 1000
 
-# The arguments of a request that a plan may have
-_REQUEST_NAMES = (
-    "alpha",
-    "epsilon",
-    "by",
-    "names",
-    "shares",
-    "score",
-    "classes",
-    "about",
-    "candidates",
-    "neighbors",
-    "delta",
-)
+# The names of the arguments of a request that a plan may have
+_NAMES = ("alpha", "epsilon", "by", "names", "shares", "score", "classes", "about", "candidates", "neighbors", "delta")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -142,16 +130,11 @@ class FederatedPlan(Federation, Described):
         by_terms = dict[tuple[Any, ...], ThresholdPlan]()
         plans = {}
         for key, requested_terms in requested.items():
-            alpha, delta, score = requested_terms.alpha, requested_terms.delta, requested_terms.score
-            distinct = (alpha, delta, budgets[key], score)
+            distinct = (requested_terms.alpha, requested_terms.delta, budgets[key], requested_terms.score)
             if distinct not in by_terms:
+                alpha, delta, epsilon, score = distinct
                 terms = Terms(
-                    alpha=alpha,
-                    delta=delta,
-                    epsilon=budgets[key],
-                    score=score,
-                    candidates=candidates,
-                    **self._assumptions,
+                    alpha=alpha, delta=delta, epsilon=epsilon, score=score, candidates=candidates, **self._assumptions
                 )
                 by_terms[distinct] = ThresholdPlan.of(terms, self.method)
             plans[key] = by_terms[distinct]
@@ -463,18 +446,16 @@ def read_plan(text: str) -> FederatedPlan:
     # The same follows from it here as at the coordinator
     plan: FederatedPlan = read_content("plan", lambda: _plan_of(stated))
     if plan.derived != stated.derived:
-        raise Refusal(
-            "malformed",
-            "other mechanisms follow from the plan here than at its coordinator; use the same version of confide",
-        )
+        why = "other mechanisms follow from the plan here than at its coordinator; use the same version of confide"
+        raise Refusal("malformed", why)
     if plan.payload != encode(stated):
         raise Refusal("malformed", "the plan is not written as its content is; request the original")
     return plan
 
 
 def _plan_of(stated: _PlanForm) -> FederatedPlan:
-    if not stated.request.keys() <= set(_REQUEST_NAMES):
-        raise InputError("request", f"must have no other arguments than {', '.join(_REQUEST_NAMES)}")
+    if not stated.request.keys() <= set(_NAMES):
+        raise InputError("request", f"must have no other arguments than {', '.join(_NAMES)}")
     coordinator = stated.coordinator
     return FederatedPlan(
         **{name: getattr(stated, name) for name in _PLAIN_FIELDS if name != "derived"},
@@ -518,7 +499,9 @@ def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:
         return []
     rows = [(f"coordinator {plan.coordinator.name}", fingerprint(plan.coordinator.identity))]
     if silos:
-        rows += [(f"silo {silo.name}", fingerprint(silo.identity) + _records(silo)) for silo in plan.silos]
+        for silo in plan.silos:
+            records = "" if silo.size is None else f", {silo.size} records"
+            rows.append((f"silo {silo.name}", fingerprint(silo.identity) + records))
         rows += [("roster, all of them", roster_number([plan.coordinator, *plan.silos]))]
     return rows
 
@@ -526,7 +509,3 @@ def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:
 def roster_number(participants: Iterable[Silo]) -> str:
     """One number for coordinator and silos, longer than that of a single participant (`fingerprint`)."""
     return fingerprint(roster(participants), groups=12)
-
-
-def _records(silo: Silo) -> str:
-    return "" if silo.size is None else f", {silo.size} records"
