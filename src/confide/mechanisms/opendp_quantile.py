@@ -47,8 +47,7 @@ class OpenDPQuantile(Mechanism):
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate with OpenDP's private quantile."""
-        records = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
-        return int(self._measurement(len(counts))(records))
+        return int(self._measurement(len(counts))(_records(counts)))
 
     def privacy_map(self, distance: int) -> float:
         """OpenDP's statement of the zCDP loss at a symmetric distance: 1 for add or remove, 2 for replace."""
@@ -73,6 +72,10 @@ def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> Op
     """The mechanism of the least noise for a loss of epsilon per record: replaced, or without a size added."""
     distance = _unsized_range(level) if size is None else Fraction(2)
     return OpenDPQuantile(level, size, scale_for(distance, epsilon))
+
+
+def _records(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
 
 
 def _space(size: int | None) -> tuple[Any, Any]:

@@ -188,8 +188,7 @@ def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.f
     return high
 
 
-# Of public simulations
-_RUNS, _SEED = 1000, 20210212
+_RUNS, _SEED = 1000, 20210212  # of public simulations
 
 
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 40, *, aligned: bool = False) -> int:

@@ -183,9 +183,8 @@ def check_checksum(content: dict[str, Any], name: str = "file") -> None:
     except RecursionError:
         intact = False
     if not intact:
-        raise FormatError(
-            name, "must have the checksum of its content: it was altered or damaged", remedy="Get the original"
-        )
+        must = "must have the checksum of its content: it was altered or damaged"
+        raise FormatError(name, must, remedy="Get the original")
 
 
 def checksum(content: Mapping[str, Any] | list[Any]) -> str:
