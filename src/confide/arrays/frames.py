@@ -32,10 +32,10 @@ def row_index(data: Any) -> Any:
 
 
 def refuse_other_rows(**given: Any) -> None:
-    """Reject pandas objects that name the same rows in another order, or name other rows.
+    """Reject pandas objects of equal length whose indexes have different labels, or the same ones in another order.
 
-    An index that only counts from 0, the default of pandas, is compatible with every index except a permutation of
-    itself. Messages contain no label of an index.
+    The default index of pandas, 0 to n-1, is compatible with every index except a permutation of itself. Messages
+    contain no label of an index.
 
     Examples
     --------

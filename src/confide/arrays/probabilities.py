@@ -1,7 +1,6 @@
-"""Probabilities and logits: sums of rows, and the softmax.
+"""Checks of probabilities and of true classes: sums of rows, logits and their softmax, and areas of classes in images.
 
-Also images with a true class for every pixel: the area of each class, in numpy or on a tensor's own device. That part
-uses only indexing, comparing and counting, which have the same syntax for numpy arrays and torch tensors.
+The areas use only indexing, comparing and counting, which have the same syntax for numpy arrays and torch tensors.
 """
 
 import math
@@ -17,13 +16,14 @@ from confide.support import require
 
 # Rows of probabilities that do not sum to one: logits, percentages, some of the classes, or answers to K questions.
 
-CHECKED_ROWS = 1000
-"""The number of rows that are checked, so that the cost is negligible; a systematic error is in every row."""
+# The number of rows and of entries that are checked at most. A systematic error is in every row.
+CHECKED_ROWS, _CHECKED_ENTRIES = 1000, 2**20
 
-_ENTRIES = 2**20
-_FLOATS, _LOST_EACH, _MOST_ROUNDED = 0.01, 2.0**-24, 0.4
-"""The largest change of a sum by half precision; by each entry that a softmax in float32 or half precision loses; and
-by rounding to decimals, beyond which numbers are no probabilities."""
+# The largest change of a sum by half precision, and by each entry that a softmax in float32 or half precision loses
+_HALF_PRECISION, _LOST_BY_ENTRY = 0.01, 2.0**-24
+
+# The largest change of a sum by rounding to decimals: beyond it numbers are no probabilities
+_MOST_ROUNDED = 0.4
 
 SUM_TO_ONE = "sum to one"
 SUM_REMEDY = (
@@ -42,9 +42,9 @@ def far_from_one(p: NDArray[Any], rows: int = CHECKED_ROWS) -> NDArray[np.bool_]
     >>> far_from_one(np.array([[0.9, 0.9, 0.9], [0.33, 0.33, 0.33], [0.5, 0.25, 0.25]]))
     array([ True, False, False])
     """
-    some = p[: checked_rows(p.shape[1], rows)].astype(np.float64)
+    first = p[: checked_rows(p.shape[1], rows)].astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        far: NDArray[np.bool_] = far_sums(np, some)
+        far: NDArray[np.bool_] = far_sums(np, first)
     return far
 
 
@@ -60,19 +60,22 @@ def far_sums(xp: Any, p: Any) -> Any:
     >>> far_sums(np, np.array([[0.0, 0.0, 0.0], [0.3, 0.3, 0.38], [0.3, 0.3, 0.381]]))
     array([ True, False,  True])
     """
+    # Rows that floating-point numbers do not explain
     k = p.shape[1]
-    gap, slack = xp.sum(p, axis=1) - 1, _FLOATS + min(k * _LOST_EACH, _MOST_ROUNDED)
-    apart = xp.abs(gap)
-    far = apart > slack
+    gap, slack = xp.sum(p, axis=1) - 1, _HALF_PRECISION + min(k * _LOST_BY_ENTRY, _MOST_ROUNDED)
+    distance = xp.abs(gap)
+    far = distance > slack
     if not bool(xp.any(far)):
         return far
-    stored = _relative_error(xp, p)
+
+    # Of these, the rows that no number of decimals explains: all entries can lose half a unit, nonzero ones gain it
+    relative_error = _relative_error(xp, p)
     for decimals in range(2, 7):
-        whole, half = p * 10**decimals, 0.5 * 10.0**-decimals
-        rounded = xp.all(xp.abs(whole - xp.round(whole)) <= stored * whole, axis=1)
-        nonzero = xp.sum(xp.where(p >= half, xp.ones_like(p), xp.zeros_like(p)), axis=1)
-        moved = xp.where(gap < 0, xp.full_like(gap, k), nonzero) * half
-        far = far & ~(rounded & (apart <= slack + moved) & (apart <= slack + _MOST_ROUNDED))
+        scaled, half_unit = p * 10**decimals, 0.5 * 10.0**-decimals
+        is_rounded = xp.all(xp.abs(scaled - xp.round(scaled)) <= relative_error * scaled, axis=1)
+        nonzero = xp.sum(xp.where(p >= half_unit, xp.ones_like(p), xp.zeros_like(p)), axis=1)
+        change = xp.where(gap < 0, xp.full_like(gap, k), nonzero) * half_unit
+        far = far & ~(is_rounded & (distance <= slack + change) & (distance <= slack + _MOST_ROUNDED))
     return far
 
 
@@ -94,7 +97,7 @@ def checked_rows(k: int, rows: int = CHECKED_ROWS) -> int:
     >>> checked_rows(10), checked_rows(2**20)
     (1000, 1)
     """
-    return min(rows, max(1, _ENTRIES // max(k, 1)))
+    return min(rows, max(1, _CHECKED_ENTRIES // max(k, 1)))
 
 
 def refuse_other_sums(name: str, p: NDArray[Any]) -> None:
@@ -104,9 +107,10 @@ def refuse_other_sums(name: str, p: NDArray[Any]) -> None:
     --------
     >>> refuse_other_sums("probabilities", np.array([[0.5, 0.5], [0.33, 0.67]]))
     """
-    far = np.flatnonzero(checked := far_from_one(p))
+    is_far = far_from_one(p)
+    far = np.flatnonzero(is_far)
     if far.size:
-        raise other_sums(name, far.size, int(far[0]), len(checked))
+        raise other_sums(name, far.size, int(far[0]), len(is_far))
 
 
 def other_sums(name: str, count: int, first: int, rows: int) -> InputError:
@@ -121,9 +125,10 @@ def other_sums(name: str, count: int, first: int, rows: int) -> InputError:
 
 # Logits to probabilities, in double precision.
 
-_ROWS_LOOKED_AT, _NEAR_ONE = 100, 0.005
-_ROWS, _PAIRS = 3, 30
-"""Numbers of rows that look like probabilities by chance once in a million times or never: for several numbers, one."""
+_COMPARED_ROWS, _NEAR_ONE = 100, 0.005
+
+# So many rows of logits look like probabilities at most once in a million times: several numbers a row, or one
+_LEAST_ROWS, _LEAST_ROWS_OF_ONE = 3, 30
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
@@ -151,9 +156,9 @@ def look_like_probabilities(rows: NDArray[Any]) -> NDArray[np.bool_]:
     >>> look_like_probabilities(np.array([[0.5, 0.5], [0.1, 0.9], [3.0, -2.0]]))
     array([False, False, False])
     """
-    alike, first = np.zeros(len(rows), dtype=np.bool_), rows[:_ROWS_LOOKED_AT]
+    alike, first = np.zeros(len(rows), dtype=np.bool_), rows[:_COMPARED_ROWS]
     of_pair = rows.shape[1] == 1
-    if len(first) < (_PAIRS if of_pair else _ROWS):
+    if len(first) < (_LEAST_ROWS_OF_ONE if of_pair else _LEAST_ROWS):
         return alike
     with np.errstate(invalid="ignore", over="ignore"):
         total = first.sum(axis=1, dtype=np.float64)
@@ -162,10 +167,12 @@ def look_like_probabilities(rows: NDArray[Any]) -> NDArray[np.bool_]:
     return alike
 
 
-Found = TypeVar("Found")
+# Images with a true class for every pixel.
+
+Result = TypeVar("Result")
 
 
-def image_by_image(images: Iterable[tuple[Any, Any]], work: Callable[[Any, Any], Found]) -> Iterator[Found]:
+def image_by_image(images: Iterable[tuple[Any, Any]], work: Callable[[Any, Any], Result]) -> Iterator[Result]:
     """The results for each pair (probabilities, truth); an error names the image."""
     for i, image in enumerate(images):
         pair = isinstance(image, tuple | list) and len(image) == 2
@@ -201,16 +208,20 @@ def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
     >>> [true.tolist() for true, _ in class_areas(np.zeros((2, 3)), np.array([1, 0, 1]), -100)]
     [[False, True, False], [True, False, True]]
     """
+    # Class numbers, unless truth has one mask per class
     shape, given = tuple(p.shape), tuple(truth.shape)
-    k, where = (shape or (0,))[0], shape[1:]
-    require("probabilities", len(shape) >= 2 and k and 0 not in where, "must have shape (classes, *pixels)", str(shape))
+    k, spatial = (shape or (0,))[0], shape[1:]
+    has_pixels = len(shape) >= 2 and k and 0 not in spatial
+    require("probabilities", has_pixels, "must have shape (classes, *pixels)", str(shape))
     if given != shape:
-        must = f"must have the shape of its pixels, {where}, or one mask per class, {shape}"
-        require("truth", given in (where, (1, *where)), must, str(given), "Resize one to the other")
+        must = f"must have the shape of its pixels, {spatial}, or one mask per class, {shape}"
+        require("truth", given in (spatial, (1, *spatial)), must, str(given), "Resize one to the other")
         if k > 1:
-            yield from _of_numbers(k, truth.reshape(where), ignore_index)
+            yield from _areas_of_numbers(k, truth.reshape(spatial), ignore_index)
             return
-    pixels = math.prod(map(int, where))
+
+    # Masks, or the one class of one channel
+    pixels = math.prod(map(int, spatial))
     for mask in truth.reshape(shape):
         true, left_out = mask == 1, mask == ignore_index
         other = pixels - int((true | left_out | (mask == 0)).sum())
@@ -222,13 +233,7 @@ def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
         yield true, (~left_out if bool(left_out.any()) else None)
 
 
-def as_label_image(truth: ArrayLike) -> NDArray[Any]:
-    """The true classes of pixels as an array of numbers or of bool."""
-    array = as_array("truth", truth)
-    return array if array.dtype == np.bool_ else as_numeric("truth", array)
-
-
-def _of_numbers(k: int, truth: Any, ignore_index: int) -> Iterator[tuple[Any, Any]]:
+def _areas_of_numbers(k: int, truth: Any, ignore_index: int) -> Iterator[tuple[Any, Any]]:
     left_out = truth == ignore_index
     known, counts = int(left_out.sum()), ~left_out if bool(left_out.any()) else None
     for number in range(k):
@@ -241,3 +246,9 @@ def _of_numbers(k: int, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
         "which the guarantee says nothing"
     )
     require("truth", known == pixels, f"must hold the number of a class, 0 to {k - 1}", remedy=remedy)
+
+
+def as_label_image(truth: ArrayLike) -> NDArray[Any]:
+    """The true classes of pixels as an array of numbers or of bool."""
+    array = as_array("truth", truth)
+    return array if array.dtype == np.bool_ else as_numeric("truth", array)

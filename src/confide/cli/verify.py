@@ -10,7 +10,7 @@ from confide.cli.output import print_result, print_warning
 from confide.core import load_release
 from confide.errors import InputError
 from confide.evaluation import Evaluation
-from confide.federated import Conditions, FederatedRelease, SiloKeys, read_signed, sign, signed_by
+from confide.federated import Conditions, FederatedRelease, SiloKeys, read_signed, sign, verify_signer
 from confide.federated import verify as verify_federated
 from confide.support import FileKind, read_as, read_text
 from confide.watching import CorrectedRelease, Watch
@@ -31,7 +31,7 @@ def verify(options: Verify) -> int:
     elif options.answers:
         raise InputError("answers", f"must be left out: {str(options.path)!r} is not a federated calibration")
     else:
-        signature = signed_by(key, signer, drawn)
+        signature = verify_signer(key, signer, drawn)
 
     # No file shows the noise.
     head = f"claims: recomputed, and they hold\n{released}"

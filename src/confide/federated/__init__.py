@@ -73,7 +73,7 @@ from confide.federated.protocols import (
 from confide.federated.quantile_of_quantiles import RankChoice, least_above, least_of, qq_coverage
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.reply_laws import RandomRankReply, ReplyLaw
-from confide.federated.signed import read_signed, sign, signed_by
+from confide.federated.signed import read_signed, sign, verify_signer
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.threshold_plan import ThresholdPlan, collusion_text
 from confide.federated.verification import Verification, verify

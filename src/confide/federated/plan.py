@@ -9,8 +9,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -46,13 +48,16 @@ from confide.support import Described, Section, one_of
 # Silos times thresholds: a release with all replies stays below the size that readers accept
 MOST_REPLIES = 2_000_000
 
-# The arguments of a request that a plan may have
-_ASKED = ("alpha", "epsilon", "by", "names", "shares", "score", "classes", "about", "candidates", "neighbors", "delta")
+# Numbers of candidates of a spread: bounds for private-qq and secure-sum, and the number for the published methods
+_FEWEST, _MOST, _MOST_SUMMED, _PUBLISHED = 30, 3840, 400, 1000
+
+# The names of the arguments of a request that a plan may have
+_NAMES = ("alpha", "epsilon", "by", "names", "shares", "score", "classes", "about", "candidates", "neighbors", "delta")
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class FederatedPlan(Federation, Described):
-    """What is asked of silos: one threshold, or several that one message answers, for one charge.
+    """A request to silos for one threshold, or for several that one message answers, for one charge.
 
     Build it with `plan`, which describes the parameters.
 
@@ -118,23 +123,18 @@ class FederatedPlan(Federation, Described):
         """The plan of each threshold, by its key."""
         # All have the candidates of the threshold of least loss
         requested, budgets = self.request.terms, self._budgets()
-        least = requested[min(budgets, key=lambda key: budgets[key])]
-        candidates = self._listed(least.spread, min(budgets.values()), least.level)
+        least_key = min(budgets, key=lambda key: budgets[key])
+        candidates = self._candidates_for(requested[least_key].spread, budgets[least_key], requested[least_key].level)
 
         # Equal terms, such as those of groups, have one plan
         by_terms = dict[tuple[Any, ...], ThresholdPlan]()
         plans = {}
         for key, requested_terms in requested.items():
-            alpha, delta, score = requested_terms.alpha, requested_terms.delta, requested_terms.score
-            distinct = (alpha, delta, budgets[key], score)
+            distinct = (requested_terms.alpha, requested_terms.delta, budgets[key], requested_terms.score)
             if distinct not in by_terms:
+                alpha, delta, epsilon, score = distinct
                 terms = Terms(
-                    alpha=alpha,
-                    delta=delta,
-                    epsilon=budgets[key],
-                    score=score,
-                    candidates=candidates,
-                    **self._assumptions,
+                    alpha=alpha, delta=delta, epsilon=epsilon, score=score, candidates=candidates, **self._assumptions
                 )
                 by_terms[distinct] = ThresholdPlan.of(terms, self.method)
             plans[key] = by_terms[distinct]
@@ -156,22 +156,19 @@ class FederatedPlan(Federation, Described):
             budgets = whole.divided(exact_shares(request.shares, len(keys)))
         return {key: float(budget.epsilon or 0.0) for key, budget in zip(keys, budgets, strict=True)}
 
-    def _listed(self, spread: Any, epsilon: float, level: Any) -> Candidates:
+    def _candidates_for(self, spread: Any, epsilon: float, level: Fraction) -> Candidates:
         """The given candidates; of a spread as many as cost about as much as they resolve."""
         if not isinstance(spread, Spread):
-            listed: Candidates = spread
-            return listed
-        # As many as a noisy histogram of all records has
-        sizes = sorted(silo.size or self.n_typical for silo in self.silos)
-        if self.method == "secure-sum":
-            size = histogram_size(spread, sum(sizes), (level,), 2 / epsilon)
-            return Candidates.quantiles(spread, min(max(size, _FEWEST), _MOST_SUMMED))
-        if self.method != "private-qq":
-            return Candidates.quantiles(spread, _OF_OTHERS)
-        # Half as many as a silo of median size has records, times epsilon
-        factor = 1 if spread.unit or spread.around else spread.shape.federated_factor
-        median = (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
-        return Candidates.quantiles(spread, round(min(max(factor * median * epsilon / 2, factor * _FEWEST), _MOST)))
+            candidates: Candidates = spread
+            return candidates
+        sizes = [silo.size or self.n_typical for silo in self.silos]
+        number = _PUBLISHED
+        if self.method == "secure-sum":  # as many as a noisy histogram of all records has
+            number = min(max(histogram_size(spread, sum(sizes), (level,), 2 / epsilon), _FEWEST), _MOST_SUMMED)
+        elif self.method == "private-qq":  # half as many as a silo of median size has records, times epsilon
+            factor = 1 if spread.unit or spread.around else spread.shape.federated_factor
+            number = round(min(max(factor * median(sizes) * epsilon / 2, factor * _FEWEST), _MOST))
+        return Candidates.quantiles(spread, number)
 
     @property
     def by(self) -> By | None:
@@ -293,12 +290,12 @@ class FederatedPlan(Federation, Described):
         return encode(self._content)
 
     @property
-    def _content(self) -> "_Plan":
-        return _Plan(
-            **{name: getattr(self, name) for name in _STATED},
+    def _content(self) -> "_PlanForm":
+        return _PlanForm(
+            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
             silos=tuple(silo.form for silo in self.silos),
             coordinator=None if self.coordinator is None else self.coordinator.form,
-            request=_stated(self.request),
+            request=_request_fields(self.request),
         )
 
     @cached_property
@@ -312,7 +309,7 @@ class FederatedPlan(Federation, Described):
         return stated
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _of_payload, (self.payload,)
+        return _unpickled, (self.payload,)
 
     def sign(self, coordinator: SiloKeys) -> str:
         """The plan as a signed JSON message that names its coordinator. It is read back as every silo will read it.
@@ -407,12 +404,8 @@ class FederatedPlan(Federation, Described):
         return f"{rows['method']}, {rows['requested']}, {silos}, each answer: {rows['privacy of an answer']}"
 
 
-# Numbers of candidates of a spread
-_FEWEST, _OF_OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400
-
-
-class _Plan(Form):
-    """What a plan states."""
+class _PlanForm(Form):
+    """The fields of a plan in its message; `derived` is the digest of what follows from the others."""
 
     silos: tuple[SiloForm, ...]
     coordinator: SiloForm | None
@@ -430,7 +423,8 @@ class _Plan(Form):
     derived: str
 
 
-_STATED = tuple(name for name in _Plan.__struct_fields__ if name not in ("silos", "coordinator", "request"))
+# The fields that are written as the plan has them
+_PLAIN_FIELDS = tuple(name for name in _PlanForm.__struct_fields__ if name not in ("silos", "coordinator", "request"))
 
 
 @lru_cache(maxsize=16)
@@ -443,41 +437,39 @@ def read_plan(text: str) -> FederatedPlan:
         `malformed` or `altered`.
     """
     # Signed by the coordinator that it names
-    stated, signer, *_ = read_message("plan", text, _Plan)
+    stated, signer, *_ = read_message("plan", text, _PlanForm)
     if stated.coordinator is None or any(silo.signature is None for silo in stated.silos):
         raise Refusal("malformed", "the plan must name its coordinator and contain signed silos; request the original")
     if stated.coordinator.signing != signer:
         raise Refusal("altered", "the plan is signed with another key than its coordinator's; request the original")
 
     # The same follows from it here as at the coordinator
-    plan: FederatedPlan = read_content("plan", lambda: _of_stated(stated))
+    plan: FederatedPlan = read_content("plan", lambda: _plan_of(stated))
     if plan.derived != stated.derived:
-        raise Refusal(
-            "malformed",
-            "other mechanisms follow from the plan here than at its coordinator; use the same version of confide",
-        )
+        why = "other mechanisms follow from the plan here than at its coordinator; use the same version of confide"
+        raise Refusal("malformed", why)
     if plan.payload != encode(stated):
         raise Refusal("malformed", "the plan is not written as its content is; request the original")
     return plan
 
 
-def _of_stated(stated: _Plan) -> FederatedPlan:
-    if not stated.request.keys() <= set(_ASKED):
-        raise InputError("request", f"must have no other arguments than {', '.join(_ASKED)}")
+def _plan_of(stated: _PlanForm) -> FederatedPlan:
+    if not stated.request.keys() <= set(_NAMES):
+        raise InputError("request", f"must have no other arguments than {', '.join(_NAMES)}")
     coordinator = stated.coordinator
     return FederatedPlan(
-        **{name: getattr(stated, name) for name in _STATED if name != "derived"},
+        **{name: getattr(stated, name) for name in _PLAIN_FIELDS if name != "derived"},
         silos=tuple(silo.silo() for silo in stated.silos),
         coordinator=None if coordinator is None else coordinator.silo(),
         request=read_request(stated.request),
     )
 
 
-def _of_payload(payload: bytes) -> FederatedPlan:
-    return _of_stated(msgspec.json.decode(payload, type=_Plan))
+def _unpickled(payload: bytes) -> FederatedPlan:
+    return _plan_of(msgspec.json.decode(payload, type=_PlanForm))
 
 
-def _stated(request: Request) -> dict[str, Any]:
+def _request_fields(request: Request) -> dict[str, Any]:
     """The arguments of a request as JSON values, with the values of your own candidates."""
     stated, candidates = stated_request(request), request.candidates
     if isinstance(candidates, Candidates) and not candidates.is_built:
@@ -507,7 +499,9 @@ def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:
         return []
     rows = [(f"coordinator {plan.coordinator.name}", fingerprint(plan.coordinator.identity))]
     if silos:
-        rows += [(f"silo {silo.name}", fingerprint(silo.identity) + _records(silo)) for silo in plan.silos]
+        for silo in plan.silos:
+            records = "" if silo.size is None else f", {silo.size} records"
+            rows.append((f"silo {silo.name}", fingerprint(silo.identity) + records))
         rows += [("roster, all of them", roster_number([plan.coordinator, *plan.silos]))]
     return rows
 
@@ -515,7 +509,3 @@ def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:
 def roster_number(participants: Iterable[Silo]) -> str:
     """One number for coordinator and silos, longer than that of a single participant (`fingerprint`)."""
     return fingerprint(roster(participants), groups=12)
-
-
-def _records(silo: Silo) -> str:
-    return "" if silo.size is None else f", {silo.size} records"

@@ -17,12 +17,12 @@ from confide.support import parse_object
 
 KIND = "signed-release"
 
-# Of the names of groups, which releases may have
-_NAME_BITS = 2**14
+# Integers in a file may be this long, because groups may be named by any integer
+_MOST_INTEGER_BITS = 2**14
 
 
-class Read(NamedTuple):
-    """The content of a file, and the key that signed it (64 hexadecimal digits); None without a signature."""
+class SignedDocument(NamedTuple):
+    """The document in a file, and the key that signed it (64 hexadecimal digits); None without a signature."""
 
     document: Document
     signer: str | None
@@ -71,7 +71,7 @@ def sign(released: Release, keys: SiloKeys) -> str:
     return text
 
 
-def read_signed(text: str) -> Read:
+def read_signed(text: str) -> SignedDocument:
     """Read the text of a file as `confide.load` does, and return the key that signed it as well.
 
     Raises
@@ -81,45 +81,46 @@ def read_signed(text: str) -> Read:
     """
     document = Document.from_json(text)
     if isinstance(document, FederatedRelease):
-        return Read(document, None if document.signature is None else document.signer)
-    if "payloadType" not in parse_object(text, _NAME_BITS):
-        return Read(document, None)
-    return Read(document, open_message(KIND, text)[1])
+        return SignedDocument(document, None if document.signature is None else document.signer)
+    has_envelope = "payloadType" in parse_object(text, _MOST_INTEGER_BITS)
+    _, signer, _ = open_message(KIND, text) if has_envelope else (None, None, None)
+    return SignedDocument(document, signer)
 
 
-def signed_by(signer: str | None, demanded: Silo | None, what: str) -> Verification:
-    """Compare the signer of a non-federated release with the required one, if any; `what` cannot be recomputed.
+def verify_signer(signer: str | None, required: Silo | None, drawn: str) -> Verification:
+    """Compare the signer of a non-federated release with the required one, if any; `drawn` cannot be recomputed.
 
     Examples
     --------
-    >>> signed_by(None, None, "thresholds").statements
+    >>> verify_signer(None, None, "thresholds").statements
     ('not signed: no signature vouches for the thresholds themselves. Everything else was recomputed from the ...',)
     """
     if signer is None:
         text = (
-            f"not signed: no signature vouches for the {what} themselves. Everything else was recomputed from the "
+            f"not signed: no signature vouches for the {drawn} themselves. Everything else was recomputed from the "
             "public choices"
         )
-        return Verification((text,), ()) if demanded is None else Verification((), (text,))
-    if demanded is None:
+        return Verification((text,), ()) if required is None else Verification((), (text,))
+    if required is None:
         return Verification((f"signed with the key {signer}; --signer compares it with a public file",), ())
-    if demanded.signing != signer:
-        return Verification((), (f"signed with another key than that of {demanded.name!r}",))
-    return Verification((f"signed by {demanded.name!r}",), ())
+    if required.signing != signer:
+        return Verification((), (f"signed with another key than that of {required.name!r}",))
+    return Verification((f"signed by {required.name!r}",), ())
 
 
-def _read(text: str) -> Release:
+def _read_release(text: str) -> Release:
     try:
-        payload = open_message(KIND, text)[0]
+        payload, *_ = open_message(KIND, text)
     except Refusal as refusal:
         raise FormatError("file", "must be a signed release as it was signed", remedy=str(refusal)) from None
-    inside = payload.decode(errors="replace")
-    if '"payloadType"' in inside[:100]:
+    # An envelope begins with its type; one inside another would be opened again and again
+    release_text = payload.decode(errors="replace")
+    if '"payloadType"' in release_text[:100]:
         raise FormatError("file", "must not contain another signed file")
-    document: Any = Document.from_json(inside)
+    document: Any = Document.from_json(release_text)
     if not isinstance(document, Release) or isinstance(document, FederatedRelease):
         raise FormatError("release", "must not be federated")
     return document
 
 
-register_kind(PREFIX + KIND, _read)
+register_kind(PREFIX + KIND, _read_release)

@@ -51,6 +51,14 @@ def file_of(place: str | Path | Server | None) -> Path | None:
     return location if isinstance(location, Path) else None
 
 
+# The remedy for a ledger of an earlier version, which never counts as empty
+OTHER_LEDGER = (
+    "Its charges still count: keep the file, begin a new ledger with another name, and enter what was spent with "
+    "`confide ledger init --spent EPSILON`"
+)
+RESTORE = "Restore the ledger from a backup"
+
+
 class NotWrittenError(LedgerError):
     """The server was lost, and certainly nothing was written: the operation may be repeated."""
 
@@ -65,46 +73,36 @@ class MissingRecordsError(LedgerError):
 
 Failure = TypeVar("Failure", bound=ConfideError)
 
-# Meaning and remedy of SQLite's codes and a server's SQLSTATEs
-FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
-    sqlite3.SQLITE_BUSY: (LedgerError, "is in use by other processes for too long; try again"),
-    sqlite3.SQLITE_LOCKED: (LedgerError, "is in use by other processes for too long; try again"),
-    sqlite3.SQLITE_FULL: (LedgerError, "cannot grow: the disk is full; free some space"),
-    sqlite3.SQLITE_READONLY: (LedgerError, "cannot be written: it is read-only"),
-    sqlite3.SQLITE_CANTOPEN: (LedgerError, "cannot be opened; check that its folder exists and is writable"),
-    sqlite3.SQLITE_PERM: (LedgerError, "cannot be opened: permission denied"),
-    sqlite3.SQLITE_IOERR: (LedgerError, "cannot be read or written: the disk reports an error or is full"),
-    sqlite3.SQLITE_TOOBIG: (FormatError, "contains a row that is too large; restore it from a backup"),
-    "55P03": (LedgerError, "it is in use by other processes for too long; try again"),
-    "57014": (LedgerError, "the server did not answer in time; try again"),
-    "25006": (LedgerError, "the server is a standby and cannot be written; name the primary"),
-    "53100": (LedgerError, "it cannot grow: the server's disk is full"),
-    "42501": (
-        LedgerError,
-        "the role may not do that: limits are the owner's, and charging needs a charging role",
-    ),
+_BUSY = "is in use by other processes for too long"
+
+# SQLite's codes and a server's SQLSTATEs, each as an error, what is wrong (of a file, said of its name) and the remedy
+FAILURES: dict[int | str, tuple[type[ConfideError], str, str]] = {
+    sqlite3.SQLITE_BUSY: (LedgerError, _BUSY, "Try again"),
+    sqlite3.SQLITE_LOCKED: (LedgerError, _BUSY, "Try again"),
+    sqlite3.SQLITE_FULL: (LedgerError, "cannot grow: the disk is full", "Free some space"),
+    sqlite3.SQLITE_READONLY: (LedgerError, "cannot be written: it is read-only", ""),
+    sqlite3.SQLITE_CANTOPEN: (LedgerError, "cannot be opened", "Check that its folder exists and is writable"),
+    sqlite3.SQLITE_PERM: (LedgerError, "cannot be opened: permission denied", ""),
+    sqlite3.SQLITE_IOERR: (LedgerError, "cannot be read or written: the disk reports an error or is full", ""),
+    sqlite3.SQLITE_TOOBIG: (FormatError, "contains a row that is too large", "Restore it from a backup"),
+    "55P03": (LedgerError, f"it {_BUSY}", "Try again"),
+    "57014": (LedgerError, "the server did not answer in time", "Try again"),
+    "25006": (LedgerError, "the server is a standby and cannot be written", "Name the primary"),
+    "53100": (LedgerError, "it cannot grow: the server's disk is full", ""),
+    "42501": (LedgerError, "the role may not do that: limits are the owner's, and charging needs a charging role", ""),
 }
 
 
 def failure(place: Path | Server, code: int | str) -> ConfideError:
     """One line about an error of SQLite or a server. Its own text is not shown, because it may quote a row."""
+    other: tuple[type[ConfideError], str, str] = (FormatError, "is damaged or not a ledger", "Restore it from a backup")
     if isinstance(place, Server):
-        kind, saying = FAILURES.get(code, (LedgerError, f"the server reports an error (SQLSTATE {code})"))
-    else:
-        kind, saying = FAILURES.get(code, (FormatError, "is damaged or not a ledger; restore it from a backup"))
-    return ledger_error(kind, place, saying)
+        other = (LedgerError, f"the server reports an error (SQLSTATE {code})", "")
+    kind, requirement, remedy = FAILURES.get(code, other)
+    return ledger_error(kind, place, requirement, remedy)
 
 
-def ledger_error(kind: type[Failure], place: Path | Server, saying: str) -> Failure:
-    """An error about a ledger. The text after the semicolon is the remedy."""
-    requirement, _, remedy = saying.partition("; ")
-    subject = f"{str(place)!r}{':' if isinstance(place, Server) else ''}"
-    return kind("ledger", f"{subject} {requirement}", remedy=remedy[:1].upper() + remedy[1:])
-
-
-# The remedy for a ledger of an earlier version, which never counts as empty
-OTHER_LEDGER = (
-    "Its charges still count: keep the file, begin a new ledger with another name, and enter what was spent with "
-    "`confide ledger init --spent EPSILON`"
-)
-RESTORE = "Restore the ledger from a backup"
+def ledger_error(kind: type[Failure], place: Path | Server, requirement: str, remedy: str = "") -> Failure:
+    """An error about the ledger at a place, which begins the line."""
+    colon = ":" if isinstance(place, Server) else ""
+    return kind("ledger", f"{str(place)!r}{colon} {requirement}", remedy=remedy)

@@ -23,10 +23,11 @@ _GONE = ("57P01", "57P02", "57P03", "57P05", "25P03")
 # Prevents other roles from placing functions or tables in the search path that the owner would use
 _PATH = "SET search_path = confide, pg_catalog, pg_temp"
 _PAUSE = 0.2
-_LOST = "the connection was lost, and nothing was charged; try again"
+_LOST = ("the connection was lost, and nothing was charged", "Try again")
 _ALONE = (
-    "the wait for the standby was cancelled: the charge stands on this server alone, and nothing may be released for "
-    "it; try again when the standby is back"
+    "the wait for the standby was cancelled: the charge stands on this server alone, and nothing may be released "
+    "for it",
+    "Try again when the standby is back",
 )
 _UNKNOWN = (
     "the connection was lost, and it is unknown whether the last rows were written: count them as charged, "
@@ -81,8 +82,8 @@ def _begin(connection: Any, place: Server, timeout: float) -> None:
     settings = ", ".join(f"current_setting('{name}')" for name in names)
     synchronous, *durable = connection.execute(f"SELECT {settings}").fetchone()
     if durable != ["on", "on"]:
-        saying = "the server runs with fsync or full_page_writes off and may lose charges; switch them on"
-        raise ledger_error(LedgerError, place, saying)
+        requirement = "the server runs with fsync or full_page_writes off and may lose charges"
+        raise ledger_error(LedgerError, place, requirement, "Switch them on")
     if synchronous != "remote_apply":
         connection.execute("SET LOCAL synchronous_commit = on")
     connection.execute("SELECT confide.lock_ledger()")
@@ -94,7 +95,7 @@ def _commit(connection: Any, place: Server) -> None:
     connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
     connection.execute("COMMIT")
     if "WARNING" in warnings:
-        raise ledger_error(StandbyError, place, _ALONE)
+        raise ledger_error(StandbyError, place, *_ALONE)
 
 
 def _settle(place: Server, timeout: float, table: str, number: int, sealed: str) -> None:
@@ -112,7 +113,7 @@ def _settle(place: Server, timeout: float, table: str, number: int, sealed: str)
             log_event("ledger", "server asked again", after="commit")
             time.sleep(_PAUSE)
     if not written:
-        raise ledger_error(NotWrittenError, place, _LOST)
+        raise ledger_error(NotWrittenError, place, *_LOST)
 
 
 def _holds(place: Server, timeout: float, table: str, number: int, sealed: str) -> bool:
@@ -153,12 +154,12 @@ def _check(connection: Any, place: Server) -> None:
     )
     names = {name for (name,) in tables.fetchall()}
     if not names:
-        raise ledger_error(LedgerError, place, "there is none; the owner creates one with `confide ledger init`")
+        raise ledger_error(LedgerError, place, "there is none", "The owner creates one with `confide ledger init`")
     if "record" in names or not {"ledger", *TABLES} <= names:
-        raise ledger_error(FormatError, place, f"it is a ledger of an earlier version. {OTHER_LEDGER}")
+        raise ledger_error(FormatError, place, "it is a ledger of an earlier version", OTHER_LEDGER)
     (schema,) = connection.execute("SELECT schema FROM confide.ledger").fetchone()
     if schema != SCHEMA:
-        raise ledger_error(FormatError, place, f"it is a ledger of schema {schema}, not {SCHEMA}. {OTHER_LEDGER}")
+        raise ledger_error(FormatError, place, f"it is a ledger of schema {schema}, not {SCHEMA}", OTHER_LEDGER)
 
 
 def make_server_ledger(
@@ -242,9 +243,8 @@ def _dsn(place: Server, timeout: float) -> str:
     try:
         given = conninfo_to_dict(place.url)
     except psycopg.ProgrammingError:
-        raise ledger_error(
-            InputError, place, "its address cannot be read; write postgresql://user@host/database"
-        ) from None
+        requirement = "its address cannot be read"
+        raise ledger_error(InputError, place, requirement, "Write postgresql://user@host/database") from None
     defaults = {**_ALIVE, "connect_timeout": str(max(2, math.ceil(timeout))), "fallback_application_name": "confide"}
     hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
     if "PGSSLMODE" not in os.environ and not all(host in _LOCAL or host.startswith("/") for host in hosts):
@@ -270,13 +270,11 @@ def lost(connection: Any, error: Exception) -> bool:
 
 def _failure(place: Server, error: Exception, *, gone: bool) -> ConfideError:
     if gone:
-        return ledger_error(NotWrittenError, place, _LOST)
+        return ledger_error(NotWrittenError, place, *_LOST)
     return failure(place, getattr(error, "sqlstate", None) or "unknown")
 
 
 def _unreachable(place: Server, error: Exception) -> ConfideError:
-    saying = (
-        "the server cannot be reached, or rejects this role; check host, port, database, role, password "
-        "(in a file that PGPASSFILE names) and encryption"
-    )
-    return ledger_error(NotWrittenError, place, saying)
+    requirement = "the server cannot be reached, or rejects this role"
+    remedy = "Check host, port, database, role, password (in a file that PGPASSFILE names) and encryption"
+    return ledger_error(NotWrittenError, place, requirement, remedy)

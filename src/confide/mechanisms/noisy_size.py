@@ -78,10 +78,9 @@ def reach_of_noise(scale: float, error: float) -> int:
 
 def size_scale(epsilon: float, share: SizeShare) -> float:
     """The scale of the noise for a privacy loss of epsilon per record, if the share of it is large enough."""
-    if epsilon < LEAST_LOSS / share.loss:
-        raise InputError(
-            "epsilon", f"must be at least {float(LEAST_LOSS / share.loss):g} per record, for a noisy number of records"
-        )
+    least = LEAST_LOSS / share.loss
+    if epsilon < least:
+        raise InputError("epsilon", f"must be at least {float(least):g} per record, for a noisy number of records")
     return scale_for(1 / share.loss, epsilon)
 
 

@@ -20,69 +20,12 @@ from confide.mechanisms.interface import Mechanism
 from confide.selection import noisy_counts
 from confide.support import ceil_to, float_above, scale_for
 
-# Theorem 2: zeta is the (1 - gamma alpha) quantile of max_k |sum_(j<=k) noise_j| / n. The paper simulates it. Here it
-# is computed (`walk_quantiles`), so there is no simulation error. Corollary 1: zeta is at most
-# 4 sqrt(2 m log(4/(gamma alpha))) / (n epsilon), used where gamma alpha is too small for floating-point sums.
-#
-# The noise is Laplace noise on a lattice of 2**-20 records, sampled exactly by OpenDP. Coupled with continuous Laplace
-# noise it differs by less than one lattice step per bin, which is added to zeta.
-
-# The largest absolute value of a walk of Laplace steps, exactly.
-#
-# S_k is a sum of k independent Laplace variables of scale 1. The density of S_k on (-t, t) for walks that never left
-# this interval is T^k applied to a unit mass at 0, where T has the kernel exp(-|x-y|)/2. Since u = T f solves u - u'' =
-# f with u' = -u at t and u' = u at -t, the even eigenfunctions of T are cos(w x) with w tan(w t) = 1, their eigenvalues
-# 1/(1+w^2), and
-#
-#     P(max_(k<=m) |S_k| < t) = sum_i (-1)^i 2 / ( w_i sqrt(1+w_i^2) (t + 1/(1+w_i^2)) (1+w_i^2)^m ),
-#
-# an alternating sum of decreasing terms, w_i t in (i pi, i pi + pi/2). The truncation error is less than the next term.
-
-
-_NEWTON, _HALVINGS, _NEGLIGIBLE = 8, 60, 1e-14
-
-# Probability reserved for the rounding of the sum.
-ROUNDING = 1e-12
-
-
-def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P(max_(k<=m) abs(S_k) < t) for each t > 0, with an error below `ROUNDING`."""
-    if m == 1:
-        return -np.expm1(-t)
-    reach = math.sqrt(_NEGLIGIBLE ** (-1 / (m + 1)) - 1)  # (1+w^2)^-(m+1) is negligible from here on
-    # Newton's method for x = w t, where w tan(w t) = 1: x = i pi + arctan(t/x).
-    i = np.arange(math.ceil(float(t.max()) * reach / math.pi) + 2)
-    t, turns = t[:, None], i * math.pi
-    x = turns + np.arctan2(t, turns + math.pi / 2)
-    for _ in range(_NEWTON):
-        x = x - (x - turns - np.arctan2(t, x)) / (1 + t / (x * x + t * t))
-    # The alternating sum.
-    w2 = (x / t) ** 2
-    size = 2 * t / (x * np.sqrt(1 + w2) * (t + 1 / (1 + w2))) * np.exp(-m * np.log1p(w2))
-    return np.asarray(size @ np.where(i % 2, -1.0, 1.0))
-
-
-@lru_cache(maxsize=256)
-def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.float64]:
-    """Upper bounds on the smallest t with P(max_(k<=m) abs(S_k) >= t) at most each probability; `top` bounds all."""
-    aim = 1 - (np.array(fails) - ROUNDING)
-    low, high = np.zeros(len(aim)), np.full(len(aim), top)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        enough = walk_stays_below(m, middle) >= aim
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return high
-
-
-# Noise is a multiple of 1/STEPS record, and levels are multiples of 1/GRID.
+# Noise is a multiple of 1/STEPS record, and levels are multiples of 1/GRID. Noise on this lattice is sampled exactly by
+# OpenDP. Coupled with continuous Laplace noise it differs by less than one step per bin, which is added to zeta.
 STEPS, GRID = 2**20, 2**24
-
-# For probabilities below this the closed form is used.
-_RESOLVED = 1e-9
+_INT64_ROOM = 2**62
 
 GAMMAS = np.geomspace(1e-4, 0.1, 61)
-_RUNS, _SEED = 1000, 20210212
-_INT64_ROOM = 2**62
 
 
 @dataclass(frozen=True)
@@ -117,20 +60,21 @@ class LaplaceHistogram(Mechanism):
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
         """The published claim, `level`, if this level is high enough (Theorem 2); else the same argument's bound."""
         assert n is not None
-        rank, fails = self._surely(n, m, 1 - level)
+        rank, fails = self._reached_rank(n, m, 1 - level)
         return max(Fraction(0), min(level, (1 - Fraction(fails)) * min(rank, n + 1) / (n + 1)))
 
     def rank_law(self, n: int, m: int) -> RankLaw:
         """Rank 0 with probability gamma/100, else the rank of the level less the noise."""
-        rank, fails = self._surely(n, m, Fraction(1, 100))
+        rank, fails = self._reached_rank(n, m, Fraction(1, 100))
         if rank < 1:
             return np.zeros(0, np.int64), np.zeros(0), 1.0
         return np.array([rank], dtype=np.int64), np.array([1 - fails]), fails
 
-    def _surely(self, n: int, m: int, alpha: Fraction) -> tuple[int, float]:
+    def _reached_rank(self, n: int, m: int, alpha: Fraction) -> tuple[int, float]:
         """A rank that the selected candidate reaches except with probability gamma alpha, and that probability."""
         fails = self.gamma * float(alpha)
-        return math.ceil(self.level * n - Fraction(noise_bound(m, fails, self.scale)) - Fraction(1, 10**9)), fails
+        noise = Fraction(noise_bound(m, fails, self.scale)) + Fraction(1, 10**9)
+        return math.ceil(self.level * n - noise), fails
 
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound on coverage for continuous scores, to which the mass of one bin must be added.
@@ -167,8 +111,14 @@ def laplace_level(
     return (n + 1) * (1 - float(alpha)) / (n * (1 - gamma * float(alpha))) + zeta
 
 
+# Theorem 2: zeta is the (1 - gamma alpha) quantile of max_k |sum_(j<=k) noise_j| / n. The paper simulates it. Here it
+# is computed (`walk_quantiles`), so there is no simulation error. Corollary 1: zeta is at most
+# 4 sqrt(2 m log(4/(gamma alpha))) / (n epsilon), used where gamma alpha is too small for floating-point sums:
+_RESOLVED = 1e-9
+
+
 def noise_bound(m: int, fails: float, scale: float) -> float:
-    """A bound n zeta on max_k |sum_(j<=k) noise_j| over m bins; `fails`, or gamma alpha, bounds its failure."""
+    """A bound n zeta on the noise of cumulative counts of m bins, which fails with probability `fails`, gamma alpha."""
     return float(noise_bounds(m, np.array([fails]), scale)[0])
 
 
@@ -190,6 +140,55 @@ def noise_closed_form(m: int, fails: float, scale: float) -> float:
     """
     logs = math.log(4 / fails)
     return scale * (2 * math.sqrt(2 * m * logs) if m >= logs else math.sqrt(2) * (logs + m * math.log(2)))
+
+
+# The largest absolute value of a walk of Laplace steps, exactly.
+#
+# S_k is a sum of k independent Laplace variables of scale 1. The density of S_k on (-t, t) for walks that never left
+# this interval is T^k applied to a unit mass at 0, where T has the kernel exp(-|x-y|)/2. Since u = T f solves u - u'' =
+# f with u' = -u at t and u' = u at -t, the even eigenfunctions of T are cos(w x) with w tan(w t) = 1, their eigenvalues
+# 1/(1+w^2), and
+#
+#     P(max_(k<=m) |S_k| < t) = sum_i (-1)^i 2 / ( w_i sqrt(1+w_i^2) (t + 1/(1+w_i^2)) (1+w_i^2)^m ),
+#
+# an alternating sum of decreasing terms, w_i t in (i pi, i pi + pi/2). The truncation error is less than the next term.
+
+_NEWTON, _HALVINGS, _NEGLIGIBLE = 8, 60, 1e-14
+
+# Probability reserved for the rounding of the sum.
+ROUNDING = 1e-12
+
+
+def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
+    """P(max_(k<=m) abs(S_k) < t) for each t > 0, with an error below `ROUNDING`."""
+    if m == 1:
+        return -np.expm1(-t)
+    reach = math.sqrt(_NEGLIGIBLE ** (-1 / (m + 1)) - 1)  # (1+w^2)^-(m+1) is negligible from here on
+    # Newton's method for x = w t, where w tan(w t) = 1: x = i pi + arctan(t/x).
+    i = np.arange(math.ceil(float(t.max()) * reach / math.pi) + 2)
+    t, turns = t[:, None], i * math.pi
+    x = turns + np.arctan2(t, turns + math.pi / 2)
+    for _ in range(_NEWTON):
+        x = x - (x - turns - np.arctan2(t, x)) / (1 + t / (x * x + t * t))
+    # The alternating sum.
+    w2 = (x / t) ** 2
+    size = 2 * t / (x * np.sqrt(1 + w2) * (t + 1 / (1 + w2))) * np.exp(-m * np.log1p(w2))
+    return np.asarray(size @ np.where(i % 2, -1.0, 1.0))
+
+
+@lru_cache(maxsize=256)
+def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.float64]:
+    """Upper bounds on the smallest t with P(max_(k<=m) abs(S_k) >= t) at most each probability; `top` bounds all."""
+    aim = 1 - (np.array(fails) - ROUNDING)
+    low, high = np.zeros(len(aim)), np.full(len(aim), top)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        enough = walk_stays_below(m, middle) >= aim
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high
+
+
+_RUNS, _SEED = 1000, 20210212  # of public simulations
 
 
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 40, *, aligned: bool = False) -> int:

@@ -93,18 +93,20 @@ class StatedPrivacy(PrivacyStatement):
         `size_scale` is the scale of the noise in a noisy number of records, whose loss adds to that of the counts. A
         table of noise has no statement of its own.
         """
+        # One record changes one count by one, or two counts if it is replaced, and also the noisy number
         rho = None
         if epsilon is None:
             if isinstance(noise.parameter, tuple):
                 raise InputError("epsilon", "must be given, as the maker of the counts states it: noise is a table")
-            scale, changed = Fraction(noise.parameter), 1 if n is None else 2  # counts that change by one
-            gaussian = noise.kind == "discrete_gaussian"
-            number = Fraction(0) if size_scale is None else 1 / Fraction(size_scale)
-            rho = float_above(changed / (2 * scale**2) + number**2 / 2) if gaussian else None
-            epsilon = math.inf if gaussian else float_above(changed / scale + number)
+            noise_scale, changed_counts = Fraction(noise.parameter), 1 if n is None else 2
+            number_loss = Fraction(0) if size_scale is None else 1 / Fraction(size_scale)
+            epsilon = float_above(changed_counts / noise_scale + number_loss)
+            if noise.kind == "discrete_gaussian":
+                epsilon, rho = math.inf, float_above(changed_counts / (2 * noise_scale**2) + number_loss**2 / 2)
+
         if n is not None:
-            return cls("replace_one", epsilon, 1, None, epsilon, rho)
-        return cls("add_remove", epsilon, 1, None if rho else epsilon, 2 * epsilon, rho)
+            return cls("replace_one", epsilon, 1, add_remove=None, replace_one=epsilon, rho=rho)
+        return cls("add_remove", epsilon, 1, add_remove=None if rho else epsilon, replace_one=2 * epsilon, rho=rho)
 
     @property
     def brief(self) -> str:

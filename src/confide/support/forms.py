@@ -15,6 +15,9 @@ from typing import Any
 from confide.errors import ConfideError, FormatError, InputTypeError, MissingExtraError
 from confide.support.checks import OTHER_SCHEMA, SCHEMA
 
+# The remedy for a file whose content cannot be right
+UNUSABLE = "Do not use it"
+
 
 def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
     """Parse a text strictly as a JSON object.
@@ -141,7 +144,9 @@ def check_schema(content: Mapping[str, Any], kind: str, name: str) -> None:
     confide.errors.FormatError: release.schema: must be 1, of kind 'confide/release'; got 2, of kind ...
     """
     stated, schema = content.get("kind"), content.get("schema")
-    if stated in (kind, kind.replace("/", ".")) and (stated != kind or schema != SCHEMA or type(schema) is not int):
+    kind_before_schema_1 = kind.replace("/", ".")
+    is_current = stated == kind and type(schema) is int and schema == SCHEMA
+    if stated in (kind, kind_before_schema_1) and not is_current:
         written = str(schema) if type(schema) is int and abs(schema) < 1000 else "none"
         must, got = f"must be {SCHEMA}, of kind {kind!r}", f"{written}, of kind {stated!r}"
         raise FormatError(f"{name}.schema", must, got=got, remedy=OTHER_SCHEMA)
@@ -178,17 +183,13 @@ def check_checksum(content: dict[str, Any], name: str = "file") -> None:
     except RecursionError:
         intact = False
     if not intact:
-        raise FormatError(
-            name, "must have the checksum of its content: it was altered or damaged", remedy="Get the original"
-        )
+        must = "must have the checksum of its content: it was altered or damaged"
+        raise FormatError(name, must, remedy="Get the original")
 
 
 def checksum(content: Mapping[str, Any] | list[Any]) -> str:
     """SHA-256 of JSON values as text with sorted keys and without spaces, hexadecimal."""
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-UNUSABLE = "Do not use it"
 
 
 @contextmanager
@@ -203,19 +204,21 @@ def refused_content(path: str, kind: str = "release") -> Iterator[None]:
         ...
     confide.errors.FormatError: release.request: must be as a release states it. Do not use it
     """
-    place, must = "", f"must be as {'an' if kind[0] in 'aeiou' else 'a'} {kind} states it"
     try:
         yield
     except (FormatError, MissingExtraError):  # a package that is missing says nothing about the file
         raise
+    # The place is the name of an argument, without values, or the path in an error of msgspec, such as at `$.silos[0]`
     except ConfideError as error:
-        place = f".{re.split('[^a-z_.]', str(getattr(error, 'argument', '')))[0]}"
+        place = re.split("[^a-z_.]", str(getattr(error, "argument", "")))[0]
     except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
         match = re.search(r"at `\$\.?([\w.\[\]]*)`", str(error)) if type(error).__module__ == "msgspec" else None
-        place = f".{match[1]}" if match and match[1] else ""
+        place = match[1] if match else ""
     else:
         return
-    raise FormatError(f"{path}{place.rstrip('.')}", must, remedy=UNUSABLE)
+    article = "an" if kind[0] in "aeiou" else "a"
+    where = f"{path}.{place}".rstrip(".")
+    raise FormatError(where, f"must be as {article} {kind} states it", remedy=UNUSABLE)
 
 
 def json_number(value: Any) -> Any:

@@ -258,9 +258,9 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
 
 
 def binned(rows: Any, job: Job, engine: str) -> Any:
-    """The GROUP BY if all rows can be used: `bin`, `n`, and `group` and `weight`; the bin of other rows is null.
+    """A query for the number of rows `n` in each `bin`, of each `group` if there are groups, and the sum of `weight`.
 
-    PostgreSQL computes an expression again wherever it is used; here each is used once.
+    Unusable rows have a null bin. It is selected first, as PostgreSQL computes an expression again wherever it is used.
     """
     keys = ["bin", *_of_job(job, "group")]
     place = (rows.reason == 0).ifelse(bin_index(rows.score, job.edges, engine), None)

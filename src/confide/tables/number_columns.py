@@ -28,8 +28,9 @@ from confide.tables.table import Table
 # Rows of each batch whose sum is checked, so that the check costs next to nothing.
 LOOKED_AT = 100
 
-# The share of unusable rows from which a column among correct ones may be no class at all.
+# The share of unusable rows from which a column among correct ones may be no class at all, and the advice for it.
 _MOSTLY = 0.9
+_NO_CLASS = "; if it is no class, leave it out by a narrower pattern"
 
 _PAIR = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
 
@@ -84,29 +85,33 @@ class NumberColumns:
     @property
     def probability_requirements(self) -> tuple[str, str]:
         """The requirements on probabilities, and on the length of lists, in the order of `Reason`."""
-        if self.logits:
-            return (
-                f"{self.title} must hold finite logits, none missing,",
-                f"{self.title} must hold a list of {self.width} logits, one per class",
-            )
-        remedy = "give logits=True for logits" if self.exclusive else "write the sigmoid of logits"
+        numbers = "logits" if self.logits else "probabilities"
         return (
-            f"{self.title} must hold probabilities between 0 and 1, none missing ({remedy}, divide percentages by 100)",
-            f"{self.title} must hold a list of {self.width} probabilities, one per class",
+            self._number_requirement(self.title),
+            f"{self.title} must hold a list of {self.width} {numbers}, one per class",
         )
+
+    def _number_requirement(self, title: str, advice: str = "") -> str:
+        if self.logits:
+            return f"{title} must hold finite logits, none missing,"
+        remedy = "give logits=True for logits" if self.exclusive else "write the sigmoid of logits"
+        remedy = f"{remedy}, divide percentages by 100{advice}"
+        return f"{title} must hold probabilities between 0 and 1, none missing ({remedy})"
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """Numbers that are not probabilities, column by column, with the requirement about each."""
         columns = {} if self.from_list else {name: number_column(batch, name) for name in self.columns}
-        requirement = self.probability_requirements[0]
-        errors = [
-            number_error(Reason.NUMBER, requirement.replace(self.title, f"column {name!r}", 1), p, self._unusable(p))
-            for name, p in columns.items()
-        ]
-        if self.logits:
-            return [error for error in errors if error.wrong.any()]
-        some_are_right = not all(error.wrong.any() for error in errors)
-        return [replace(error, requirement=_or_no_class(error)) for error in errors] if some_are_right else errors
+        unusable = {name: self._unusable(column) for name, column in columns.items()}
+        some_are_right = not all(wrong.any() for wrong in unusable.values())
+
+        # A column that is nearly all wrong among correct ones may be no class
+        errors = []
+        for name, wrong in unusable.items():
+            if wrong.any():
+                advice = _NO_CLASS if some_are_right and np.count_nonzero(wrong) >= _MOSTLY * len(wrong) else ""
+                requirement = self._number_requirement(f"column {name!r}", advice)
+                errors.append(number_error(Reason.NUMBER, requirement, columns[name], wrong))
+        return errors
 
     @property
     def sum_requirement(self) -> str:
@@ -146,12 +151,15 @@ class NumberColumns:
         return ~np.isfinite(column) if self.logits else ~((column >= 0) & (column <= 1))
 
     def _softmax(self, z: NDArray[Any], whole: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], Reasons]:
-        wrong, already = ~np.isfinite(z).all(axis=1), look_like_probabilities(z)
-        reasons = mark(None, wrong if whole is None else wrong & whole, Reason.NUMBER)
-        reasons = reasons if whole is None else mark(reasons, ~whole, Reason.LENGTH)
-        finite = np.where(wrong[:, None], 0, z) if wrong.any() else z
+        # Lists of another length, and other rows that are not finite
+        not_finite = ~np.isfinite(z).all(axis=1)
+        reasons = None if whole is None else mark(None, ~whole, Reason.LENGTH)
+        reasons = mark(reasons, not_finite, Reason.NUMBER)
+
+        # Rows that are probabilities already become 0: the check of sums reports them
+        finite = np.where(not_finite[:, None], 0, z) if not_finite.any() else z
         p = softmax(np.column_stack([np.zeros(len(z)), finite]) if self.of_pair else finite)
-        p[already] = 0  # does not sum to one, so that the check of sums reports these rows
+        p[look_like_probabilities(z)] = 0
         return p, reasons
 
     def expressions(self, table: Any) -> list[Any]:
@@ -246,13 +254,6 @@ def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
     far = far_from_one(p, LOOKED_AT)
     wrong[: len(far)] = far
     return wrong
-
-
-def _or_no_class(column_error: ColumnError) -> str:
-    """The requirement of one column among correct others; it may not be a class if nearly no row is usable."""
-    mostly = np.count_nonzero(column_error.wrong) >= _MOSTLY * len(column_error.wrong)
-    remedy = "percentages by 100; if it is no class, leave it out by a narrower pattern)"
-    return column_error.requirement.replace("percentages by 100)", remedy) if mostly else column_error.requirement
 
 
 def mark(reasons: Reasons, wrong: NDArray[np.bool_], reason: int) -> Reasons:

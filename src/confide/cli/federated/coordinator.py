@@ -56,9 +56,8 @@ def public_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         inside = sorted(file for file in path.iterdir() if kind_of(file) is FileKind.SILO) if path.is_dir() else [path]
         if not inside:
-            raise InputError(
-                "path", f"{str(path)!r} has no public file of a silo", remedy="`confide federated keygen` writes one"
-            )
+            must = f"{str(path)!r} has no public file of a silo"
+            raise InputError("path", must, remedy="`confide federated keygen` writes one")
         files += inside
     return files
 
@@ -80,14 +79,13 @@ def read_named(paths: Sequence[Path]) -> list[Silo]:
 
 def silos_of_plan(paths: Sequence[Path], coordinator: Silo) -> tuple[list[Silo], list[Path]]:
     """The silos of a plan, and the files excluded: the coordinator's own public file in a folder."""
-    alone = {path for path in paths if not path.is_dir()}
-
-    def is_silo(path: Path) -> bool:
+    invited: list[Path] = []
+    excluded: list[Path] = []
+    for path in dict.fromkeys(public_files(paths)):
         silo = read_silo(path)
-        return path in alone or (silo.name != coordinator.name and silo.signing != coordinator.signing)
-
-    files = {path: is_silo(path) for path in public_files(paths)}
-    return read_named([path for path, yes in files.items() if yes]), [path for path, yes in files.items() if not yes]
+        is_coordinator = silo.name == coordinator.name or silo.signing == coordinator.signing
+        (excluded if is_coordinator and path not in paths else invited).append(path)
+    return read_named(invited), excluded
 
 
 def read_policy(path: Path) -> Policy:
@@ -124,13 +122,13 @@ def policy_rows(policy: Policy) -> list[tuple[str, str]]:
     ]
 
 
+# Arguments of a request about each silo's own table, of which a plan states nothing
 _OF_SILOS = ("by", "partition", "fingerprint", "skip_incomplete", "decimal")
-"""Arguments of a request about each silo's own table, of which a plan states nothing."""
 
 
 @dataclass(frozen=True)
-class Planned:
-    """The arguments of a plan; `options` are those that all methods take."""
+class PlanArguments:
+    """The arguments of `confide.federated.plan`, except the silos; `options` are those without a field of their own."""
 
     alpha: Any
     epsilon: Any
@@ -139,35 +137,35 @@ class Planned:
     options: Mapping[str, Any]
 
     @classmethod
-    def of(cls, arguments: dict[str, Any], columns: ColumnSpec | None) -> "Planned":
+    def of(cls, arguments: Mapping[str, Any], columns: ColumnSpec | None) -> "PlanArguments":
         """From the arguments of a request, without the columns of its score."""
         # What distinguishes the thresholds: levels, classes, groups or sides.
-        score = arguments.pop("score", None) if columns is None else columns.kind.name
+        options = {name: value for name, value in arguments.items() if name not in _OF_SILOS}
+        alpha, epsilon = options.pop("alpha"), options.pop("epsilon", None)
+        score = options.pop("score", None) if columns is None else columns.kind.name
         sides = score == SIDES or (isinstance(columns, TargetColumns) and len(columns.kinds) > 1)
-        by_class, groups = arguments.pop("by_class", False), arguments.pop("groups", None)
+        by_class, groups = options.pop("by_class", False), options.pop("groups", None)
         if isinstance(columns, ClassColumns) and columns.classes is not None:
-            arguments["classes"] = columns.classes
-        if (isinstance(arguments["alpha"], tuple), by_class, groups is not None, sides).count(True) > 1:
+            options["classes"] = columns.classes
+        if (isinstance(alpha, tuple), by_class, groups is not None, sides).count(True) > 1:
             must = "only one of several levels, groups or classes, and two sides can be requested"
             raise InputError("by", must, got="more")
-        if by_class and "classes" not in arguments:
+        if by_class and "classes" not in options:
             raise InputError("classes", "must be given with by_class: the names of all classes")
 
         # The rest, as the Python API takes it.
-        for name in _OF_SILOS:
-            arguments.pop(name, None)
         by: By | None = "class" if by_class else "group" if groups is not None else "side" if sides else None
-        names = class_keys(tuple(arguments.pop("classes"))) if by_class else groups or ()
-        if "closes" in arguments:
-            arguments["closes"] = read_time(arguments["closes"])
-        arguments["score"] = None if sides else score
-        return cls(arguments.pop("alpha"), arguments.pop("epsilon", None), by, names, arguments)
+        names = class_keys(tuple(options.pop("classes"))) if by_class else groups or ()
+        if "closes" in options:
+            options["closes"] = read_time(options["closes"])
+        options["score"] = None if sides else score
+        return cls(alpha, epsilon, by, names, options)
 
     def plan(self, silos: Sequence[Silo]) -> FederatedPlan:
         """Make the plan."""
         return make_plan(silos, self.alpha, self.epsilon, by=self.by, names=self.names, **self.options)
 
-    def compared(self, silos: Sequence[Silo], sample: Any) -> Comparison:
+    def compare(self, silos: Sequence[Silo], sample: Any) -> Comparison:
         """Compare the methods for the same options."""
         options = {name: value for name, value in self.options.items() if name != "method"}
         return compare_methods(silos, self.alpha, self.epsilon, by=self.by, names=self.names, pilot=sample, **options)
@@ -175,7 +173,7 @@ class Planned:
 
 def plan(options: Plan) -> None:
     """Make and sign a plan, or compare the methods."""
-    # The request: a plan, a comparison, or both.
+    # The options: a plan, a comparison, or both.
     arguments = read_request(options, FEDERATED_PLAN, missing="arbitrary" if options.missing else None)
     source = None if options.pilot is None else Source(options.pilot, options.table, arguments.get("decimal", "."))
     output, compare = options.output, options.compare
@@ -189,8 +187,8 @@ def plan(options: Plan) -> None:
     # The request and the silos.
     columns, skip = take_columns(arguments), arguments.get("skip_incomplete", False)
     neighbors = arguments.pop("neighbors", None)
-    planned = Planned.of(arguments, columns)
-    check_unknown_arguments("federated plan", planned.options, PLAN_NAMES)
+    plan_arguments = PlanArguments.of(arguments, columns)
+    check_unknown_arguments("federated plan", plan_arguments.options, PLAN_NAMES)
     coordinator = SiloKeys.load(options.keys)
     invited, excluded = silos_of_plan(options.silos, coordinator.public_keys())
 
@@ -198,9 +196,9 @@ def plan(options: Plan) -> None:
     with capture_warnings() as caught:
         if compare:
             sample = None if source is None else read_sample(source, columns, skip=skip)[0]
-            comparison = planned.compared(invited, sample)
+            comparison = plan_arguments.compare(invited, sample)
         else:
-            chosen = planned.plan(invited)
+            chosen = plan_arguments.plan(invited)
     caught.warn()
     if compare:
         print_text(str(comparison))
