@@ -16,8 +16,7 @@ from confide.ledger import Dataset, Ledger
 from confide.noisy_counts import log_mgf, noise_beyond, noise_law, noise_variance
 from confide.tables import ScoreColumn
 from confide.watching import Correction, Scale, Watch, watch
-from confide.watching.correction import noise_of_coverage
-from confide.watching.realised import realised_coverage
+from confide.watching.correction import noise_of_coverage, realised_coverage
 from tests.calibrations import calibration_at, calibrations_at
 from tests.exact import walk_maximum
 from tests.files import signed

@@ -14,8 +14,7 @@ Only the noisy counts of a look are private and may be published. The exact coun
 """
 
 from confide.watching.corrected import CorrectedRelease
-from confide.watching.correction import Correction, Scale
-from confide.watching.realised import Realised
+from confide.watching.correction import Correction, Realised, Scale
 from confide.watching.settings import Settings, promised_of, records_for, size_bins
 from confide.watching.take_look import FirstLook, level_of, load_or_start, local_state, watch
 from confide.watching.watch_state import Look, Point, Watch, evidence_text

@@ -30,8 +30,7 @@ from confide.support import (
     library_versions,
     require,
 )
-from confide.watching.correction import Correct, Correction
-from confide.watching.realised import SPAN_ERROR, Realised, realised_coverage
+from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, realised_coverage
 from confide.watching.sequence import confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
     MOST_COUNT,
