@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.federated.test_quantile_of_quantiles import hypergeometric_sum
-
 EXTRA = "needs the extra `experiments`; run `nox -s extras`"
 exact = pytest.importorskip("experiments.federated.paper.exact", reason=EXTRA)
 from experiments.federated.paper import (  # noqa: E402  (matplotlib first)
@@ -16,6 +14,19 @@ from experiments.federated.paper import (  # noqa: E402  (matplotlib first)
     regressors,
     synthetic,
 )
+
+
+def hypergeometric_sum(l, k, m, n):
+    """The coverage by the published formula: a sum over the numbers of each silo's scores below the reply."""
+    total = 0.0
+    combos = [math.comb(n, i) for i in range(n + 1)]
+    for j in range(k, m + 1):
+        for high in product(range(l, n + 1), repeat=j):
+            for low in product(range(l), repeat=m - j):
+                s = sum(high) + sum(low)
+                ways = math.prod(combos[i] for i in high) * math.prod(combos[i] for i in low)
+                total += math.comb(m, j) * ways / math.comb(m * n, s)
+    return 1 - total / (m * n + 1)
 
 
 def test_figures_6_and_7_are_equation_5():
