@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.papers.test_one_shot_federated import published_sum
+
 EXTRA = "needs the extra `experiments`; run `nox -s extras`"
 exact = pytest.importorskip("experiments.federated.paper.exact", reason=EXTRA)
 from experiments.federated.paper import (  # noqa: E402  (matplotlib first)
@@ -16,23 +18,10 @@ from experiments.federated.paper import (  # noqa: E402  (matplotlib first)
 )
 
 
-def hypergeometric_sum(l, k, m, n):
-    """The coverage by the published formula: a sum over the numbers of each silo's scores below the reply."""
-    total = 0.0
-    combos = [math.comb(n, i) for i in range(n + 1)]
-    for j in range(k, m + 1):
-        for high in product(range(l, n + 1), repeat=j):
-            for low in product(range(l), repeat=m - j):
-                s = sum(high) + sum(low)
-                ways = math.prod(combos[i] for i in high) * math.prod(combos[i] for i in low)
-                total += math.comb(m, j) * ways / math.comb(m * n, s)
-    return 1 - total / (m * n + 1)
-
-
 def test_figures_6_and_7_are_equation_5():
     found = exact.coverages(3, 5)
     for l, k in product(range(1, 6), range(1, 4)):
-        assert found[l - 1, k - 1] == pytest.approx(hypergeometric_sum(l, k, 3, 5), abs=1e-12)
+        assert found[l - 1, k - 1] == pytest.approx(float(published_sum(l, k, 3, 5)), abs=1e-12)
     assert (exact.coverages(5, 10) >= 0.9).sum() == 4
     assert (exact.coverages(10, 20) >= 0.9).sum() == 19
 
