@@ -36,11 +36,8 @@ demo: .venv-demo/.ready  ## train, calibrate, predict and report on real data, i
 test: $(READY)  ## run the everyday tests, in about two minutes on two cores
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup
 
-# PART=2/4 runs the second of four parts of them.
-PART ?= 1/1
-
-test-slow: $(READY)  ## run the slow tests: simulations, long enumerations, whole grids, browsers, servers
-	$(BIN)/python -m pytest -m slow --hypothesis-profile=thorough -n 2 --dist loadgroup --part $(PART)
+test-slow: $(READY)  ## run the slow tests: simulations, whole grids, browsers, servers, in about a quarter of an hour
+	$(BIN)/python -m pytest -m "slow and not long" --hypothesis-profile=thorough -n 2 --dist loadgroup
 
 check: $(READY)  ## run linters and type checks, and check imports, workflows and spelling
 	$(BIN)/ruff check .

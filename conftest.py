@@ -1,8 +1,7 @@
-"""Modules that need an extra are collected only where it is installed; parts of the tests; one thread per process."""
+"""Modules that need an extra are collected only where it is installed; marks of tests; one thread per process."""
 
 import gc
 import os
-import zlib
 from importlib.util import find_spec
 
 import pytest
@@ -55,33 +54,20 @@ SLOW_EXAMPLES = {
 """Examples in docstrings that take seconds."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --part, for a run of a few hundred of the slow tests."""
-    parser.addoption(
-        "--part", metavar="K/N", default="1/1", help="run the tests whose name has the checksum K modulo N (1/1: all)"
-    )
-
-
 def is_everyday_case(item: pytest.Item, mark: pytest.Mark) -> bool:
-    """Whether `@pytest.mark.slow(unless=...)` names this case of a test, by its text or as one of several."""
+    """Whether `unless` of the mark `slow` or `long` names this case of a test, by its text or as one of several."""
     unless, case = mark.kwargs.get("unless", ()), getattr(item, "callspec", None)
     return case is not None and case.id in ((unless,) if isinstance(unless, str) else unless)
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the examples that take seconds as slow, and leave out those of other parts."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the examples that take seconds as slow, and what is long as slow, too."""
     for item in items:
-        if isinstance(item, pytest.DoctestItem) and item.name in SLOW_EXAMPLES:
-            item.add_marker(pytest.mark.slow)
         item.own_markers = [mark for mark in item.own_markers if not is_everyday_case(item, mark)]
-    part, parts = map(int, config.getoption("part").split("/"))
-    chosen: dict[bool, list[pytest.Item]] = {True: [], False: []}
-    for item in items:
-        chosen[zlib.crc32(item.nodeid.encode()) % parts == part % parts].append(item)
-    if chosen[False]:
-        config.hook.pytest_deselected(items=chosen[False])
-        items[:] = chosen[True]
+        is_slow_example = isinstance(item, pytest.DoctestItem) and item.name in SLOW_EXAMPLES
+        if is_slow_example or item.get_closest_marker("long") is not None:
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -117,6 +117,14 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def long(session: nox.Session) -> None:
+    """Run the tests that are marked `long`: simulations, installations and clusters, in about half an hour."""
+    extras(session)
+    command = "pytest -m long --hypothesis-profile=thorough -n 2 --dist loadgroup"
+    session.run(PYTHON, "-m", *command.split(), *session.posargs, external=True)
+
+
+@nox.session
 def coverage(session: nox.Session) -> None:
     """Measure branch coverage of all tests and compare it with FLOORS: about two hours."""
     extras(session)
