@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from scipy import signal, stats
+from scipy import stats
 from scipy.special import logsumexp
 
 from confide.mechanisms.slopes import Slopes
@@ -137,7 +137,7 @@ def walk_maximum(noise, steps):
     """
     half, law = len(noise) // 2, np.ones(1)
     for _ in range(steps):
-        joint = np.maximum(signal.fftconvolve(law, noise), 0.0) if len(law) > 100 else np.convolve(law, noise)
+        joint = np.convolve(law, noise)
         law = joint[half:].copy()
         law[0] += joint[:half].sum()
         law = law[: max(1, int(np.searchsorted(-np.cumsum(law[::-1])[::-1], -1e-16)))]
