@@ -85,7 +85,7 @@ def test_errors_for_secret_sizes_name_methods_for_different_silos(three, tmp_pat
     assert main(["federated", "plan", *silos, "--keys", str(tmp_path / "coordinator.key"), *asked]) == 0
     said = capsys.readouterr().out
     assert "private-qq: " in said
-    assert "see the reply of each silo" in said
+    assert "its reply, to the coordinator and every reader" in said
     assert "you can use secure-sum, whose promise holds for non-IID silos" in said
 
 
