@@ -86,7 +86,7 @@ def test_errors_for_secret_sizes_name_methods_for_different_silos(three, tmp_pat
     said = capsys.readouterr().out
     assert "private-qq: " in said
     assert "its reply, to the coordinator and every reader" in said
-    assert "you can use secure-sum, whose promise holds for non-IID silos" in said
+    assert "you can use secure-sum, whose guarantee holds for non-IID silos" in said
 
 
 # One silo with distant scores moves the threshold of private-qq to the next honest reply at most, for k < m
