@@ -11,12 +11,17 @@ from confide.reports.words import number
 from confide.scores import interval_ends, score_kind, set_mask
 from confide.support import Section, Table
 
-LABELS, FLATNESS = ("A", "B", "C", "D", "E"), (0.0, 1.0, 1.7, 2.7, 4.1)
+# Invented records have probabilities proportional to exp(-sureness * flatness), from nearly uniform to certain
+LABELS = ("A", "B", "C", "D", "E")
+FLATNESS = (0.0, 1.0, 1.7, 2.7, 4.1)
 SURENESS = 0.05 * 1.15 ** np.arange(44)
-"""Invented records have probabilities proportional to exp(-sureness * flatness), from nearly uniform to certain."""
+
+# Distance in records between a shown extreme record and the nearest record with another set
 _AWAY = 2
-"""Distance in records between a shown extreme record and the nearest record with another set."""
+# The public random number of each invented record, for randomised scores
 _SHARES = np.full(len(SURENESS), 0.5)
+
+# An invented record of a regression
 PREDICTION, QUANTILES, DIFFICULTY = 10.0, (8.0, 12.0), 1.0
 
 _TITLE = "An example, with invented numbers"

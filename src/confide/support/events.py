@@ -12,6 +12,7 @@ from typing import Any
 
 INFO, DEBUG = 20, 10  # values of `logging`, which is imported only if a program uses it
 
+# A value without quotation marks
 _PLAIN = re.compile(r"[\w.,:;/@+*-]+")
 
 
@@ -64,7 +65,9 @@ def _value(value: Any) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
-# This package, and packages that call its estimators for a user: pipelines, searches, their threads.
+# The caller of the library, for warnings
+
+# This package, and packages that call its estimators for a user: pipelines, searches, their threads
 _BETWEEN = (__name__.partition(".")[0], "sklearn", "joblib")
 
 

@@ -118,13 +118,7 @@ class Form:
         return json.dumps({**content, "sha256": checksum(content)}, indent=self.indent, allow_nan=False) + "\n"
 
     def read(self, text: Any) -> dict[str, Any]:
-        """The fields of a text, without those of the form.
-
-        Raises
-        ------
-        FormatError
-            If the text is not such a document, is damaged, altered or of another schema.
-        """
+        """The fields of a text, without those of the form."""
         content = parse_document(text, self.name, self.most_characters, self.integer_bits, self.hint)
         check_schema(content, self.kind, self.name)
         if content.get("kind") != self.kind:
@@ -153,13 +147,7 @@ def check_schema(content: Mapping[str, Any], kind: str, name: str) -> None:
 
 
 def parse_document(text: Any, name: str, most: int, integer_bits: int = 63, hint: str = "") -> dict[str, Any]:
-    """The object in a text.
-
-    Raises
-    ------
-    FormatError, InputTypeError
-        If there is none, or the text is longer than `most` characters.
-    """
+    """The object in a text."""
     if not isinstance(text, str):
         raise InputTypeError("text", "must be a JSON document", got=type(text).__name__)
     if len(text) > most:
@@ -171,13 +159,7 @@ def parse_document(text: Any, name: str, most: int, integer_bits: int = 63, hint
 
 
 def check_checksum(content: dict[str, Any], name: str = "file") -> None:
-    """Remove the checksum from `content`, and compare it with the rest.
-
-    Raises
-    ------
-    FormatError
-        If it differs, or is missing.
-    """
+    """Remove the checksum from `content`, and compare it with the rest."""
     try:
         intact = content.pop("sha256", None) == checksum(content)
     except RecursionError:
