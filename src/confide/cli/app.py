@@ -58,14 +58,14 @@ def log_to_stderr(level: str) -> Iterator[None]:
     class OneLine(logging.Formatter):
         """`2026-11-22T10:00:00Z INFO confide.ledger charged dataset=a`, without control characters."""
 
-        converter = time.gmtime
-
         def format(self, record: logging.LogRecord) -> str:
             return escape_text(escape_line(super().format(record)))
 
     # On stderr alone, and only within the block.
     handler, logger = logging.StreamHandler(sys.stderr), logging.getLogger("confide")
-    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ"))
+    formatter = OneLine("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
     before, passes = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(level.upper())

@@ -20,19 +20,19 @@ from confide.errors import InputError, InputTypeError
 SCHEMA = 1
 OTHER_SCHEMA = "Calibrate again with this version, or use the version that made it"
 
-# Largest number of calibration records.
+# Largest number of calibration records
 MOST_RECORDS = 2**48
 
-# Largest number of candidate thresholds, +inf included.
+# Largest number of candidate thresholds, +inf included
 MOST_CANDIDATES = 2**20
 
-# Largest number of records of one person.
+# Largest number of records of one person
 MOST_PER_PERSON = 10**6
 
-# Largest number of weight steps of one record.
+# Largest number of weight steps of one record
 MOST_WEIGHT = 2**20
 
-# Range of a privacy loss: less means no information at all, more means no privacy at all.
+# Range of a privacy loss: less means no information at all, more means no privacy at all
 LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
 
 Choice = TypeVar("Choice", bound=str)

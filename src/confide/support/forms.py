@@ -45,9 +45,6 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
             raise ValueError
         return content
 
-    def no_constants(name: str) -> float:
-        raise ValueError
-
     def bounded(number: str) -> int:
         value = int(number)
         if value.bit_length() > integer_bits:
@@ -62,7 +59,7 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
 
     try:
         content = json.loads(
-            text, object_pairs_hook=no_repeats, parse_constant=no_constants, parse_int=bounded, parse_float=finite
+            text, object_pairs_hook=no_repeats, parse_int=bounded, parse_float=finite, parse_constant=finite
         )
         text.encode()
         if "\\u" in text:  # otherwise an escape could represent an unpaired surrogate

@@ -181,7 +181,7 @@ Classes: TypeAlias = tuple[Name, ...] | int
 """Classes: their names, or their number if they have only positions."""
 
 
-# Largest total length of class names in a release; longer lists are replaced by their number.
+# Largest total length of class names in a release; longer lists are replaced by their number
 _MOST_CHARACTERS = 1_000_000
 
 
@@ -256,14 +256,14 @@ def column_order(
     if (order := order_of(classes, columns)) is not None:
         return order
     check_column_order(argument, classes, columns, called)
-    if _cores(texts) != _cores(list(map(_shown, classes))) and not _numbered(classes, texts):
+    if _cores(columns) != _cores(classes) and not _numbered(classes, texts):
         must = f"{argument} and {called} must have the same names"
         got = f"columns {first_names(columns)} and {argument} {first_names(classes)}"
         raise InputError(argument, must, got, "Rename one of them, or give one of them without names")
     return as_listed
 
 
-# Prefix, number and suffix of a name.
+# Prefix, number and suffix of a name
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,15})([^0-9]*)", re.DOTALL | re.ASCII)
 
 
@@ -271,17 +271,18 @@ def _numbered(classes: Sequence[Any], columns: list[str]) -> bool:
     """Whether one side has only numbers, from 0 or 1 on, and the other has no numbers as names."""
     matches = [_NUMBERED.fullmatch(column) for column in columns]
     numbers = [int(match[2]) for match in matches if match is not None]
-    around = {(match[1], match[3]) for match in matches if match is not None}
-    if len(numbers) == len(columns) and len(around) == 1 and _in_turn(numbers):
+    affixes = {(match[1], match[3]) for match in matches if match is not None}
+    if len(numbers) == len(columns) and len(affixes) == 1 and _counts_up(numbers):
         return numbers[0] == 0 or all(_whole(name) is None for name in classes)
-    return _in_turn(list(map(_whole, classes))) and all(_whole(column) is None for column in columns)
+    return _counts_up(list(map(_whole, classes))) and all(_whole(column) is None for column in columns)
 
 
 def _whole(name: object) -> int | None:
     return as_integer(name) if isinstance(name, str | int) else None
 
 
-def _in_turn(numbers: Sequence[int | None]) -> bool:
+def _counts_up(numbers: Sequence[int | None]) -> bool:
+    """Whether these are 0, 1, 2, ... or 1, 2, 3, ..."""
     return any(list(numbers) == [i + first for i in range(len(numbers))] for first in (0, 1))
 
 
@@ -292,7 +293,7 @@ def check_column_order(argument: str, classes: Sequence[Any], columns: Sequence[
     --------
     >>> check_column_order("classes", ["cat", "dog"], ["p_cat", "p_dog"])
     """
-    column_cores, class_cores = (_cores(list(map(_shown, names))) for names in (columns, classes))
+    column_cores, class_cores = _cores(columns), _cores(classes)
     if sorted(column_cores) == sorted(class_cores) and column_cores != class_cores:
         pairs = zip(columns, classes, column_cores, class_cores, strict=True)
         column, name = next((column, name) for column, name, core, other in pairs if core != other)
@@ -301,8 +302,9 @@ def check_column_order(argument: str, classes: Sequence[Any], columns: Sequence[
         raise InputError(argument, must, got, remedy)
 
 
-def _cores(texts: list[str]) -> list[str]:
-    """Strings without their common prefix, and then without their common suffix."""
+def _cores(names: Sequence[Any]) -> list[str]:
+    """Names without their common prefix, and then without their common suffix."""
+    texts = list(map(_shown, names))
     start = _common_length(texts)
     rest = [text[start:] for text in texts]
     end = _common_length([text[::-1] for text in rest])
