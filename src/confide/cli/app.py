@@ -40,7 +40,7 @@ def log_level(times: int) -> str | None:
     'debug'
     """
     if times:
-        return _LEVELS[min(times, len(_LEVELS)) - 1]
+        return _LEVELS[min(times, len(_LEVELS)) - 1]  # more than two are as two
     named = os.environ.get(LOG, "").strip().lower()
     if named and named not in _LEVELS:
         raise click.UsageError(f"the environment variable {LOG} must be {' or '.join(_LEVELS)}; got another text")

@@ -56,9 +56,9 @@ def calibrate(options: Calibrate) -> None:
     """Calibrate on a table, on counts or on noisy counts."""
     # One source of records.
     sources = {"TABLE": options.file, "--counts": options.counts, "--noisy-counts": options.noisy_counts}
-    given = [name for name, source in sources.items() if source]
-    if len(given) != 1:
-        raise click.UsageError(f"name one of TABLE, --counts and --noisy-counts; got {' and '.join(given) or 'none'}")
+    named = [name for name, source in sources.items() if source]
+    if len(named) != 1:
+        raise click.UsageError(f"name one of TABLE, --counts and --noisy-counts; got {' and '.join(named) or 'none'}")
 
     # Each has its own arguments, and its own way to pay.
     arguments = read_request(options, CALIBRATE)

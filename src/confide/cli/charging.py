@@ -116,8 +116,8 @@ class Accounting(LedgerOptions):
 
     def refuse(self, other: str) -> None:
         """Reject all of these options with another one."""
-        if given := [name for name, value in vars(self).items() if value]:
-            raise InputError(given[0], f"must be left out with {other}")
+        if stated := [name for name, value in vars(self).items() if value]:
+            raise InputError(stated[0], f"must be left out with {other}")
 
     @contextmanager
     def charging(self, *kinds: type[Warning]) -> Iterator[Receipt]:

@@ -168,6 +168,7 @@ def progress_bar(title: str, total: Callable[[], int | None]) -> Iterator[Progre
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
+    # On a terminal, a bar that is removed at the end
     columns = (TextColumn("{task.description}"), BarColumn(), *_share_and_time())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total())

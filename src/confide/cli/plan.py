@@ -62,8 +62,8 @@ def plan(options: Plan) -> None:
     numbers = needed_by_scores(**shared) if options.needed else {}
     document = {**_document(planned), "records_needed_by_scores": numbers or None, **left_out}
     table_of_needed = _table_of_needed(numbers) if numbers else None
-    each = f"for each group or class, with {planned.n} records in it:" if division else None
-    texts = (each, planned, table_of_needed, left_out_text(left_out), output.saved())
+    heading = f"for each group or class, with {planned.n} records in it:" if division else None
+    texts = (heading, planned, table_of_needed, left_out_text(left_out), output.saved())
     print_result(lambda: document, *texts, as_json=output.as_json)
 
 
@@ -165,8 +165,8 @@ def _worth(year: BudgetPlan, entry: PlannedReleases, sizes: list[int], alpha: st
 
 
 def _row(entry: PlannedReleases, worth: dict[str, Any], sizes: list[int]) -> tuple[str, str]:
-    each = f"epsilon {decimal_form(entry.epsilon)} each"
+    price = f"epsilon {decimal_form(entry.epsilon)} each"
     if entry.kind == "calibration":
         coverage = ", ".join(f"{share:.3f}" for share in worth["expected_coverage"])
-        return entry.words, f"{each}; expected coverage {coverage} with {', '.join(map(str, sizes))} records"
-    return entry.words, f"{each}; with {worth['records']} records or more, noise adds less than sampling does"
+        return entry.words, f"{price}; expected coverage {coverage} with {', '.join(map(str, sizes))} records"
+    return entry.words, f"{price}; with {worth['records']} records or more, noise adds less than sampling does"

@@ -62,9 +62,9 @@ def read_arguments(
     arguments: dict[str, Any] = {} if file is None else _read_file(file)
     for pair in pairs:
         _add(arguments, _parse(pair), "--set")
-    given = {name: value for name, value in typed.items() if value not in (None, ())}
-    stated_elsewhere(set(arguments) - set(given))
-    _add(arguments, given, "an option")
+    stated = {name: value for name, value in typed.items() if value not in (None, ())}
+    stated_elsewhere(set(arguments) - set(stated))
+    _add(arguments, stated, "an option")
     check_unknown_arguments(function, arguments, known, _ELSEWHERE)
 
     # Texts become lists, bounds and candidates.

@@ -260,7 +260,7 @@ def sign_release(options: Sign) -> None:
 
 
 def report(options: Report) -> None:
-    """Write an HTML page."""
+    """Write an HTML page about any document, a release or another."""
     from confide.reports import report as make_report
 
     options.output.check(FileKind.PAGE, options.path, options.evaluation, file_of(options.ledger), *options.answers)

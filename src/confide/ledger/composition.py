@@ -71,13 +71,15 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
     # A release without an epsilon has no bound, or one at a delta alone
     totals = Totals.of(charged)
     if bare := totals.bare:
-        how = f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
-        return Loss((Bound(math.inf, 0.0, "sum", how),))
+        derivation = (
+            f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
+        )
+        return Loss((Bound(math.inf, 0.0, "sum", derivation),))
     concentrated = totals.concentrated
     if concentrated and not dp_delta:
         verb = "has" if concentrated == 1 else "have"
-        how = f"{concentrated} of {len(charged)} releases {verb} zCDP alone; state a delta"
-        return Loss((Bound(math.inf, 0.0, NO_EPSILON, how),))
+        derivation = f"{concentrated} of {len(charged)} releases {verb} zCDP alone; state a delta"
+        return Loss((Bound(math.inf, 0.0, NO_EPSILON, derivation),))
 
     # Every valid bound, the tightest first
     bounds = [] if concentrated else [_sum(charged, totals)]
@@ -209,21 +211,21 @@ class Limit(NamedTuple):
 
 def _sum(costs: Sequence[Cost], totals: Totals) -> Bound:
     if any(cost.group for cost in costs):
-        how = f"{len(costs)} releases, the epsilons add up, of disjoint groups the largest counts"
+        derivation = f"{len(costs)} releases, the epsilons add up, of disjoint groups the largest counts"
     else:
-        how = f"{len(costs)} release{'s, the epsilons add up' if len(costs) != 1 else ''}"
-    return Bound(decimal_above(totals.sums.epsilon), 0.0, "sum", how)
+        derivation = f"{len(costs)} release{'s, the epsilons add up' if len(costs) != 1 else ''}"
+    return Bound(decimal_above(totals.sums.epsilon), 0.0, "sum", derivation)
 
 
 def _zcdp(costs: Sequence[Cost], totals: Totals, dp_delta: float) -> Bound:
     rho = float_above(totals.sums.zcdp)
     stated = sum(cost.rho is not None for cost in costs)
     source = "" if any(cost.concentrated_only for cost in costs) else " by the exponential mechanism"
-    how = (
+    derivation = (
         f"{len(costs)} releases are {rho:.6g}-zCDP together (what is stated for {stated}{source}, "
         f"epsilon^2/2 for {len(costs) - stated} others), converted at delta = {dp_delta:g}"
     )
-    return Bound(epsilon_of_zcdp(rho, dp_delta), dp_delta, "zCDP", how)
+    return Bound(epsilon_of_zcdp(rho, dp_delta), dp_delta, "zCDP", derivation)
 
 
 def epsilon_of_zcdp(rho: float, dp_delta: float) -> float:

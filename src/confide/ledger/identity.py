@@ -187,6 +187,7 @@ def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
     is_key = isinstance(key, bytes) and len(key) >= LEAST_KEY
     require("key", is_key, f"must be at least {LEAST_KEY} secret random bytes")
     digest = hmac.new(key, digestmod=hashlib.sha256)
+    # The bytes of a file; or type, shape and values of an array
     if isinstance(data, Path):
         try:
             with data.open("rb") as file:

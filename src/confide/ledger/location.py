@@ -100,10 +100,13 @@ FAILURES: dict[int | str, tuple[type[ConfideError], str, str]] = {
 
 def failure(place: Path | Server, code: int | str) -> ConfideError:
     """One line about an error of SQLite or a server. Its own text is not shown, because it may quote a row."""
-    other: tuple[type[ConfideError], str, str] = (FormatError, "is damaged or not a ledger", "Restore it from a backup")
-    if isinstance(place, Server):
-        other = (LedgerError, f"the server reports an error (SQLSTATE {code})", "")
-    kind, requirement, remedy = FAILURES.get(code, other)
+    kind: type[ConfideError]
+    if code in FAILURES:
+        kind, requirement, remedy = FAILURES[code]
+    elif isinstance(place, Server):
+        kind, requirement, remedy = LedgerError, f"the server reports an error (SQLSTATE {code})", ""
+    else:
+        kind, requirement, remedy = FormatError, "is damaged or not a ledger", "Restore it from a backup"
     return ledger_error(kind, place, requirement, remedy)
 
 

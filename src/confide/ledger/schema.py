@@ -111,6 +111,7 @@ def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> N
     """Let roles charge, or read. A role that does not exist is created without login, for others to be members of."""
     from psycopg import sql
 
+    # Rights, by columns: time, number and account of a row are the server's, and limits are the owner's
     reads = [f"SELECT ON confide.{table}" for table in TABLES]
     adds = [
         f"INSERT ({', '.join(columns)}, seal) ON confide.{table}"
@@ -118,6 +119,7 @@ def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> N
         if table != "bound"
     ]
     charges = ["SELECT ON confide.ledger", *reads, *adds, "EXECUTE ON FUNCTION confide.lock_ledger()"]
+    # The roles, which are created if they do not exist
     for roles, rights in ((charging, charges), (reading, ["SELECT (schema) ON confide.ledger", *reads])):
         for role in roles:
             check_role(role)

@@ -102,6 +102,7 @@ def _commit(connection: Any, place: Server) -> None:
 
 def _settle(place: Server, timeout: float, table: str, number: int, sealed: str) -> None:
     """Check until the timeout whether a commit without an acknowledgement succeeded."""
+    # Ask again while the server is away; that its standby has not confirmed is an answer
     end = time.monotonic() + timeout
     while True:
         try:

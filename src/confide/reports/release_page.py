@@ -172,6 +172,7 @@ def evaluation_of(release: Release, evaluation: Evaluation | str | Path | None) 
 
 def evaluation_section(evaluation: Evaluation) -> Section:
     """The description of an evaluation, with pictures of its tables and the records that may be shown."""
+    # Each finding, with its notes as warnings
     described = describe(evaluation)
     parts = tuple(
         replace(
@@ -182,6 +183,7 @@ def evaluation_section(evaluation: Evaluation) -> Section:
         )
         for section, finding in zip(described.parts, evaluation.findings.values(), strict=True)
     )
+    # Numbers that may not be published, or the privacy of those that may
     title = "Measured on labelled records"
     if not evaluation.private:
         return Section(title, warnings=(say("evaluation", "bare"),), parts=parts)

@@ -32,9 +32,9 @@ def log_event(package: str, event: str, level: int = INFO, /, **facts: Any) -> N
     if listening(package, level):
         import logging
 
-        given = {name: value for name, value in facts.items() if value is not None}
-        extra = {"event": event, "facts": given}
-        logging.getLogger(f"confide.{package}").log(level, "%s", _line(event, given), extra=extra, stacklevel=2)
+        stated = {name: value for name, value in facts.items() if value is not None}
+        extra = {"event": event, "facts": stated}
+        logging.getLogger(f"confide.{package}").log(level, "%s", _line(event, stated), extra=extra, stacklevel=2)
 
 
 def listening(package: str, level: int = INFO) -> bool:

@@ -428,6 +428,7 @@ def locked(path: Path, what: str, wait: float = WAIT) -> Iterator[None]:
     except OSError as error:
         raise InputError(what, f"{str(path)!r} cannot be locked: {error.strerror}") from None
     try:
+        # Ask again until the holder has ended, or the time is over
         until = time.monotonic() + wait
         while True:
             try:
@@ -440,4 +441,4 @@ def locked(path: Path, what: str, wait: float = WAIT) -> Iterator[None]:
                 time.sleep(_PAUSE)
         yield
     finally:
-        os.close(handle)
+        os.close(handle)  # which releases the lock
