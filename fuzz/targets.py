@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import confide
-from confide.cli.names import NAMES
+from confide.cli.options import NAMES
 from confide.cli.request import parse_candidates, read_arguments
 from confide.core import shifted_population
 from confide.errors import ConfideError

@@ -63,7 +63,7 @@ class InputTypeError(ConfideError, TypeError):
 
 
 class FormatError(InputError):
-    """A stored calibration or a data file is damaged, of another kind, altered or too new."""
+    """A stored release or a data file is damaged, of another kind, altered or too new."""
 
 
 class MissingExtraError(ConfideError, ImportError):

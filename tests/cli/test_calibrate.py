@@ -11,8 +11,8 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import DONE, EXISTS, REFUSED
-from confide.cli.names import NAMES
-from confide.cli.request_file import written_request
+from confide.cli.options import NAMES
+from confide.cli.request import written_request
 from confide.core import load_release
 from confide.ledger import Ledger
 from confide.tables.request import TableOptions

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import confide
+from confide.cli.app import main
 from confide.cli.output import print_json, print_text, print_warning
-from confide.cli.run import main
 from confide.support import aligned, checksum, escape_line, escape_text
 from tests.federated.helpers import Federation
 from tests.refused import refused

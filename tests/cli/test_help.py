@@ -7,7 +7,7 @@ from typing import get_type_hints
 
 import pytest
 
-from confide.cli import names
+from confide.cli import options as names
 from confide.cli.app import app
 from confide.cli.options import OPTIONS
 from confide.core import RENEWED, RULES
@@ -52,7 +52,7 @@ def test_help_lists_the_arguments_that_set_takes(confide_run):
 
 
 def test_names_that_help_states_are_those_of_the_api():
-    """`confide.cli.names` states them, so that help imports nothing that computes."""
+    """`confide.cli.options` states them, so that help imports nothing that computes."""
     of_request = {field.name for field in fields(PrivateRequest)} - {"ledger", "dataset", "again"}
     assert set(names.PRIVATE_NAMES) == of_request
     assert set(names.LOOK_NAMES) == set(FirstLook.__annotations__)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.cli.run import main
+from confide.cli.app import main
 from confide.core import Document, Release
 from confide.errors import InputError
 from confide.federated import Conditions

@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide import federated
-from confide.cli.run import main
+from confide.cli.app import main
 from confide.core import Document, Release
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.messages import sign

@@ -9,7 +9,7 @@ from scipy import stats
 
 import confide
 from confide import Candidates, CoverageWarning, ScoreHistogram, federated
-from confide.cli.run import main
+from confide.cli.app import main
 from confide.errors import InputError
 from tests.exact import mechanism_law
 from tests.federated.helpers import Federation

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide.cli.run import main
+from confide.cli.app import main
 from confide.core import Release, load_release
 from confide.errors import FormatError, InputError
 from confide.support import ObjectReader, OutputExistsError, as_place

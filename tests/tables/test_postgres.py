@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from confide.cli.run import main
+from confide.cli.app import main
 from confide.tables import EngineError, ScoreColumn, TargetColumns, open_table, score_histogram
 from confide.tables.arrow import ColumnRef
 from tests.refused import refused

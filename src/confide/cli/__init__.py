@@ -8,8 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from confide.cli.exit_codes import USAGE
-from confide.cli.interruption import interruptible, received, say_interrupted
+from confide.cli.exit_codes import USAGE, interruptible, received, say_interrupted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads would wait in a loop for work that never comes
     try:
-        from confide.cli.run import main as run
+        from confide.cli.app import main as run
     except ModuleNotFoundError as missing:
         if received():
             raise

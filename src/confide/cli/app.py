@@ -1,17 +1,31 @@
-"""The program with its commands, and logging on stderr by `--verbose` or CONFIDE_LOG."""
+"""The program: its commands, logging on stderr by `--verbose` or CONFIDE_LOG, and errors as exit codes."""
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 
 import click
 
-from confide.cli.command import COMMANDS
-from confide.cli.exit_codes import IN_WORDS
-from confide.cli.help import Declared, Group
+from confide.cli.command import COMMANDS, Declared, Group
+from confide.cli.exit_codes import (
+    DONE,
+    EXISTS,
+    IN_WORDS,
+    INTERNAL,
+    PIPE_CLOSED,
+    REFUSED,
+    USAGE,
+    check_interruption,
+    received,
+    say_interrupted,
+)
+from confide.cli.options import PEOPLE, PEOPLE_NAMES
+from confide.errors import ConfideError
+
+# Logging
 
 LOG = "CONFIDE_LOG"
 _LEVELS = ("info", "debug")
@@ -26,7 +40,7 @@ def log_level(times: int) -> str | None:
     'debug'
     """
     if times:
-        return _LEVELS[min(times, len(_LEVELS)) - 1]
+        return _LEVELS[min(times, len(_LEVELS)) - 1]  # more than two are as two
     named = os.environ.get(LOG, "").strip().lower()
     if named and named not in _LEVELS:
         raise click.UsageError(f"the environment variable {LOG} must be {' or '.join(_LEVELS)}; got another text")
@@ -41,20 +55,17 @@ def log_to_stderr(level: str) -> Iterator[None]:
 
     from confide.support import escape_line, escape_text
 
-    class Lines(logging.Formatter):
-        """One line for each event, with its time in UTC and without control characters."""
+    class OneLine(logging.Formatter):
+        """`2026-11-22T10:00:00Z INFO confide.ledger charged dataset=a`, without control characters."""
 
         def format(self, record: logging.LogRecord) -> str:
-            """`2026-11-22T10:00:00Z INFO confide.ledger charged dataset=a`."""
             return escape_text(escape_line(super().format(record)))
 
-    # A line without control characters, on stderr alone.
+    # On stderr alone, and only within the block.
     handler, logger = logging.StreamHandler(sys.stderr), logging.getLogger("confide")
-    lines = Lines("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
-    lines.converter = time.gmtime
-    handler.setFormatter(lines)
-
-    # Only within the block.
+    formatter = OneLine("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
     before, passes = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(level.upper())
@@ -67,32 +78,7 @@ def log_to_stderr(level: str) -> Iterator[None]:
         logger.propagate = passes
 
 
-# The program
-
-
-_HELP = """Prediction sets with a coverage guarantee and a differential-privacy guarantee.
-
-A typical order: plan, calibrate on records with true labels, predict for new records. Use evaluate, watch, show, verify
-and report after a release."""
-
-_EXIT_CODES = "Exit codes:\n" + "\n".join(f"{code:>5}  {meaning}" for code, meaning in IN_WORDS.items())
-
-
-def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        from importlib.metadata import version
-
-        click.echo(f"confide {version('confide')}")
-        context.exit()
-
-
-@click.pass_context
-def _confide(context: click.Context, verbose: int) -> None:
-    if level := log_level(verbose):
-        context.with_resource(log_to_stderr(level))
-
-
-_VERBOSE = f"Before a command: log on stderr, nothing private; -vv logs more. Or set {LOG}=info."
+# Commands
 
 _GROUPS = {
     "budget": "Plan a year's releases within one total per person.",
@@ -102,39 +88,125 @@ _GROUPS = {
     "optionally policy and own. `confide show` prints every file before you use it. Only the private keys and the "
     "ledger are secret.",
 }
-"""The help of each group of commands."""
 
 
-def _below(group: str) -> dict[str, Declared]:
-    """The commands of a group, in the order of their declaration; importing a module declares its own."""
+def _commands_of(group: str) -> dict[str, Declared]:
+    """The commands of a group in the order of their declaration; those of the program have the group ""."""
+    # Importing a module declares its commands.
     import_module(f"confide.cli.{'federated.' if group == 'federated' else ''}commands")
-    words = {path: path.rpartition(" ") for path in COMMANDS}
-    return {name: COMMANDS[path] for path, (above, _, name) in words.items() if above == group}
+    return {
+        path.rpartition(" ")[2]: declared for path, declared in COMMANDS.items() if path.rpartition(" ")[0] == group
+    }
 
 
-def _group(name: str) -> Group:
-    return Group(name, _below(name), help=_GROUPS[name])
+def _build_group(name: str) -> Group:
+    return Group(name, _commands_of(name), help=_GROUPS[name])
 
 
-_groups = {name: Declared(text.partition("\n")[0], partial(_group, name)) for name, text in _GROUPS.items()}
+_groups = {name: Declared(text.partition("\n")[0], partial(_build_group, name)) for name, text in _GROUPS.items()}
 
+# The program
+
+_HELP = """Prediction sets with a coverage guarantee and a differential-privacy guarantee.
+
+A typical order: plan, calibrate on records with true labels, predict for new records. Use evaluate, watch, show, verify
+and report after a release."""
+_VERBOSE = f"Before a command: log on stderr, nothing private; -vv logs more. Or set {LOG}=info."
+_EXIT_CODES = "Exit codes:\n" + "\n".join(f"{code:>5}  {meaning}" for code, meaning in IN_WORDS.items())
+
+
+def _print_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"confide {version('confide')}")
+        context.exit()
+
+
+@click.pass_context
+def _log(context: click.Context, verbose: int) -> None:
+    if level := log_level(verbose):
+        context.with_resource(log_to_stderr(level))
+
+
+_version = click.Option(
+    ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
+)
 app = Group(
     "confide",
-    commands=_below("") | _groups,
-    params=[
-        click.Option(
-            ["--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_version,
-            help="Print the version.",
-        ),
-        click.Option(["--verbose", "-v"], count=True, help=_VERBOSE),
-    ],
-    callback=_confide,
+    commands=_commands_of("") | _groups,
+    params=[_version, click.Option(["--verbose", "-v"], count=True, help=_VERBOSE)],
+    callback=_log,
     help=_HELP,
     epilog=_EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-"""The program."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        check_interruption()  # an import may have swallowed it
+        code = app.main(args=arguments, prog_name="confide", standalone_mode=False)
+        check_interruption()
+        sys.stdout.flush()
+        return code if isinstance(code, int) else DONE
+    except BaseException as error:
+        return say_interrupted() if received() else _answer(error)
+
+
+# Errors
+
+
+def _answer(error: BaseException) -> int:
+    """Print at most one line about an error, and return its exit code."""
+    from confide.support import OutputExistsError
+
+    match error:
+        case click.ClickException():
+            return _say(_usage(error), USAGE)
+        case KeyboardInterrupt() | click.Abort():
+            return say_interrupted()
+        case ConfideError():
+            return _say(str(error), EXISTS if isinstance(error, OutputExistsError) else REFUSED)
+        case SystemExit(code=0):  # after a completion script
+            return DONE
+        case BrokenPipeError() | SystemExit():  # click itself exits when a pipe is closed
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
+            return PIPE_CLOSED
+        case OSError(strerror=str()):  # without strerror, its text may come from a database engine
+            return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror), REFUSED)
+        case _:
+            return _unexpected(error)
+
+
+def _say(message: str, code: int) -> int:
+    from confide.support import escape_text
+
+    sys.stderr.write(f"error: {escape_text(' '.join(message.split()))}\n")
+    return code
+
+
+def _usage(error: click.ClickException) -> str:
+    message, context = error.format_message().strip().rstrip("."), getattr(error, "ctx", None)
+    if context is None:
+        return message
+
+    # An argument of the API that is no option is stated by `--set`.
+    if isinstance(error, click.NoSuchOption):
+        name = error.option_name.lstrip("-").replace("-", "_")
+        names = getattr(context.command, "names", ())
+        if PEOPLE in names and name in PEOPLE_NAMES:
+            name = f"{PEOPLE}.{name}"
+        if name.partition(".")[0] in names:
+            message = f"No such option: {error.option_name}; state it as --set {name}=VALUE"
+    return f"{message}; see `{context.command_path} --help`"
+
+
+def _unexpected(error: BaseException) -> int:
+    # The text of an internal error may contain data, so that only its type is shown.
+    if os.environ.get("CONFIDE_TRACEBACK") == "1":
+        raise error
+    kind = type(error).__name__
+    hint = "CONFIDE_TRACEBACK=1 shows where it occurred (and may show data)"
+    return _say(f"internal error ({kind}), please report it; the environment variable {hint}", INTERNAL)

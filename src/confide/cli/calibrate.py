@@ -1,35 +1,45 @@
-"""`confide calibrate`: a private release from a table or from counts; `confide sql`: the query that counts."""
+"""Commands that make a release: `confide calibrate`, `recalibrate` and `demo`; and `confide sql`, for counts.
 
+Each prepares a request, and `make_release` charges, makes, writes and prints its release.
+"""
+
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from confide.cli.charging import Accounting
+from confide.cli.charging import Accounting, Receipt
 from confide.cli.command import named_by
-from confide.cli.commands import Calibrate, Sql
-from confide.cli.names import CALIBRATE, COLUMN_NAMES
-from confide.cli.output import print_text
-from confide.cli.release import make_release, print_release
-from confide.cli.request import read_request, take_columns, take_words
+from confide.cli.commands import Calibrate, Demo, Recalibrate, Sql
+from confide.cli.options import ACCOUNTING, CALIBRATE, COLUMN_NAMES, RECALIBRATE
+from confide.cli.output import left_out_text, print_result, print_text
+from confide.cli.request import arguments_of, read_request, take, take_columns, take_metadata
 from confide.cli.values import ALTERNATIVES, Source
 from confide.cli.written import PrintedOutput
 from confide.core import (
     CHOICE_ARGUMENTS,
+    Plan,
+    Release,
     Request,
     calibrate_counts,
     check_combinations,
     choose_score,
+    load_release,
+    plan_of,
     prepare,
+    records_needed,
     rehearse,
+    remarks,
 )
 from confide.errors import InputError
-from confide.mechanisms import Noise
+from confide.mechanisms import Noise, Slopes
 from confide.scores import NamedScores
-from confide.support import FileKind, check_unknown_arguments
+from confide.support import FileKind, check_unknown_arguments, require
 from confide.tables import (
     ClassColumns,
     ColumnSpec,
@@ -46,9 +56,9 @@ def calibrate(options: Calibrate) -> None:
     """Calibrate on a table, on counts or on noisy counts."""
     # One source of records.
     sources = {"TABLE": options.file, "--counts": options.counts, "--noisy-counts": options.noisy_counts}
-    given = [name for name, source in sources.items() if source]
-    if len(given) != 1:
-        raise click.UsageError(f"name one of TABLE, --counts and --noisy-counts; got {' and '.join(given) or 'none'}")
+    named = [name for name, source in sources.items() if source]
+    if len(named) != 1:
+        raise click.UsageError(f"name one of TABLE, --counts and --noisy-counts; got {' and '.join(named) or 'none'}")
 
     # Each has its own arguments, and its own way to pay.
     arguments = read_request(options, CALIBRATE)
@@ -60,14 +70,18 @@ def calibrate(options: Calibrate) -> None:
         _from_published(options.noisy_counts, arguments, output)
     else:
         source = Source(options.file, options.table, arguments.pop("decimal", "."))
-        (_from_choice if "choose" in arguments else _from_table)(source, arguments, budget, output)
+        release_from = _from_choice if "choose" in arguments else _from_table
+        release_from(source, arguments, budget, output)
 
 
 def _from_table(source: Source, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
-    columns, words = take_columns(arguments), take_words(arguments, *source.files)
+    columns, metadata = take_columns(arguments), take_metadata(arguments, *source.files)
     partition = arguments.pop("partition", None)
-    request = TableRequest.of(source.require_columns(columns), **arguments, **words)
+    request = TableRequest.of(source.require_columns(columns), **arguments, **metadata)
     make_release(request, source, budget, partition, output)
+
+
+# From counts
 
 
 @dataclass(frozen=True)
@@ -82,92 +96,239 @@ class _Counts(Source):
 
 
 def _from_counts(counts: _Counts, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
-    request, partition = _counted(arguments)
-    if budget.ledger_key is not None and len(counts.files) > 1:
-        raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
+    request, partition = _request_without_table(arguments)
+    is_one_file = budget.ledger_key is None or len(counts.files) == 1
+    require("ledger_key", is_one_file, "binds to one file's bytes", remedy="Leave it out for several --counts")
     make_release(request, counts, budget, partition, output)
 
 
-def _counted(arguments: dict[str, Any]) -> tuple[TableRequest, str | None]:
+def _request_without_table(arguments: dict[str, Any]) -> tuple[TableRequest, str | None]:
     """The request of a table that is not read, and the partition for its release."""
-    columns, partition, _ = take_columns(arguments), arguments.pop("partition", None), arguments.pop("decimal", None)
-    if columns is None:
+    further = take(arguments, ("partition", "decimal"))
+    if (columns := take_columns(arguments)) is None:
         raise click.UsageError(f"name the columns to count: {ALTERNATIVES}")
-    words = take_words(arguments)
-    return TableRequest.of(columns, **arguments, **words), partition
+    metadata = take_metadata(arguments)
+    return TableRequest.of(columns, **arguments, **metadata), further.get("partition")
+
+
+def sql(options: Sql) -> None:
+    """Print the query that makes the counts."""
+    request, _ = _request_without_table(read_request(options))
+    print_text(request.query(options.dialect, options.table).rstrip("\n"))
 
 
 def _from_published(file: Path, arguments: dict[str, Any], output: PrintedOutput) -> None:
+    """Release from noisy counts that another engine made."""
     # What the file does not state: the law of the noise, and facts about the records.
     named_by("counts", "noisy_counts")
-    names = ("noise", "n_noise", "n", "n_noisy", "score", "classes", "candidates")
-    facts: dict[str, Any] = {name: arguments.pop(name) for name in names if name in arguments}
+    facts = take(arguments, ("noise", "n_noise", "n", "n_noisy", "score", "classes", "candidates"))
     facts |= {name: Noise.parse(facts[name]) for name in ("noise", "n_noise") if name in facts}
-    words, alpha = take_words(arguments), arguments.pop("alpha")
+    metadata, alpha = take_metadata(arguments), arguments.pop("alpha")
     check_unknown_arguments("calibrate_counts", arguments, ())
 
     # Nothing is charged: the noise was added before.
     output.check(FileKind.RELEASE, file)
     with Accounting().charging() as receipt, output.new(FileKind.RELEASE) as path:
-        released = calibrate_counts(read_published_counts(file, **facts), alpha, **words)
+        released = calibrate_counts(read_published_counts(file, **facts), alpha, **metadata)
         path.write_text(released.to_json(), encoding="utf-8")
     print_release(released, None, receipt, {}, output)
+
+
+# From scores among which one is chosen
 
 
 def _from_choice(source: Source, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
     """Choose a score or model on a share of the records, and release its threshold from the others."""
     # The scores, and the arguments of the choice and of the release.
-    named = _columns_of_choice(arguments.pop("choose"), arguments)
+    columns = _columns_of_choice(arguments.pop("choose"), arguments)
     check_unknown_arguments("choose_score", arguments, CHOICE_ARGUMENTS | {"skip_incomplete"})
     skip, unit = arguments.pop("skip_incomplete", False), arguments.pop("unit", None)
-    how: dict[str, Any] = {name: arguments.pop(name) for name in ("choice_share", "largest_size") if name in arguments}
+    choice = take(arguments, ("choice_share", "largest_size")) | {"unit": unit}
     alpha, epsilon = arguments["alpha"], arguments.get("epsilon")
-    rest = arguments | take_words(arguments, *source.files)
-    if len(named) < 2 or epsilon is None:
+    choice["records_per_person"] = arguments.get("records_per_person", 1)
+    options = arguments | take_metadata(arguments, *source.files)
+    if len(columns) < 2 or epsilon is None:
         raise InputError("choose", "needs epsilon, and two or more different scores or models")
-    check_combinations({"chosen": tuple(named), **rest})
+    check_combinations({"chosen": tuple(columns), **options})
 
     # Scores are compared by the sizes of sets, or by the widths of intervals.
-    specs = [source.require_columns(columns) for columns in named.values()]
-    of_labels = all(isinstance(spec, ClassColumns) for spec in specs)
-    if not of_labels and any(spec.kind.family != "absolute_residual" for spec in specs):
-        raise InputError("choose", "compares the widths of intervals for absolute_residual alone")
+    specs = {name: source.require_columns(spec) for name, spec in columns.items()}
+    of_labels = all(isinstance(spec, ClassColumns) for spec in specs.values())
+    of_widths = all(spec.kind.family == "absolute_residual" for spec in specs.values())
+    require("choose", of_labels or of_widths, "compares the widths of intervals for absolute_residual alone")
 
     # Read all scores of the table at once.
     output.check(FileKind.RELEASE, *source.files, *budget.files)
     with budget.charging() as receipt, output.new(FileKind.RELEASE) as path:
         with source.open("reading") as (table, progress):
-            readings = read_scores(table, specs, skip_incomplete=skip, progress=progress)
-            classes = [spec.columns(table)[1] if isinstance(spec, ClassColumns) else None for spec in specs]
-        kinds = [(spec.kind.name, names) for spec, names in zip(specs, classes, strict=True)]
-        read = dict(zip(named, readings, strict=True))
-        scores = {name: NamedScores.of(read[name].scores, *kind) for name, kind in zip(named, kinds, strict=True)}
-        how["sizes"] = {name: reading.class_scores for name, reading in read.items()} if of_labels else None
-        how |= {"records_per_person": rest.get("records_per_person", 1), "unit": unit, **budget.account(source.file)}
+            readings = read_scores(table, list(specs.values()), skip_incomplete=skip, progress=progress)
+            classes = [spec.columns(table)[1] if isinstance(spec, ClassColumns) else None for spec in specs.values()]
+        scores = {
+            name: NamedScores.of(reading.scores, spec.kind.name, names)
+            for (name, spec), reading, names in zip(specs.items(), readings, classes, strict=True)
+        }
+        class_scores = {name: reading.class_scores for name, reading in zip(specs, readings, strict=True)}
+        choice |= {"sizes": class_scores if of_labels else None, **budget.account(source.file)}
 
         # The release of every score must be possible before the choice is charged.
         for candidate in scores.values():
-            request = Request(score=candidate.score, unit=unit, **{**rest, "classes": candidate.classes})
+            request = Request(score=candidate.score, unit=unit, **{**options, "classes": candidate.classes})
             rehearse(request, prepare(request))
-        released = choose_score(scores, alpha, epsilon, **how).calibrate(**rest)
+        released = choose_score(scores, alpha, epsilon, **choice).calibrate(**options)
         path.write_text(released.to_json(), encoding="utf-8")
-    request = Request(score=released.score, unit=unit, chosen=released.chosen, **rest)
+    request = Request(score=released.score, unit=unit, chosen=released.chosen, **options)
     print_release(released, request, receipt, {}, output)
 
 
 def _columns_of_choice(texts: Sequence[str], arguments: dict[str, Any]) -> Mapping[str, ColumnSpec | None]:
     """The columns of each score or model, by its text; those before a colon replace the others."""
-    if "score" in arguments:
-        raise InputError("score", "must be left out with choose, which names the scores")
-    shared = {name: arguments.pop(name) for name in COLUMN_NAMES if name in arguments}
-    field, named = "prediction" if "prediction" in shared else "probabilities", {}
+    require("score", "score" not in arguments, "must be left out with choose, which names the scores")
+    shared, columns = take(arguments, COLUMN_NAMES), {}
+    field = "prediction" if "prediction" in shared else "probabilities"
     for text in texts:
-        where, _, score = text.rpartition(":")
-        named[text] = take_columns({**shared, "score": score, **({field: where} if where else {})})
-    return named
+        names, _, score = text.rpartition(":")
+        replaced = {field: names} if names else {}
+        columns[text] = take_columns({**shared, "score": score, **replaced})
+    return columns
 
 
-def sql(options: Sql) -> None:
-    """Print the query."""
-    counted, _ = _counted(read_request(options))
-    print_text(counted.query(options.dialect, options.table).rstrip("\n"))
+# A renewal
+
+
+def recalibrate(options: Recalibrate) -> None:
+    """Renew a release by the arguments that are stated, or by a whole request."""
+    # The arguments of a renewal, or a whole request, of which the release must state the same.
+    release, whole = load_release(options.release), None
+    if options.request_file is None:
+        arguments = arguments_of("recalibrate_table", RECALIBRATE, options)
+    else:
+        whole = read_request(options, CALIBRATE)
+        arguments = {name: value for name, value in whole.items() if name in RECALIBRATE}
+    budget = Accounting.of(options.budget, arguments)
+    source = Source(options.file, options.table, arguments.pop("decimal", "."))
+    columns = source.require_columns(take_columns(arguments, release))
+    if whole is not None:
+        _check_same(columns, whole, release)
+
+    # Renew it.
+    metadata, partition = take_metadata(arguments, *source.files), arguments.pop("partition", None)
+    request = TableRequest.again(release, columns, **arguments, **metadata)
+    make_release(request, source, budget, partition, options.output)
+
+
+# Fields of a request that a renewal keeps
+_SAME = (
+    "alpha", "score", "loss", "bound", "neighbors", "n_min", "delta", "records_per_person", "mechanism", "population",
+    "candidates",
+)  # fmt: skip
+
+
+def _check_same(columns: ColumnSpec, arguments: dict[str, Any], release: Release) -> None:
+    """Check that a file states the request of the release; metadata and the privacy loss may be others."""
+    # The request of the file, without columns and metadata.
+    left_out = (*COLUMN_NAMES, *ACCOUNTING, "decimal", "about", "fingerprint", "partition")
+    of_request = {name: value for name, value in arguments.items() if name not in left_out}
+    table_request = TableRequest.of(columns, **of_request)
+    request, before = table_request.request.stated(), release.request
+
+    # Every field that a renewal keeps, and the groups.
+    same = {name: getattr(request, name) == getattr(before, name, None) for name in _SAME}
+    if not table_request.columns.by_class:  # the table names the classes
+        same["groups"] = list(map(str, request.terms)) == list(map(str, release.parts))
+    for name, is_same in same.items():
+        must = f"must be that of the release that is renewed, {getattr(before, name, 'of others')}"
+        require(name, is_same, must)
+
+
+# The example
+
+
+def demo(options: Demo) -> None:
+    """Run the example."""
+    from confide.demo import run
+
+    print_text(run(options.out, force=options.force))
+
+
+# A release
+
+
+def make_release(
+    request: TableRequest, source: Source, budget: Accounting, partition: str | None, output: PrintedOutput
+) -> None:
+    """Charge, make, write and print a release."""
+    public = request.request.public_n
+    output.check(FileKind.RELEASE, *source.files, *budget.files)
+    with budget.charging() as receipt:
+        # Check the ledger's limit before the table is opened, if the charge is known.
+        request = replace(request, payer=budget.payer(source.file, partition, divided=request.is_divided))
+        if request.payer.has_ledger and not request.is_divided and (request.n is not None or not public):
+            request.check_limit()
+
+        # The number of records left out is secret with that of the others, and unknown if only counts are read.
+        with output.new(FileKind.RELEASE) as path, source.open("counting") as (table, progress):
+            released = request.release(table, progress)
+            is_public = public and request.columns.skip_incomplete and not isinstance(table, CountsFiles)
+            left_out = {"left_out": table.left_out()} if is_public else {}
+            path.write_text(released.to_json(), encoding="utf-8")
+    print_release(released, request.request, receipt, left_out, output)
+
+
+def print_release(
+    released: Any, request: Request | None, receipt: Receipt, left_out: Mapping[str, int], output: PrintedOutput
+) -> None:
+    """Print a release, its expected cost, warnings, and the charge.
+
+    The request is None for published counts, whose cost was paid elsewhere.
+    """
+    plan, captured = None if request is None else _informative_plan(released), receipt.captured
+    captured.warn()
+
+    def document() -> dict[str, Any]:
+        written = {"out": str(output.out), "calibration": json.loads(released.to_json())}
+        written["expected"] = None if plan is None else _expected(plan)
+        written |= {"records_needed": records_needed(released), **captured.fields()}
+        return {**written, **({} if request is None else receipt.fields()), **left_out}
+
+    # What was charged, or that no ledger was named.
+    paid = request is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon))
+    print_result(
+        document,
+        *captured.earlier,
+        str(released),
+        left_out_text(left_out),
+        None if plan is None else _cost_of_privacy(released, plan),
+        receipt.text() if paid else None,
+        output.saved(),
+        as_json=output.as_json,
+    )
+
+
+def _informative_plan(released: Any) -> Plan | None:
+    """The plan of one threshold, for its expected cost; None where the cost is not informative."""
+    is_single = released.by is None and released.loss is None
+    is_informative = is_single and isinstance(released.mechanism, Slopes) and not remarks(released)
+    return plan_of(released) if is_informative else None
+
+
+def _expected(plan: Plan) -> dict[str, Any]:
+    return {
+        "records": plan.n,
+        "coverage": plan.expected_coverage,
+        "excess": plan.expected_excess,
+        "records_needed": plan.records_needed,
+    }
+
+
+def _cost_of_privacy(released: Any, plan: Plan) -> str:
+    if released.n is not None:
+        source = ""
+    elif released.size is not None:
+        source = ", which the noisy number suggests"
+    else:
+        source = ", a public guess: the true number is secret"
+    return (
+        f"cost of privacy: {100 * plan.expected_coverage:.4g} % expected coverage instead of "
+        f"{100 * float(1 - released.alpha):.4g} %\n"
+        f"      (on {plan.typical_scores}, with {plan.n} records{source})"
+    )

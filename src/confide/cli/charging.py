@@ -1,4 +1,4 @@
-"""Charges of commands: the ledger and the receipt."""
+"""Charges of commands: the options of a ledger, and the receipt."""
 
 import logging
 import os
@@ -11,9 +11,9 @@ from typing import Any
 
 from confide.cli.command import named_by
 from confide.cli.commands import LedgerOptions
-from confide.cli.help import DEFAULT_LEDGER
-from confide.cli.names import ACCOUNTING
-from confide.cli.output import CapturedWarnings, capture_warnings, print_note
+from confide.cli.options import ACCOUNTING, DEFAULT_LEDGER
+from confide.cli.output import CapturedWarnings, capture_warnings, print_warning
+from confide.cli.request import take
 from confide.cli.values import place_of
 from confide.core import Payer, check_payer, check_together
 from confide.errors import InputError
@@ -29,13 +29,15 @@ from confide.ledger import (
     file_of,
     fingerprint,
 )
-from confide.support import FileLocation
+from confide.support import FileLocation, require
 
-_MOST_KEY = 2**16
-
+# The library's events about charges
 _LOGGER = "confide.ledger"
 
-NO_LEDGER = "no ledger: the losses of all runs about the same people add up, and --ledger records the sum"
+_NO_LEDGER = "no ledger: the losses of all runs about the same people add up, and --ledger records the sum"
+
+# Largest number of bytes of a key
+_MOST_KEY = 2**16
 
 
 class _Charges(logging.Handler):
@@ -52,7 +54,7 @@ class _Charges(logging.Handler):
         if event == "charged":
             facts: dict[str, Any] = record.facts  # type: ignore[attr-defined]
             group = Group(facts["partition"], facts["cell"]) if "cell" in facts else None
-            self.costs.append(Cost(facts["epsilon"], facts["neighbors"], facts["mechanism"], None, group))
+            self.costs.append(Cost(facts["epsilon"], facts["neighbors"], facts["mechanism"], group=group))
 
 
 @dataclass(frozen=True)
@@ -62,17 +64,12 @@ class Receipt:
     ledger: str | None
     dataset: str | None
     captured: CapturedWarnings
-    _charges: _Charges = field(init=False, default_factory=_Charges)
-
-    @property
-    def new(self) -> bool:
-        """Whether the command created the file of its ledger."""
-        return self._charges.created
+    charges: _Charges = field(init=False, default_factory=_Charges)
 
     def text(self) -> str:
         """One line with the charge and the account, or a note that there is no ledger."""
         if (balance := self._balance) is None:
-            return NO_LEDGER
+            return _NO_LEDGER
         return f"charged {decimal_form(self._charged())} to {balance.dataset!r}: {balance.summary}"
 
     def fields(self) -> dict[str, Any]:
@@ -81,7 +78,7 @@ class Receipt:
             return {"ledger": None}
         values = balance.as_json(entries=False)
         totals = {name: values[name] for name in ("dataset", "spent", "limit", "remaining")}
-        return {"ledger": {"ledger": self.ledger, "new": self.new, "charged": self._charged(), **totals}}
+        return {"ledger": {"ledger": self.ledger, "new": self.charges.created, "charged": self._charged(), **totals}}
 
     @cached_property
     def _balance(self) -> Account | None:
@@ -90,7 +87,7 @@ class Receipt:
         return Ledger(self.ledger, create=False).balance(self.dataset)
 
     def _charged(self) -> float:
-        return compose(self._charges.costs).epsilon
+        return compose(self.charges.costs).epsilon
 
 
 @dataclass(frozen=True)
@@ -104,13 +101,13 @@ class Accounting(LedgerOptions):
     @classmethod
     def of(cls, options: LedgerOptions, arguments: dict[str, Any]) -> "Accounting":
         """From the options, and the arguments that have none, which are taken out of those of the command."""
-        further = {name: arguments.pop(name) for name in ACCOUNTING if name in arguments}
+        further = take(arguments, ACCOUNTING)
         if "ledger_key" in further:
             further["ledger_key"] = place_of("ledger_key", further["ledger_key"])
         if "charged_by" in further:
             check_name("charged_by", further["charged_by"])
-        ledger = os.environ.get(DEFAULT_LEDGER) if options.dataset is not None else None
-        return cls(**vars(options) | {"ledger": options.ledger or ledger}, **further)
+        default = os.environ.get(DEFAULT_LEDGER) if options.dataset is not None else None
+        return cls(**vars(options) | {"ledger": options.ledger or default}, **further)
 
     @property
     def files(self) -> tuple[FileLocation | None, ...]:
@@ -119,29 +116,29 @@ class Accounting(LedgerOptions):
 
     def refuse(self, other: str) -> None:
         """Reject all of these options with another one."""
-        if given := [name for name, value in vars(self).items() if value]:
-            raise InputError(given[0], f"must be left out with {other}")
+        if stated := [name for name, value in vars(self).items() if value]:
+            raise InputError(stated[0], f"must be left out with {other}")
 
     @contextmanager
     def charging(self, *kinds: type[Warning]) -> Iterator[Receipt]:
         """Yield a receipt of the ledger's charges within the block; warnings as in `capture_warnings`."""
-        # The library logs its charges at the level of information.
+        # The library logs its charges at the level of information, whatever level the program has set.
         logger = logging.getLogger(_LOGGER)
         with capture_warnings(*kinds) as warned:
             receipt = Receipt(self.ledger, self.dataset, warned)
             before = logger.level
-            logger.addHandler(receipt._charges)
+            logger.addHandler(receipt.charges)
             logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
             try:
                 yield receipt
             finally:
-                logger.removeHandler(receipt._charges)
+                logger.removeHandler(receipt.charges)
                 logger.setLevel(before)
 
         # A mistyped name would begin a second ledger.
-        if receipt.new and (path := file_of(self.ledger)) is not None:
+        if receipt.charges.created and (path := file_of(self.ledger)) is not None:
             where = "the current folder" if path.parent == Path() else str(path.parent)
-            print_note(f"created the ledger {path.name} in {where}: it has no earlier charges")
+            print_warning(f"created the ledger {path.name} in {where}: it has no earlier charges", "note")
 
     def payer(self, file: str, partition: str | None, *, divided: bool) -> Payer:
         """Who pays for a release; what is stated is checked before a ledger, which may be a new file, is opened."""
@@ -158,10 +155,10 @@ class Accounting(LedgerOptions):
 
         # A key binds the charge to the bytes of one file.
         named_by("key", "ledger_key")
-        if self.ledger_key is not None and not Path(file).is_file():
-            raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for everything else")
-        mark = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
-        dataset = Dataset(self.dataset, _group(self.group), mark, self.one_cell)
+        is_one_file = self.ledger_key is None or Path(file).is_file()
+        require("ledger_key", is_one_file, "binds to one file's bytes", remedy="Leave it out for everything else")
+        data_fingerprint = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
+        dataset = Dataset(self.dataset, _group(self.group), data_fingerprint, self.one_cell)
         return {"ledger": Ledger(self.ledger, by=self.charged_by), "dataset": dataset, "again": self.again}
 
 
@@ -169,8 +166,7 @@ def _group(text: str | None) -> Group | None:
     if text is None:
         return None
     partition, equals, cell = text.partition("=")
-    if not equals:
-        raise InputError("group", "must have the form PARTITION=CELL, such as region=north")
+    require("group", equals, "must have the form PARTITION=CELL, such as region=north")
     return Group(partition, cell)
 
 

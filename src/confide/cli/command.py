@@ -1,25 +1,144 @@
-"""Commands as dataclasses: each field is an option or an argument, or a dataclass with several.
+"""Commands as dataclasses: each field is an option or an argument, or a dataclass with several; and their help.
 
 An option without a default is required. Options are shown in the order of their rows in `confide.cli.options`.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import UserDict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from inspect import cleandoc
 from pkgutil import resolve_name
-from typing import Any, TypeVar, cast, dataclass_transform, get_origin, get_type_hints
+from textwrap import indent
+from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform, get_origin, get_type_hints
 
 import click
 
-from confide.cli.help import Argument, Command, Declared
 from confide.cli.options import LOCAL, OPTIONS, PLACE, row_of
 from confide.errors import ConfideError
 
+# Help
+
+# Longest name with its help on the same line
+_WIDEST = 22
+
+
+class Argument(click.Argument):
+    """An argument with its help."""
+
+    help = ""
+
+    def get_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """The name, in brackets if it is optional."""
+        return [str(self.metavar) if self.required else f"[{self.metavar}]"]
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        """The name, and its help."""
+        return self.get_usage_pieces(ctx)[0], f"{self.help}  [required]" if self.required else self.help
+
+
+class Command(click.Command):
+    """A command whose help has verbatim examples, its arguments before its options, and the names for `--set`."""
+
+    names: Collection[str] = ()
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write usage, docstring and parameters; later versions of click would show arguments twice."""
+        self.format_usage(ctx, formatter)
+        _write_text(self.help, formatter)
+        _write_parameters(self.get_params(ctx), ctx, formatter)
+        if others := sorted(set(self.names) - {str(parameter.name) for parameter in self.params}):
+            with formatter.section("Names for --set"):
+                formatter.write_text(", ".join(others))
+
+
+class Declared(NamedTuple):
+    """A command or a group with its first sentence; it is built when it is used."""
+
+    summary: str
+    build: Callable[[], click.Command]
+
+
+class Declarations(UserDict[str, Any]):
+    """Commands by name, each built when it is used."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        declared: Declared = super().__getitem__(name)
+        return declared.build()
+
+
+class Group(click.Group):
+    """A group of commands."""
+
+    def __init__(self, name: str, commands: Mapping[str, Declared], **options: Any) -> None:
+        super().__init__(name, **options)
+        self.declared = commands
+        self.commands = Declarations(commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Show help if no command is given."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; turn an interruption into `click.Abort` before click prints an empty line."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.Abort from None
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of their use."""
+        return list(self.commands)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the text."""
+        _write_text(self.help, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, each with its first sentence; then the options."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.summary) for name, command in self.declared.items()])
+        _write_parameters(self.get_params(ctx), ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the epilog verbatim."""
+        if self.epilog:
+            formatter.write(f"\n{self.epilog}\n")
+
+
+def _write_text(text: str | None, formatter: click.HelpFormatter) -> None:
+    """Write paragraphs; indented ones verbatim."""
+    for paragraph in cleandoc(text or "").split("\n\n"):
+        formatter.write_paragraph()
+        with formatter.indentation():
+            if paragraph.startswith(" "):
+                formatter.write(indent(paragraph, " " * formatter.current_indent) + "\n")
+            else:
+                formatter.write_text(paragraph)
+
+
+def _write_parameters(
+    parameters: Sequence[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
+) -> None:
+    for title, kind in (("Arguments", click.Argument), ("Options", click.Option)):
+        records = [parameter.get_help_record(ctx) for parameter in parameters if isinstance(parameter, kind)]
+        if rows := [record for record in records if record]:
+            with formatter.section(title):
+                formatter.write_dl(rows, col_max=_WIDEST)
+
+
+# The commands by their words after `confide`
+
+
+# Commands from dataclasses
+
+# The commands by their words after `confide`
 COMMANDS: dict[str, Declared] = {}
-"""The commands by their words after `confide`."""
 
 _Options = TypeVar("_Options")
 
@@ -32,24 +151,25 @@ def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[typ
     API that it takes by options or by `--set`.
     """
 
-    def build(plain: type[_Options]) -> type[_Options]:
-        text = cleandoc(plain.__doc__ or "")
-        COMMANDS[path] = Declared(text.partition("\n")[0], cache(lambda: _build(path, plain, text, place, names)))
-        return plain
+    def register(options: type[_Options]) -> type[_Options]:
+        text = cleandoc(options.__doc__ or "")
+        build = cache(lambda: _build(path, options, text, place, names))
+        COMMANDS[path] = Declared(text.partition("\n")[0], build)
+        return options
 
-    return build
+    return register
 
 
-def _build(path: str, plain: type, text: str, place: str, names: Collection[str]) -> Command:
-    options: type = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(plain)
+def _build(path: str, undecorated: type, text: str, place: str, names: Collection[str]) -> Command:
+    options: type = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(undecorated)
     # Arguments first, then options in the order of their rows.
-    order = {name: place for place, name in enumerate(OPTIONS)}
-    parameters = [_parameter(path, *leaf) for leaf in _leaves(options)]
+    order = {name: row_number for row_number, name in enumerate(OPTIONS)}
+    parameters = [_parameter(path, *field) for field in _nested_fields(options)]
     parameters.sort(key=lambda parameter: -1 if isinstance(parameter, click.Argument) else order[str(parameter.name)])
 
-    def run(**given: object) -> int | None:
+    def run(**values: object) -> int | None:
         with _named_as_typed(parameters):
-            code: int | None = resolve_name(f"confide.cli.{place}")(_value(options, given))
+            code: int | None = resolve_name(f"confide.cli.{place}")(_filled(options, values))
             return code
 
     command = Command(path.rpartition(" ")[2], params=parameters, callback=run, help=text)
@@ -57,25 +177,70 @@ def _build(path: str, plain: type, text: str, place: str, names: Collection[str]
     return command
 
 
-_STATED = "confide.stated"
-_WORDS = ("table", "column")
-"""Arguments whose errors are about an option only if they say what it must be; others are about what was read."""
+def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter:
+    """The option or argument of a field, by its row; a tuple type may be repeated."""
+    row, several = row_of(path, name), get_origin(kind) is tuple
+    # Commands of groups, and the demo, read and write files of this machine only.
+    value_type = LOCAL if row.kind is PLACE and (" " in path or path == "demo") else row.kind
+    settings: dict[str, Any] = {"metavar": row.metavar, "required": default is MISSING}
+    settings |= {} if default in (MISSING, None, ()) else {"default": default}
+    if row.argument:
+        argument = Argument([name], type=value_type, nargs=-1 if several else 1, **settings)
+        argument.help = row.help
+        return argument
+    settings |= {"is_flag": True} if kind is bool else {"type": value_type, "multiple": several}
+    names = row.names or (f"--{name.replace('_', '-')}",)
+    return click.Option([*names, name], help=row.help, show_default=True, **settings)
 
+
+def _typed_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
+    types = get_type_hints(group)
+    for field in fields(group):
+        yield field.name, types[field.name], field.default
+
+
+def _nested_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
+    """The fields of a dataclass, and of the dataclasses in it."""
+    for name, kind, default in _typed_fields(group):
+        if is_dataclass(kind):
+            yield from _nested_fields(cast(type, kind))
+        else:
+            yield name, kind, default
+
+
+def _filled(group: type, values: Mapping[str, object]) -> Any:
+    """A dataclass, and the dataclasses in it, with these values of their fields."""
+    return group(
+        **{
+            name: _filled(cast(type, kind), values) if is_dataclass(kind) else values[name]
+            for name, kind, _ in _typed_fields(group)
+        }
+    )
+
+
+# Errors, which name the option that was typed
+
+# The key of the arguments that a file or `--set` states, among the names of the running command
+_STATED = "confide.stated"
+
+# Arguments whose errors are about an option only if they say what it must be; others are about what was read
+_WORDS = ("table", "column")
+
+# Other names of arguments in the API, and the parameters that set them; the first that a command has
 _ALSO = {
     "output": ("out", "public"), "overwrite": ("force",), "previous": ("release",),
     "calibration": ("release",), "groups": ("group_names",), "names": ("groups", "group_names"),
 }  # fmt: skip
-"""Other names of arguments in the API, and the parameters that set them; the first that a command has."""
-
-
-def stated_elsewhere(names: Collection[str]) -> None:
-    """Let errors about these arguments name no option: a file or `--set` states them."""
-    _names()[_STATED] = names
 
 
 def named_by(argument: str, option: str) -> None:
     """Let errors about an argument of the API name the option of another one."""
     _names()[argument] = option
+
+
+def stated_elsewhere(names: Collection[str]) -> None:
+    """Let errors about these arguments name no option: a file or `--set` states them."""
+    _names()[_STATED] = names
 
 
 def _names() -> dict[str, Any]:
@@ -88,8 +253,7 @@ def _names() -> dict[str, Any]:
 def _named_as_typed(parameters: Collection[click.Parameter]) -> Iterator[None]:
     """Call the argument of an error by the option that sets it."""
     # The option of each argument, also under its other names in the API.
-    typed = [parameter for parameter in parameters if isinstance(parameter, click.Option)]
-    options = {str(option.name): option.opts[0] for option in typed}
+    options = {str(option.name): option.opts[0] for option in parameters if isinstance(option, click.Option)}
     for name, others in _ALSO.items():
         if name not in options and (sets_it := [other for other in others if other in options]):
             options[name] = options[sets_it[0]]
@@ -104,43 +268,3 @@ def _named_as_typed(parameters: Collection[click.Parameter]) -> Iterator[None]:
             error.argument = name if name in meta.get(_STATED, ()) else options.get(name, name)
         error.remedy = re.sub(r"\b(\w+)=True\b", lambda flag: options.get(flag[1], flag[0]), error.remedy)
         raise
-
-
-def _typed_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
-    types = get_type_hints(group)
-    for field in fields(group):
-        yield field.name, types[field.name], field.default
-
-
-def _leaves(group: type) -> Iterator[tuple[str, Any, Any]]:
-    """The options among the fields of a dataclass, and of the dataclasses in it."""
-    for name, kind, default in _typed_fields(group):
-        if is_dataclass(kind):
-            yield from _leaves(cast(type, kind))
-        else:
-            yield name, kind, default
-
-
-def _value(group: type, given: Mapping[str, object]) -> Any:
-    return group(
-        **{
-            name: _value(cast(type, kind), given) if is_dataclass(kind) else given[name]
-            for name, kind, _ in _typed_fields(group)
-        }
-    )
-
-
-def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter:
-    """The option or argument of a field, by its row; a tuple type may be repeated."""
-    row, required = row_of(path, name), default is MISSING
-    several = get_origin(kind) is tuple
-    taken = LOCAL if row.kind is PLACE and (" " in path or path == "demo") else row.kind
-    more: dict[str, Any] = {"metavar": row.metavar, "required": required}
-    more |= {} if default in (MISSING, None, ()) else {"default": default}
-    if row.argument:
-        argument = Argument([name], type=taken, nargs=-1 if several else 1, **more)
-        argument.help = row.help
-        return argument
-    more |= {"is_flag": True} if kind is bool else {"type": taken, "multiple": several}
-    names = row.names or (f"--{name.replace('_', '-')}",)
-    return click.Option([*names, name], help=row.help, show_default=True, **more)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from confide.cli.command import command
-from confide.cli.names import CALIBRATE, EVALUATE, NAMES, PREDICT, RECALIBRATE, WATCH, Neighbors
+from confide.cli.options import CALIBRATE, EVALUATE, NAMES, PREDICT, RECALIBRATE, WATCH, Neighbors
 from confide.cli.written import Findings, OptionalOutput, Output, PrintedOutput
 
 # Options that several commands share
@@ -114,7 +114,7 @@ class Calibrate(RequestOptions):
     output: PrintedOutput
 
 
-@command("request", "request_file:request")
+@command("request", "request:write_request")
 class WriteRequest:
     """Write a file with all arguments of a request, to edit and to review.
 
@@ -129,7 +129,7 @@ class WriteRequest:
     output: Output
 
 
-@command("recalibrate", "recalibrate:recalibrate", RECALIBRATE)
+@command("recalibrate", "calibrate:recalibrate", RECALIBRATE)
 class Recalibrate(Scored, OfRelease):
     r"""Renew a release on new records with true labels.
 
@@ -174,7 +174,7 @@ class Predict(Predicted, OfRelease):
     as_json: bool = False
 
 
-@command("evaluate", "evaluate:evaluate", EVALUATE)
+@command("evaluate", "predict:evaluate", EVALUATE)
 class Evaluate(Scored, OfRelease):
     r"""Measure coverage and set size on records with true labels.
 
@@ -257,7 +257,7 @@ class Show:
     as_json: bool = False
 
 
-@command("verify", "verify:verify")
+@command("verify", "show:verify")
 class Verify:
     r"""Check a release: its claims, its signature, and your conditions.
 
@@ -286,7 +286,7 @@ class Verify:
     as_json: bool = False
 
 
-@command("sign", "verify:sign_release")
+@command("sign", "show:sign_release")
 class Sign:
     """Sign a release of one machine, for `confide verify --signer`.
 
@@ -315,7 +315,7 @@ class AboutRelease:
     output: Output
 
 
-@command("report", "pages:report")
+@command("report", "show:report")
 class Report(AboutRelease):
     """Write an HTML page about a release: promise, privacy, cost, provenance.
 
@@ -334,7 +334,7 @@ class Report(AboutRelease):
     ledger: str | None = None
 
 
-@command("card", "pages:card")
+@command("card", "show:card")
 class Card(AboutRelease):
     """Write a model card of a release, with metadata for the Hugging Face Hub.
 
@@ -373,7 +373,7 @@ class Sql(RequestOptions):
     table: str
 
 
-@command("demo", "pages:demo")
+@command("demo", "calibrate:demo")
 class Demo:
     """Run an example on real data, with explanations.
 

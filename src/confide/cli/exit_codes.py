@@ -1,4 +1,15 @@
-"""Exit codes. They are part of the interface: a code never changes its meaning."""
+"""How a command ends: its exit code, and its end by Ctrl-C or SIGTERM.
+
+Exit codes are part of the interface: a code never changes its meaning.
+"""
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
 
 DONE = 0
 USAGE = 2
@@ -23,3 +34,50 @@ IN_WORDS = {
     PIPE_CLOSED: "the reader of the output closed it",
     TERMINATED: "terminated",
 }
+
+# Interruption
+#
+# A signal raises `KeyboardInterrupt`, which stops a command at once and removes its unfinished files. The exception
+# alone does not suffice, because libraries that import others (pyarrow imports pandas) swallow it. The signal is
+# therefore stored, and checked after every batch.
+
+_received: list[int] = []
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into `KeyboardInterrupt` within the block, unless they are ignored (as under nohup)."""
+    _received.clear()
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # no other thread may set handlers
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                before[number] = signal.signal(number, _receive)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _receive(number: int, frame: FrameType | None) -> NoReturn:
+    _received.append(number)
+    raise KeyboardInterrupt
+
+
+def received() -> int | None:
+    """The first signal that was received, if any."""
+    return _received[0] if _received else None
+
+
+def check_interruption() -> None:
+    """Raise `KeyboardInterrupt` if a signal was received, even if the first exception was swallowed."""
+    if _received:
+        raise KeyboardInterrupt
+
+
+def say_interrupted() -> int:
+    """Report on stderr that a signal ended the command, and return its exit code."""
+    word, code = ("terminated", TERMINATED) if received() == signal.SIGTERM else ("interrupted", INTERRUPTED)
+    sys.stderr.write(f"error: {word}: unfinished output was removed\n")
+    return code

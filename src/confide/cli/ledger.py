@@ -1,4 +1,4 @@
-"""`confide ledger`: commands about privacy budgets and their storage."""
+"""Commands about privacy budgets and their storage: `confide ledger`."""
 
 import json
 import os
@@ -7,14 +7,14 @@ from typing import Any
 import click
 
 from confide.cli.commands import LedgerExport, LedgerInit, LedgerLimit, LedgerList, LedgerShow
-from confide.cli.help import DEFAULT_LEDGER
+from confide.cli.options import DEFAULT_LEDGER
 from confide.cli.output import capture_warnings, print_result, print_text
 from confide.errors import InputError
 from confide.ledger import Cost, Ledger, Server, file_of, make_server_ledger, parse_location, request_digest
-from confide.support import FileKind
+from confide.support import FileKind, require
 
 
-def named_ledger(file: str | None) -> str:
+def _named_ledger(file: str | None) -> str:
     """The ledger that was typed, or the default one."""
     if not (named := file or os.environ.get(DEFAULT_LEDGER)):
         raise click.UsageError(f"name a ledger, here or in the environment variable {DEFAULT_LEDGER}")
@@ -23,7 +23,7 @@ def named_ledger(file: str | None) -> str:
 
 def list_(options: LedgerList) -> None:
     """List the data sets."""
-    accounts = Ledger(named_ledger(options.file), create=False).accounts().values()
+    accounts = Ledger(_named_ledger(options.file), create=False).accounts().values()
     rows = [account.as_json(entries=False) | {"releases": len(account.entries)} for account in accounts]
     lines = [f"{account.dataset}: {account.summary}" for account in accounts]
     print_result(lambda: {"datasets": rows}, "\n".join(lines) or "no data sets", as_json=options.as_json)
@@ -35,7 +35,7 @@ def show(options: LedgerShow) -> None:
     file, dataset, output = options.file, options.dataset, options.output
     if dataset is None and os.environ.get(DEFAULT_LEDGER) and output.out is None:
         file, dataset = None, file
-    place = named_ledger(file)
+    place = _named_ledger(file)
     output.check(FileKind.PAGE, file_of(place))
     ledger = Ledger(place, create=False)
 
@@ -43,8 +43,14 @@ def show(options: LedgerShow) -> None:
     if output.out is not None:
         from confide.reports import ledger_page
 
-        who, title = not options.without_names, options.title
-        output.write(ledger_page(ledger, dataset=dataset, dp_delta=options.dp_delta, who=who, title=title).html)
+        page = ledger_page(
+            ledger,
+            dataset=dataset,
+            dp_delta=options.dp_delta,
+            who=not options.without_names,
+            title=options.title,
+        )
+        output.write(page.html)
         print_result(dict, output.saved(), as_json=False)
         return
 
@@ -62,9 +68,9 @@ def limit(options: LedgerLimit) -> None:
     # With a default ledger the first arguments are the data set and the limit.
     file, dataset, epsilon = options.file, options.dataset, options.epsilon
     if dataset is None:
-        file, dataset = named_ledger(None), file
+        file, dataset = _named_ledger(None), file
     elif os.environ.get(DEFAULT_LEDGER) and epsilon is None and _is_number(dataset):
-        file, dataset, epsilon = named_ledger(None), file, float(dataset)
+        file, dataset, epsilon = _named_ledger(None), file, float(dataset)
 
     # An epsilon sets the limit; without one it is removed.
     new_limit = None if epsilon is None else (epsilon, options.dp_delta)
@@ -84,7 +90,7 @@ def _is_number(text: str) -> bool:
 
 def export(options: LedgerExport) -> None:
     """Write or print the contents."""
-    place, output = named_ledger(options.file), options.output
+    place, output = _named_ledger(options.file), options.output
     output.check(FileKind.EXPORT, file_of(place))
     document: dict[str, Any] = Ledger(place, create=False).export()
     output.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
@@ -95,18 +101,16 @@ def init(options: LedgerInit) -> None:
     """Create a ledger, and enter what was spent before."""
     # A file, or the tables and roles of a server.
     file, dataset, spent = options.file, options.dataset, options.spent
-    if (dataset is None) != (spent is None):
-        raise InputError("spent", "dataset and spent must be given together")
+    require("spent", (dataset is None) == (spent is None), "dataset and spent must be given together")
     if isinstance(parse_location(file), Server):
         file = make_server_ledger(file, charge_roles=options.charge_role, read_roles=options.read_role).url
     elif options.charge_role or options.read_role:
         raise InputError("charge_role", "must be left out: a file has no roles")
     ledger = Ledger(file)
     print_text(f"ledger: {ledger.path}")
-    for role in options.charge_role:
-        print_text(f"may charge: {role}")
-    for role in options.read_role:
-        print_text(f"may read: {role}")
+    for right, roles in (("may charge", options.charge_role), ("may read", options.read_role)):
+        for role in roles:
+            print_text(f"{right}: {role}")
 
     # What was spent before enters as one charge.
     if dataset is not None and spent is not None:

@@ -1,18 +1,88 @@
-"""The options of the command line: name, type and help of each.
+"""The arguments of each command, which are those of the Python API; and the options: name, type and help of each.
 
-`OPTIONS` has a row for each field of a command (`confide.cli.command`), which is an argument of the Python API;
-`BY_COMMAND` has the rows that differ in one command or in all commands of a group.
+`OPTIONS` has a row for each field of a command (`confide.cli.command`); `BY_COMMAND` has the rows that differ in one
+command or in all commands of a group. Arguments and values are stated here again, so that `--help` needs neither NumPy
+nor a table's engine; a test compares them with the API.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import click
 
-from confide.cli.names import DIALECTS, METHODS, NEIGHBORS, RULES
 from confide.errors import InputError
+
+# The environment variable that names a default ledger
+DEFAULT_LEDGER = "CONFIDE_LEDGER"
+
+# Values of options
+
+Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
+NEIGHBORS = get_args(Neighbors)
+RULES = ("basic", "zcdp")
+METHODS = ("private-qq", "secure-sum", "fedcp2-qq", "fedcp2-qq-sum")
+DIALECTS = ("duckdb", "postgres", "spark", "databricks", "snowflake", "bigquery", "datafusion")
+
+# Arguments, which options or `--set NAME=VALUE` state
+
+# The columns of a score, and the score
+COLUMN_NAMES = (
+    "probabilities", "label", "classes", "score", "label_positions", "logits", "prediction", "target", "column",
+    "losses", "loss", "bound", "truth",
+)  # fmt: skip
+
+PEOPLE = "people"
+PEOPLE_NAMES = ("person", "most", "order", "sample")
+READING = ("decimal", "skip_incomplete")
+
+# Of a ledger's charge, without options
+ACCOUNTING = ("one_cell", "charged_by", "ledger_key")
+
+REQUEST_NAMES = (
+    "alpha", "epsilon", "rho", "neighbors", "n", "n_min", "delta", "records_per_person", "mechanism", "candidates",
+    "unit", "by", "groups", "by_class", "partition", "shares", "share_low", "class_weights", "weights", "weight_bound",
+    "skip_incomplete", "about", "fingerprint",
+)  # fmt: skip
+CHOICE_NAMES = ("choose", "choice_share", "largest_size")
+NOISE_NAMES = ("noise", "n_noisy", "n_noise")
+
+# Of a request, and of the command that makes a release of it
+NAMES = frozenset([*COLUMN_NAMES, *READING, *REQUEST_NAMES, *CHOICE_NAMES, *NOISE_NAMES, PEOPLE])
+CALIBRATE = NAMES | {*ACCOUNTING}
+
+# Of a renewal; all others are those of the release
+RENEWED = ("epsilon", "rho", "candidates", "about", "fingerprint", "by", "n", "weights", "partition")
+RECALIBRATE = frozenset([*COLUMN_NAMES, *READING, *RENEWED, PEOPLE, *ACCOUNTING])
+
+PREDICT = frozenset(
+    [*READING, "probabilities", "classes", "prediction", "logits", "alpha", "by", "keep", "fingerprint"]
+)
+
+PRIVATE_NAMES = (
+    "epsilon", "neighbors", "n", "records_per_person", "group_names", "parts", "width_bins", "confidence",
+)  # fmt: skip
+EVALUATE = frozenset([*COLUMN_NAMES, *READING, *PRIVATE_NAMES, *ACCOUNTING, PEOPLE]).union(
+    ("candidates", "alpha", "by", "examples", "fingerprint")
+)
+
+LOOK_NAMES = (
+    "batch", "tolerance", "looks", "error", "neighbors", "records_per_person", "reference", "correct", "delay",
+    "epsilon", "unlabelled",
+)  # fmt: skip
+WATCH = frozenset([*COLUMN_NAMES, *READING, *LOOK_NAMES, "alpha", "by", "fingerprint", *ACCOUNTING])
+
+# Of a federation: the choices of its plan, which a request may also state, and the arguments of a silo's answer
+PLAN_NAMES = (
+    "about", "candidates", "classes", "closes", "colluding", "delta", "dropouts", "liars", "method", "missing", "n_min",
+    "n_typical", "neighbors", "population", "score", "shares", "unit",
+)  # fmt: skip
+FEDERATED_PLAN = NAMES | {*PLAN_NAMES}
+ANSWER = frozenset([*COLUMN_NAMES, *READING, PEOPLE, "by"])
+
+
+# Types of options
 
 
 def check_address(value: object, param: click.Parameter | None) -> None:
@@ -20,16 +90,16 @@ def check_address(value: object, param: click.Parameter | None) -> None:
     from confide.support import has_password
 
     if isinstance(value, str) and has_password(value):
-        option = "address" if param is None else param.metavar if isinstance(param, click.Argument) else param.opts[0]
+        typed = param.metavar if isinstance(param, click.Argument) else param.opts[0] if param else "address"
         remedy = "Use the driver's environment variables (PGPASSWORD, a service file) instead"
-        raise InputError(str(option), "an address carries no password", remedy=remedy)
+        raise InputError(str(typed), "an address carries no password", remedy=remedy)
 
 
 class PlaceType(click.Path):
     """A file, or the address of an object in a store."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the file of this name, or the object of this address."""
+        """The file of this name, or the object of this address."""
         from confide.support import ObjectPath, as_place
 
         check_address(value, param)
@@ -47,12 +117,17 @@ class AddressType(click.Path):
         return value
 
 
-PLACE, LOCAL, ADDRESS = PlaceType(), click.Path(path_type=Path), AddressType()
+PLACE = PlaceType()
+ADDRESS = AddressType()
+LOCAL = click.Path(path_type=Path)
+_AT_LEAST_0, _AT_LEAST_1, _LOSS = click.IntRange(0), click.IntRange(1), click.FloatRange(0)
+
+# Options
 
 
 @dataclass(frozen=True)
 class Row:
-    """An option: metavar, help and type; `names` if it is not named like its field."""
+    """An option or an argument: metavar, help and type; `names` if an option is not named like its field."""
 
     metavar: str | None
     help: str
@@ -65,17 +140,17 @@ def _argument(metavar: str, text: str, kind: "click.ParamType[Any] | type" = str
     return Row(metavar, text, kind, argument=True)
 
 
-_AT_LEAST_0, _AT_LEAST_1, _LOSS = click.IntRange(0), click.IntRange(1), click.FloatRange(0)
-_OUT = Row("FILE", "Output file.", PLACE)
+# Sentences of several rows
+_RELEASE = "A release of `confide calibrate`, `recalibrate` or `federated aggregate`."
 
+# The row of each option, by field
 OPTIONS: Mapping[str, Row] = {
     # Records and their columns
     "file": _argument("TABLE", "A Parquet, CSV or Arrow file, a folder, a quoted pattern; - for standard input; "
                       "s3://BUCKET/NAME; with --table duckdb://FILE or postgresql://USER@HOST/DB.",
                       ADDRESS),
     "table": Row("NAME", "The table of the database."),
-    "release": Row("RELEASE", "A release of `confide calibrate`, `recalibrate` or `federated aggregate`.", PLACE,
-                    ("--calibration",)),
+    "release": Row("RELEASE", _RELEASE, PLACE, ("--calibration",)),
     "pilot": Row("TABLE", "PUBLIC records with true labels, such as those of the model's development, to estimate how "
                  "large sets and intervals will be; name their columns. Never private records: the output shows them.",
                  ADDRESS),
@@ -110,7 +185,7 @@ OPTIONS: Mapping[str, Row] = {
     "request_file": Row("FILE", "A TOML file with arguments of the request, written by `confide request`.", PLACE,
                         names=("--request",)),
     # A release
-    "path": _argument("RELEASE", "A release of `confide calibrate`, `recalibrate` or `federated aggregate`.", PLACE),
+    "path": _argument("RELEASE", _RELEASE, PLACE),
     "records": Row("K", "Also state the privacy loss if K records change at once.", int),
     "evaluation": Row("FILE", "Output of `confide evaluate --out FILE` for this release; private if it had --epsilon.",
                       PLACE),
@@ -192,13 +267,12 @@ OPTIONS: Mapping[str, Row] = {
     "spent": Row("EPSILON", "What the people of --dataset have lost before.", _LOSS),
     "without_names": Row(None, "Leave out who charged."),
     # Outputs
-    "out": _OUT,
+    "out": Row("FILE", "Output file.", PLACE),
     "force": Row(None, "Replace an earlier output of the same kind, and nothing else."),
     "as_json": Row(None, "Print one line of JSON, nothing else.", names=("--json",)),
 }  # fmt: skip
-"""The row of each option, by field."""
 
-
+# Rows and sentences of several commands
 _ONE_LEVEL = Row("LEVEL", "Of several levels, only this one (default: all).")
 _DATASET = _argument("DATASET", "The name of a data set.")
 _SILO_LEDGER = "This silo's budget ledger: a file, created if new, or postgresql://ROLE@HOST/DB. Keep it."
@@ -206,6 +280,7 @@ _NAMED_LEDGER = (
     "Name this silo's budget ledger (created if new) in the public file; copies of the keys then need it, too."
 )
 
+# Differences in a command or in all commands of a group, by field: the help, or the whole row
 BY_COMMAND: Mapping[str, Mapping[str, Row | str]] = {
     "plan": {
         "alpha": Row("LEVEL", "Miscoverage level: 0.1 means 90 % coverage; also a fraction."),
@@ -297,13 +372,13 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | str]] = {
         "keys": "The coordinator's private keys, to sign for `confide verify`.",
     },
 }  # fmt: skip
-"""Differences in a command or in all commands of a group, by field: the help, or the whole row."""
 
 
 def row_of(command: str, field: str) -> Row:
     """The row of an option in a command, such as `ledger show`."""
-    for owner in (command, command.partition(" ")[0]):
-        row = BY_COMMAND.get(owner, {}).get(field)
+    group = command.partition(" ")[0]
+    for place in (command, group):
+        row = BY_COMMAND.get(place, {}).get(field)
         if row is not None:
             return replace(OPTIONS[field], help=row) if isinstance(row, str) else row
     return OPTIONS[field]

@@ -1,16 +1,16 @@
-"""Output of commands: text or one line of JSON; and checks of output files."""
+"""Output of commands: text or one line of JSON, warnings, progress; and checks of output files."""
 
 import json
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from confide.cli.interruption import check_interruption
-from confide.errors import ChargedAgainWarning, CoverageWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
+from confide.cli.exit_codes import check_interruption
+from confide.errors import ChargedAgainWarning, CoverageWarning, EarlierReleaseWarning, SimilarNameWarning
 from confide.support import (
     FileKind,
     FileLocation,
@@ -22,6 +22,7 @@ from confide.support import (
     escape_line,
     escape_text,
     refuse_other_than_html,
+    require,
 )
 from confide.tables import Progress, refuse_existing_predictions
 
@@ -31,55 +32,15 @@ def print_text(text: str) -> None:
     sys.stdout.write(escape_text(text) + "\n")
 
 
-def print_warning(text: str) -> None:
-    """Print a warning on stderr."""
-    sys.stderr.write(f"warning: {escape_line(text)}\n")
+def print_warning(text: str, kind: str = "warning") -> None:
+    """Print a line about the command on stderr."""
+    sys.stderr.write(f"{kind}: {escape_line(text)}\n")
 
 
-def print_note(text: str) -> None:
-    """Print a note on stderr."""
-    sys.stderr.write(f"note: {escape_line(text)}\n")
-
-
-EXPECTED = (ChargedAgainWarning, CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
-"""The warnings that commands show in their own words."""
-
-
-@dataclass(frozen=True)
-class CapturedWarnings:
-    """The library's warnings during a command, which the command prints itself."""
-
-    kinds: tuple[type[Warning], ...]
-    caught: list[warnings.WarningMessage]
-
-    @property
-    def earlier(self) -> list[EarlierReleaseWarning]:
-        """The warnings about earlier releases."""
-        return [warning.message for warning in self.caught if isinstance(warning.message, EarlierReleaseWarning)]
-
-    @property
-    def notes(self) -> list[str]:
-        """The texts of all other expected warnings, each once."""
-        expected = [warning for warning in self.caught if issubclass(warning.category, self.kinds)]
-        return list(dict.fromkeys(str(warning.message) for warning in expected if warning.message not in self.earlier))
-
-    def warn(self) -> None:
-        """Print the notes on stderr."""
-        for text in self.notes:
-            print_warning(text)
-
-    def fields(self) -> dict[str, Any]:
-        """All warnings as JSON values."""
-        return {"earlier": [time for warning in self.earlier for time in warning.charged_at], "warnings": self.notes}
-
-
-@contextmanager
-def capture_warnings(*kinds: type[Warning]) -> Iterator[CapturedWarnings]:
-    """Capture the library's warnings of these kinds, by default of `EXPECTED`, for the command to print."""
-    with warnings.catch_warnings(record=True) as caught:
-        for kind in (*EXPECTED, *kinds):
-            warnings.simplefilter("always", kind)
-        yield CapturedWarnings(kinds or EXPECTED, caught)
+def print_warnings(texts: Iterable[str]) -> None:
+    """Print warnings on stderr, one line each."""
+    for text in texts:
+        print_warning(text)
 
 
 def print_result(document: Callable[[], Mapping[str, Any]], *texts: object, as_json: bool) -> None:
@@ -114,6 +75,59 @@ def plain(value: Any) -> Any:
     return value
 
 
+def left_out_text(counts: Mapping[str, Any]) -> str | None:
+    """The number of records left out, if it is public."""
+    if "left_out" not in counts:
+        return None
+    count = counts["left_out"]
+    return f"left out: {count:,} record{'' if count == 1 else 's'} with missing values"
+
+
+# The library's warnings
+
+# The warnings that commands show in their own words
+EXPECTED = (ChargedAgainWarning, CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
+
+
+@dataclass(frozen=True)
+class CapturedWarnings:
+    """The library's warnings during a command, which the command prints itself."""
+
+    kinds: tuple[type[Warning], ...]
+    caught: list[warnings.WarningMessage]
+
+    @property
+    def earlier(self) -> list[EarlierReleaseWarning]:
+        """The warnings about earlier releases."""
+        return [warning.message for warning in self.caught if isinstance(warning.message, EarlierReleaseWarning)]
+
+    @property
+    def notes(self) -> list[str]:
+        """The texts of all other expected warnings, each once."""
+        expected = [warning for warning in self.caught if issubclass(warning.category, self.kinds)]
+        return list(dict.fromkeys(str(warning.message) for warning in expected if warning.message not in self.earlier))
+
+    def warn(self) -> None:
+        """Print the notes on stderr."""
+        print_warnings(self.notes)
+
+    def fields(self) -> dict[str, Any]:
+        """All warnings as JSON values."""
+        return {"earlier": [time for warning in self.earlier for time in warning.charged_at], "warnings": self.notes}
+
+
+@contextmanager
+def capture_warnings(*kinds: type[Warning]) -> Iterator[CapturedWarnings]:
+    """Capture the library's warnings of these kinds, by default of `EXPECTED`, for the command to print."""
+    with warnings.catch_warnings(record=True) as caught:
+        for kind in (*EXPECTED, *kinds):
+            warnings.simplefilter("always", kind)
+        yield CapturedWarnings(kinds or EXPECTED, caught)
+
+
+# Output files
+
+
 def check_output(
     path: str | FileLocation | None, kind: FileKind, *inputs: str | FileLocation | None, force: bool
 ) -> None:
@@ -133,16 +147,11 @@ def check_output(
     # It has the ending of its kind, and a folder.
     if kind is FileKind.PAGE:
         refuse_other_than_html(path)
-    if not isinstance(path, ObjectPath) and not path.parent.is_dir():
-        raise InputError("output", f"{str(path)!r} cannot be written: its folder does not exist")
+    has_folder = isinstance(path, ObjectPath) or path.parent.is_dir()
+    require("output", has_folder, f"{str(path)!r} cannot be written: its folder does not exist")
 
 
-def left_out_text(counts: Mapping[str, Any]) -> str | None:
-    """The number of records left out, if it is public."""
-    if "left_out" not in counts:
-        return None
-    count = counts["left_out"]
-    return f"left out: {count:,} record{'' if count == 1 else 's'} with missing values"
+# Progress
 
 
 @contextmanager
@@ -150,7 +159,7 @@ def progress_bar(title: str, total: Callable[[], int | None]) -> Iterator[Progre
     """Yield a function to call with the number of rows of every batch. The bar shows a share, not a number of rows.
 
     `total` is called for the number of rows only on a terminal. If it returns None, the bar moves without a share and
-    shows the elapsed time, until the function's method `share` is called with the numbers of finished and of all tasks.
+    shows the elapsed time.
     """
     if not sys.stderr.isatty():
         yield lambda rows: check_interruption()
@@ -159,23 +168,19 @@ def progress_bar(title: str, total: Callable[[], int | None]) -> Iterator[Progre
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), *_measured())
+    # On a terminal, a bar that is removed at the end
+    columns = (TextColumn("{task.description}"), BarColumn(), *_share_and_time())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield _Watched(bar, bar.add_task(title, total=total()))
+        task = bar.add_task(title, total=total())
+
+        def advance(rows: int) -> None:
+            check_interruption()
+            bar.advance(task, rows)
+
+        yield advance
 
 
-class _Watched:
-    """A bar that is moved by rows."""
-
-    def __init__(self, bar: Any, task: Any) -> None:
-        self._bar, self._task = bar, task
-
-    def __call__(self, rows: int) -> None:
-        check_interruption()
-        self._bar.advance(self._task, rows)
-
-
-def _measured() -> tuple[Any, Any]:
+def _share_and_time() -> tuple[Any, Any]:
     """Columns for the share and the remaining time if the total is known, else for the elapsed time."""
     from rich.progress import TaskProgressColumn, TimeElapsedColumn, TimeRemainingColumn
 

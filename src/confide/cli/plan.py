@@ -1,4 +1,4 @@
-"""`confide plan` and `budget plan`: guarantees and costs of a calibration, or a year, computed without data."""
+"""Commands that compute without private data: `confide plan`, of a calibration, and `budget plan`, of a year."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -9,7 +9,7 @@ import click
 from confide.arrays import GroupColumns
 from confide.cli.commands import Budget, Plan
 from confide.cli.output import left_out_text, print_result, progress_bar
-from confide.cli.request import read_request, split, take_columns
+from confide.cli.request import read_request, split, take, take_columns
 from confide.cli.values import Source
 from confide.core import (
     IN_WORDS,
@@ -38,12 +38,11 @@ def plan(options: Plan) -> None:
     source = None if options.pilot is None else Source(options.pilot, options.table, arguments.pop("decimal", "."))
     score = arguments.pop("score", "lac") if columns is None else columns.kind.name
     arguments = {"score": score, **arguments}
-    for name in ("about", "fingerprint", "partition", "decimal"):
-        arguments.pop(name, None)
+    take(arguments, ("about", "fingerprint", "partition", "decimal"))
     skip, people = arguments.pop("skip_incomplete", False), arguments.pop("people", None)
     if people is not None:
         arguments["records_per_person"] = people.bound(arguments.get("records_per_person"))
-    division: dict[str, Any] = {name: arguments.pop(name) for name in ("by", "groups", "by_class") if name in arguments}
+    division = take(arguments, ("by", "groups", "by_class"))
 
     # Plan, which checks public choices before the public sample is opened.
     output.check(FileKind.PAGE, *(() if source is None else source.files))
@@ -62,13 +61,14 @@ def plan(options: Plan) -> None:
     shared = {name: value for name, value in arguments.items() if name not in of_score}
     numbers = needed_by_scores(**shared) if options.needed else {}
     document = {**_document(planned), "records_needed_by_scores": numbers or None, **left_out}
-    table_of_needed = _needed(numbers) if numbers else None
-    each = f"for each group or class, with {planned.n} records in it:" if division else None
-    texts = (each, planned, table_of_needed, left_out_text(left_out), output.saved())
+    table_of_needed = _table_of_needed(numbers) if numbers else None
+    heading = f"for each group or class, with {planned.n} records in it:" if division else None
+    texts = (heading, planned, table_of_needed, left_out_text(left_out), output.saved())
     print_result(lambda: document, *texts, as_json=output.as_json)
 
 
 def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], columns: ColumnSpec | None) -> CalibrationPlan:
+    """The plan of a request, or of its first group or class."""
     if not division:
         return make_plan(**arguments)
 
@@ -89,18 +89,18 @@ def read_sample(source: Source, columns: ColumnSpec | None, *, skip: bool) -> tu
         return sample, {"left_out": opened.left_out()} if skip else {}
 
 
-def _needed(numbers: Mapping[str, tuple[int, int | None]]) -> str:
-    rows = [(name, *("-" if number is None else f"{number:,}" for number in both)) for name, both in numbers.items()]
-    return to_text(
-        Section("", tables=(Table(("records needed", "number is secret", "number is public"), tuple(rows)),))
+def _table_of_needed(numbers: Mapping[str, tuple[int, int | None]]) -> str:
+    rows = tuple(
+        (name, f"{secret:,}", "-" if public is None else f"{public:,}") for name, (secret, public) in numbers.items()
     )
+    return to_text(Section("", tables=(Table(("records needed", "number is secret", "number is public"), rows),)))
 
 
 def _document(planned: CalibrationPlan) -> dict[str, object]:
     """JSON values of a plan, under the names that scripts read."""
 
-    def fields(of: object, *names: str) -> dict[str, object]:
-        return {name: getattr(of, name) for name in names}
+    def fields(value: object, *names: str) -> dict[str, object]:
+        return {name: getattr(value, name) for name in names}
 
     population = planned.terms.population
     shifted = {} if population is None else {"population": population.fields(), "counted": planned.effective_n}
@@ -123,6 +123,9 @@ def _document(planned: CalibrationPlan) -> dict[str, object]:
         "pilot": None if planned.on_pilot is None else asdict(planned.on_pilot),
         "candidates": {"size": planned.candidates.size, "recipe": dict(planned.candidates.recipe)},
     }
+
+
+# A year
 
 
 def budget_plan(options: Budget) -> None:
@@ -162,8 +165,8 @@ def _worth(year: BudgetPlan, entry: PlannedReleases, sizes: list[int], alpha: st
 
 
 def _row(entry: PlannedReleases, worth: dict[str, Any], sizes: list[int]) -> tuple[str, str]:
-    each = f"epsilon {decimal_form(entry.epsilon)} each"
+    price = f"epsilon {decimal_form(entry.epsilon)} each"
     if entry.kind == "calibration":
         coverage = ", ".join(f"{share:.3f}" for share in worth["expected_coverage"])
-        return entry.words, f"{each}; expected coverage {coverage} with {', '.join(map(str, sizes))} records"
-    return entry.words, f"{each}; with {worth['records']} records or more, noise adds less than sampling does"
+        return entry.words, f"{price}; expected coverage {coverage} with {', '.join(map(str, sizes))} records"
+    return entry.words, f"{price}; with {worth['records']} records or more, noise adds less than sampling does"

@@ -1,18 +1,25 @@
-"""`confide predict`: sets or intervals for a table."""
+"""Commands that apply a release to a table: `confide predict`, for sets or intervals, and `evaluate`, for coverage."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from confide.cli.commands import Predict
-from confide.cli.names import PREDICT
-from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warning
+import click
+
+from confide.cli.charging import Accounting, Receipt
+from confide.cli.commands import Evaluate, Predict
+from confide.cli.exit_codes import CLAIM_FAILED, DONE
+from confide.cli.options import EVALUATE, PREDICT
+from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warnings
 from confide.cli.request import arguments_of, split, take_columns
 from confide.cli.values import Source, read_release
-from confide.core import Release
+from confide.cli.written import Findings
+from confide.core import Release, remarks
 from confide.errors import CoverageWarning
-from confide.sets import count_shortfall
-from confide.support import FileKind, as_place, short_number
+from confide.evaluation import Evaluation
+from confide.sets import count_shortfall, has_law, sentence_of
+from confide.support import FileKind, as_place, require, short_number
+from confide.tables import evaluate as evaluate_release
 from confide.tables import file_format, is_folder, predict_table, refuse_existing_folder
 from confide.watching import CorrectedRelease
 
@@ -32,17 +39,16 @@ def predict(options: Predict) -> None:
 
     # Predict.
     columns = source.require_columns(columns, "--probabilities or --prediction")
-    with capture_warnings(CoverageWarning) as caught, source.open("predicting") as (opened, progress):
+    with capture_warnings(CoverageWarning) as captured, source.open("predicting") as (opened, progress):
         summary = predict_table(opened, columns, released, out, overwrite=options.force, progress=progress, **arguments)
         if arguments.get("skip_incomplete"):
             summary["left_out"] = opened.left_out()
 
     # Print the warnings and the summary.
-    notes = [*caught.notes, *_too_many_empty(released, summary)]
-    for note in notes:
-        print_warning(note)
+    notes = [*captured.notes, *_too_many_empty(released, summary)]
+    print_warnings(notes)
     size = f", {summary['mean_set_size']:.2f} classes each on average" if "mean_set_size" in summary else ""
-    empty, rows = int(summary.get("empty_sets", 0)), int(summary["rows"])
+    empty, rows = _empty_sets(summary)
     print_result(
         lambda: {"out": out, **_promised(released), **summary, "warnings": notes},
         f"{short_number(summary['rows'])} {'intervals' if options.probabilities is None else 'sets'}{size}",
@@ -58,13 +64,18 @@ def _check_output(source: Source, out: str, release: Path, *, force: bool) -> No
     if is_folder(out):
         refuse_existing_folder(as_place(out))
     else:
-        _ = file_format(as_place(out))  # an unknown ending raises
+        file_format(as_place(out))  # an unknown ending raises
         check_output(out, FileKind.PREDICTIONS, *source.files, release, force=force)
+
+
+def _empty_sets(summary: Mapping[str, float]) -> tuple[int, int]:
+    """The number of empty sets, and of rows."""
+    return int(summary.get("empty_sets", 0)), int(summary["rows"])
 
 
 def _too_many_empty(released: Release, summary: Mapping[str, float]) -> list[str]:
     """A warning if there are too many empty sets for the promise: a sign of a shift that needs no true labels."""
-    empty, rows = int(summary.get("empty_sets", 0)), int(summary["rows"])
+    empty, rows = _empty_sets(summary)
     if not empty or released.loss or count_shortfall(released, rows - empty, rows) is None:
         return []
     return [
@@ -74,6 +85,7 @@ def _too_many_empty(released: Release, summary: Mapping[str, float]) -> list[str
 
 
 def _promised(released: Release) -> dict[str, Any]:
+    """Thresholds and the smallest coverage, as JSON values."""
     if isinstance(released, CorrectedRelease):
         return released.fields
     if released.by is None and released.loss is None:
@@ -83,3 +95,66 @@ def _promised(released: Release) -> dict[str, Any]:
         "thresholds": {str(name): threshold.threshold for name, threshold in parts.items()},
         "coverage": min(threshold.coverage for threshold in parts.values()),
     }
+
+
+# Evaluations
+
+
+def evaluate(options: Evaluate) -> int:
+    """Evaluate a release on a table, and print its coverage."""
+    # The arguments, and what they exclude.
+    arguments, output, release = arguments_of("evaluate", EVALUATE, options), options.output, options.release
+    budget = Accounting.of(options.budget, arguments)
+    if arguments.get("examples") and output.out is None:
+        raise click.UsageError("--examples needs --out")
+    if "epsilon" not in arguments:
+        budget.refuse("an evaluation without epsilon, which charges nothing")
+
+    # The files.
+    source = Source(options.file, options.table, arguments.pop("decimal", "."))
+    output.check(FileKind.EVALUATION, *source.files, release, *budget.files)
+    released = read_release(release, arguments)
+    can_judge = not options.fail_below_promise or has_law(released)
+    must = "needs a release with a promise, and a law of how coverage varies from calibration to calibration"
+    remedy = "This one has none; leave the option out, and compare the interval"
+    require("fail_below_promise", can_judge, must, remedy=remedy)
+
+    # Charge and read.
+    columns = source.require_columns(take_columns(arguments, released))
+    arguments.pop("candidates", None)  # of a loss, which the columns contain
+    is_private = "epsilon" in arguments and arguments.get("neighbors") != "replace_one"
+    with budget.charging() as receipt:
+        arguments |= budget.account(options.file)
+        with source.open("evaluating") as (opened, progress):
+            evaluation = evaluate_release(released, table=opened, what=columns, progress=progress, **arguments)
+            # The number of records left out is secret with that of the others.
+            is_stated = arguments.get("skip_incomplete") and not is_private
+            left_out = {"left_out": opened.left_out()} if is_stated else {}
+
+    # Write, print, and judge.
+    output.write(evaluation.to_json())
+    _print(evaluation, released, receipt, output, left_out)
+    broken = any(short.is_broken for short in evaluation.shortfalls.values())
+    return CLAIM_FAILED if options.fail_below_promise and broken else DONE
+
+
+def _print(
+    evaluation: Evaluation, released: Release, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]
+) -> None:
+    # Warnings. The text of an evaluation contains those about coverage, its JSON does not.
+    notes = list(receipt.captured.notes if evaluation.private else remarks(released))
+    if output.as_json:
+        notes += [sentence_of(name, short) for name, short in evaluation.shortfalls.items()]
+    print_warnings(notes)
+
+    def document() -> dict[str, Any]:
+        shortfalls = [{"of": name, **short.fields()} for name, short in evaluation.shortfalls.items()]
+        cost = {**receipt.captured.fields(), **receipt.fields()} if evaluation.private else {}
+        return {**evaluation.fields(), **cost, "shortfalls": shortfalls, "warnings": notes, **left_out}
+
+    # A private evaluation also has a cost.
+    texts: tuple[object, ...] = evaluation, left_out_text(left_out), output.saved()
+    if evaluation.private:
+        cost = left_out_text(left_out), receipt.text(), output.saved()
+        texts = *receipt.captured.earlier, evaluation, *cost, "These numbers are private: they may be published."
+    print_result(document, *texts, as_json=output.as_json)

@@ -1,48 +1,47 @@
 """Arguments as they are typed: options, a TOML file and NAME=VALUE pairs, under the names of the Python API.
 
-What two of them state is refused: a file that was reviewed is never overridden.
+An argument that two of them state raises an error: a file that was reviewed is never overridden. A `take_` function
+removes arguments from those of a command, which hands the others on to a function of the API. `confide request` writes
+a file with every argument.
 """
 
 import re
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import date, time
+from inspect import Parameter, cleandoc, signature
 from typing import Any
 
 import click
 
 from confide.candidates import AnyCandidates, Candidates
 from confide.cli.command import named_by, stated_elsewhere
-from confide.cli.commands import Predicted, Recalibrate, RequestOptions
-from confide.cli.names import COLUMN_NAMES, NAMES, PEOPLE
+from confide.cli.commands import Predicted, Recalibrate, RequestOptions, WriteRequest
+from confide.cli.options import CHOICE_NAMES, COLUMN_NAMES, NAMES, NOISE_NAMES, PEOPLE, PEOPLE_NAMES, REQUEST_NAMES
 from confide.cli.values import place_of, read_fingerprint
-from confide.core import ClassShift, Release
+from confide.core import Choices, ClassShift, Options, Release, calibrate, choose_score
 from confide.errors import ConfideError, InputError, InputTypeError
-from confide.support import FileLocation, check_unknown_arguments, read_text
-from confide.tables import ClassColumns, ColumnSpec, ContributionBound, LossColumns, ScoreColumn, TargetColumns
+from confide.support import FileKind, FileLocation, check_unknown_arguments, read_text, require
+from confide.tables import (
+    ClassColumns,
+    Columns,
+    ColumnSpec,
+    ContributionBound,
+    LossColumns,
+    ScoreColumn,
+    TargetColumns,
+    calibrate_table,
+    open_table,
+    read_published_counts,
+)
 
-# The arguments of a request
+# Arguments, each stated once
 
-_KINDS = {
-    "column": ScoreColumn,
-    "prediction": TargetColumns,
-    "losses": LossColumns,
-    "truth": LossColumns,
-    "probabilities": ClassColumns,
-}
-"""The columns of a score, by the first of these arguments that is stated."""
-
-_NAMES = ("classes", "groups", "group_names", "order", "choose", "parts", "width_bins")
-_LISTS = ("alpha", "by", "probabilities", "prediction", "truth", "losses")
-"""The arguments whose text is split at commas; those of `_LISTS` may also be a single name."""
-
+# Advice about arguments that are stated in another way
 _ELSEWHERE = dict.fromkeys(
     ("ledger", "dataset", "again"), "A request states no ledger; give --ledger and --dataset"
-) | dict.fromkeys(("person", "most", "order", "sample"), "State it as people.person, people.most, people.order")
-
-
-# Reading
+) | dict.fromkeys(PEOPLE_NAMES, "State it as people.person, people.most, people.order")
 
 
 def read_arguments(
@@ -63,15 +62,15 @@ def read_arguments(
     arguments: dict[str, Any] = {} if file is None else _read_file(file)
     for pair in pairs:
         _add(arguments, _parse(pair), "--set")
-    given = {name: value for name, value in typed.items() if value not in (None, ())}
-    stated_elsewhere(set(arguments) - set(given))
-    _add(arguments, given, "an option")
+    stated = {name: value for name, value in typed.items() if value not in (None, ())}
+    stated_elsewhere(set(arguments) - set(stated))
+    _add(arguments, stated, "an option")
     check_unknown_arguments(function, arguments, known, _ELSEWHERE)
 
     # Texts become lists, bounds and candidates.
     checked = {name: _listed(name, value) for name, value in arguments.items()}
     if PEOPLE in checked:
-        checked[PEOPLE] = _people(checked[PEOPLE])
+        checked[PEOPLE] = _contribution_bound(checked[PEOPLE])
     if isinstance(checked.get("candidates"), str):
         checked["candidates"] = parse_candidates(checked["candidates"])
     return checked
@@ -87,13 +86,12 @@ def _read_file(file: FileLocation) -> dict[str, Any]:
 
 def _parse(pair: str) -> dict[str, Any]:
     name, equals, text = map(str.strip, pair.partition("="))
-    if not equals or re.fullmatch(r"[A-Za-z_]\w*(\.[\w-]+)*", name) is None:
-        raise InputError("set", "must be NAME=VALUE, such as delta=0.05", got=repr(pair))
+    is_named = equals and re.fullmatch(r"[A-Za-z_]\w*(\.[\w-]+)*", name)
+    require("set", is_named, "must be NAME=VALUE, such as delta=0.05", got=repr(pair))
     nested: Any = _value(text)
     for key in reversed(name.split(".")):
         nested = {key: nested}
-    parsed: dict[str, Any] = nested
-    return parsed
+    return dict(nested)
 
 
 def _value(text: str) -> Any:
@@ -106,7 +104,7 @@ def _value(text: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    # A request states dates as texts.
+    """A TOML value with dates and times as texts."""
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
     return str(value) if isinstance(value, date | time) else value
@@ -123,13 +121,23 @@ def _add(arguments: dict[str, Any], further: Mapping[str, Any], source: str) -> 
             arguments[name] = dict(value) if isinstance(value, Mapping) else value
 
 
+# Values
+
+# Arguments whose text is always split at commas, except lists of several columns, which have semicolons
+_NAMES = ("classes", "groups", "group_names", "order", "choose", "parts", "width_bins")
+
+# Arguments whose text may also be a single name, or a pattern
+_NAME_OR_NAMES = ("alpha", "by", "probabilities", "prediction", "truth", "losses")
+
+
 def _listed(name: str, value: Any) -> Any:
     """The value with lists as tuples; a text of names between commas is a list."""
     if name == PEOPLE and isinstance(value, Mapping):
         return {key: _listed(key, item) for key, item in value.items()}
-    if isinstance(value, str):
-        several = "," in value and "*" not in value if name in _LISTS else name in _NAMES and ";" not in value
-        value = split(value) if several else value
+    if isinstance(value, str) and name in _NAME_OR_NAMES:
+        value = split(value) if "," in value and "*" not in value else value
+    elif isinstance(value, str) and name in _NAMES:
+        value = value if ";" in value else split(value)
     if name == "width_bins" and isinstance(value, list):
         value = [_value(item) if isinstance(item, str) else item for item in value]
     return tuple(value) if isinstance(value, list) else value
@@ -140,18 +148,17 @@ def split(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _people(people: Any) -> ContributionBound:
+def _contribution_bound(people: Any) -> ContributionBound:
     names = [field.name for field in fields(ContributionBound)]
     if not isinstance(people, Mapping):
         raise InputTypeError(PEOPLE, f"must be stated as {', '.join(f'{PEOPLE}.{name}' for name in names)}")
     check_unknown_arguments(PEOPLE, people, names)
     for name in ("person", "most", "order"):
-        if name not in people:
-            raise InputError(f"{PEOPLE}.{name}", "must be stated with the others of people")
+        require(f"{PEOPLE}.{name}", name in people, "must be stated with the others of people")
     return ContributionBound(**people)
 
 
-_FORMS: Mapping[str, Callable[..., AnyCandidates]] = {
+_CANDIDATES: Mapping[str, Callable[..., AnyCandidates]] = {
     "unit": Candidates.unit,
     "published": Candidates.published,
     "around": Candidates.around,
@@ -170,7 +177,7 @@ def parse_candidates(text: str) -> AnyCandidates:
     """
     name, *values = text.split(":")
     try:
-        return _FORMS[name](*(_value(value) for value in values))
+        return _CANDIDATES[name](*(_value(value) for value in values))
     except (KeyError, TypeError, ConfideError):
         forms = "unit[:SIZE[:uniform|logit]], published:SIZE, around:THRESHOLD, or a number of them"
         raise InputError("candidates", f"must have one of the forms {forms}", got=repr(text)) from None
@@ -203,14 +210,28 @@ def read_request(
 
 def _groups(text: str, by: Any) -> dict[str, tuple[str, ...]]:
     lists, columns = [tuple(split(names)) for names in text.split(";")], (by,) if isinstance(by, str) else by or ()
-    if len(lists) != len(columns):
-        must = f"must be the values of each of the {len(columns)} columns of by, with ; between columns"
-        example = "For example --by sex,site --groups 'f,m;north,south'"
-        raise InputError("groups", must, got=f"{len(lists)} of them", remedy=example)
+    must = f"must be the values of each of the {len(columns)} columns of by, with ; between columns"
+    example = "For example --by sex,site --groups 'f,m;north,south'"
+    require("groups", len(lists) == len(columns), must, got=f"{len(lists)} of them", remedy=example)
     return dict(zip(columns, lists, strict=True))
 
 
-# Values
+# Arguments that a command interprets itself
+
+
+def take(arguments: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Take these arguments out of those of a command."""
+    return {name: arguments.pop(name) for name in names if name in arguments}
+
+
+# The columns of a score, by the first of these arguments that is stated
+_KINDS = {
+    "column": ScoreColumn,
+    "prediction": TargetColumns,
+    "losses": LossColumns,
+    "truth": LossColumns,
+    "probabilities": ClassColumns,
+}
 
 
 def take_columns(arguments: dict[str, Any], release: Release | None = None) -> ColumnSpec | None:
@@ -220,15 +241,15 @@ def take_columns(arguments: dict[str, Any], release: Release | None = None) -> C
     if first is None:
         return None
     kind: Any = _KINDS[first]
-    if first == "losses" and release is None and "loss" not in arguments:
-        raise InputError("loss", "must be given with losses: the name of the loss")
+    is_named = first != "losses" or release is not None or "loss" in arguments
+    require("loss", is_named, "must be given with losses: the name of the loss")
     if release is not None and release.loss is not None and kind in (ClassColumns, LossColumns):
         kind = LossColumns
         arguments |= {} if first != "losses" else {"loss": release.loss, "bound": release.bound} | arguments
 
     # The columns of this kind, and no others.
     of_kind = {field.name for field in fields(kind)}
-    named = {name: arguments.pop(name) for name in COLUMN_NAMES if name in arguments and name in of_kind}
+    named = take(arguments, [name for name in COLUMN_NAMES if name in of_kind])
     if kind is LossColumns and isinstance(arguments.get("candidates"), Candidates):
         named["candidates"] = arguments["candidates"]
     if others := [name for name in COLUMN_NAMES if name in arguments]:
@@ -241,9 +262,92 @@ def take_columns(arguments: dict[str, Any], release: Release | None = None) -> C
     return columns
 
 
-def take_words(arguments: dict[str, Any], *records: FileLocation) -> dict[str, Any]:
+def take_metadata(arguments: dict[str, Any], *records: FileLocation) -> dict[str, Any]:
     """Take the public metadata out of the arguments; a fingerprint's file is none of `records`."""
-    words: dict[str, Any] = {name: arguments.pop(name) for name in ("about", "fingerprint") if name in arguments}
-    if "fingerprint" in words:
-        words["fingerprint"] = read_fingerprint(place_of("fingerprint", words["fingerprint"]), records)
-    return words
+    metadata = take(arguments, ("about", "fingerprint"))
+    if "fingerprint" in metadata:
+        metadata["fingerprint"] = read_fingerprint(place_of("fingerprint", metadata["fingerprint"]), records)
+    return metadata
+
+
+# A file with every argument of a request
+
+# The arguments of each section, and the functions and classes whose docstrings describe them
+_SECTIONS: Mapping[str, tuple[tuple[str, ...], tuple[Any, ...]]] = {
+    "Columns": (COLUMN_NAMES, (ClassColumns, TargetColumns, ScoreColumn, LossColumns)),
+    "Request": (REQUEST_NAMES, (Columns, calibrate_table, calibrate, Choices, Options)),
+    "People with several records": (PEOPLE_NAMES, (ContributionBound,)),
+    "A private choice among scores": (CHOICE_NAMES, (choose_score,)),
+    "Noisy counts that another engine made": (NOISE_NAMES, (read_published_counts,)),
+    "The table": (("decimal",), (open_table,)),
+}
+
+# Sentences about arguments that these docstrings do not describe
+_UNDESCRIBED = {
+    "choose": "Two or more scores, or COLUMNS:SCORE for models: one is chosen privately on a share of the records.",
+    "noise": "The law of the noise, such as 'discrete_laplace(scale=2,copies=2)' or 'discrete_gaussian(sigma=4)'.",
+    "n_noisy": "A noisy number of records of its own.",
+    "n_noise": "The law of n_noisy.",
+    "share_low": "For two sides: the share of the loss of the lower one.",
+}
+
+# Defaults that no signature has
+_DEFAULTS = {"neighbors": "add_remove", "n_min": 1, "records_per_person": 1, "mechanism": "slopes"}
+
+
+def write_request(options: WriteRequest) -> None:
+    """Write the file of `confide request`."""
+    options.output.check(FileKind.REQUEST)
+    options.output.save(written_request())
+
+
+def written_request() -> str:
+    """A request as TOML: every argument as a comment with its sentence and its default.
+
+    Examples
+    --------
+    >>> print(written_request().splitlines()[0])
+    # A request to confide. Remove the # before an argument to state it.
+    """
+    from textwrap import wrap
+
+    lines = ["# A request to confide. Remove the # before an argument to state it."]
+    for title, (names, sources) in _SECTIONS.items():
+        lines += ["", f"# {title}"]
+        prefix = f"{PEOPLE}." if names is PEOPLE_NAMES else ""
+        sentences, defaults = _sentences(sources), _defaults(sources)
+        for name in names:
+            sentence = sentences.get(name, _UNDESCRIBED.get(name, ""))
+            lines += ["", *wrap(sentence, 100, initial_indent="# ", subsequent_indent="# ")]
+            lines.append(f"#{prefix}{name} = {_toml(defaults.get(name))}".rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _sentences(sources: Sequence[Any]) -> dict[str, str]:
+    """The first sentence about each argument, of the first of these docstrings that describes it."""
+    sentences: dict[str, str] = {}
+    for source in sources:
+        # The entries of the numpydoc section, each up to the end of its first sentence.
+        sections = re.split(r"^(?:Returns|Raises|Warns|Examples|Notes)\n-+$", cleandoc(source.__doc__), flags=re.M)
+        parameters = sections[0].partition("Parameters\n----------\n")[2] + "\n"
+        for names, body in re.findall(r"^(\S.*)\n((?:(?: {4}.*)?\n)+)", parameters, re.M):
+            sentence = re.split(r"(?<=[^.]\.)\s+", " ".join(body.split()))[0]
+            if not sentence.startswith(("As in", "The same")):
+                sentences = dict.fromkeys(split(names), sentence) | sentences
+    return sentences
+
+
+def _defaults(sources: Sequence[Any]) -> dict[str, Any]:
+    """The default of each argument, of the first of these signatures that has one."""
+    with_signature = [source for source in sources if source not in (Choices, Options)]
+    parameters = [parameter for source in with_signature for parameter in signature(source).parameters.values()]
+    with_default = [parameter for parameter in parameters if parameter.default is not Parameter.empty]
+    return {parameter.name: parameter.default for parameter in reversed(with_default)} | _DEFAULTS
+
+
+def _toml(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)

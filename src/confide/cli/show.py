@@ -1,14 +1,15 @@
-"""`confide show`: what a file states, as text or as JSON values."""
+"""Commands that read a release or another file: `confide show`, `verify` and `sign`, `report` and `card`."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from confide.cli.commands import Show
+from confide.cli.commands import Card, Report, Show, Sign, Verify
+from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated.coordinator import policy_rows, read_policy, read_silo, silo_rows
-from confide.cli.output import print_result, print_warning
+from confide.cli.output import print_result, print_text, print_warnings
 from confide.core import (
     Document,
     PublishedCounts,
@@ -16,26 +17,47 @@ from confide.core import (
     about_facts,
     as_release,
     load,
+    load_release,
     making_section,
     records_needed,
     remarks,
 )
 from confide.errors import InputError
 from confide.evaluation import Evaluation
-from confide.federated import Refusal, SiloKeys, fingerprint, identity_rows, message_head, read_plan, roster_number
+from confide.federated import (
+    Conditions,
+    FederatedRelease,
+    Refusal,
+    SiloKeys,
+    fingerprint,
+    identity_rows,
+    message_head,
+    read_plan,
+    read_signed,
+    roster_number,
+    sign,
+    verify_signer,
+)
+from confide.federated import verify as verify_federated
+from confide.ledger import file_of
 from confide.mechanisms import loss_facts, losses
 from confide.support import (
     SHOWN_ELSEWHERE,
     FileKind,
     Section,
+    card_or_page,
     describe,
     kind_of,
     positive_integer,
+    read_as,
     read_text,
+    require,
     to_text,
     versions_text,
 )
 from confide.watching import CorrectedRelease, Watch
+
+# What a file states
 
 
 class FileDescription(NamedTuple):
@@ -48,7 +70,7 @@ class FileDescription(NamedTuple):
 
 def show(options: Show) -> None:
     """Print what a file states."""
-    # What the file is.
+    # The kind of the file.
     records, path = positive_integer("records", options.records), options.path
     kind = kind_of(path)
     if kind in SHOWN_ELSEWHERE:
@@ -58,14 +80,13 @@ def show(options: Show) -> None:
             description = describe_file(path)
         except Refusal as refusal:
             raise InputError("path", f"{str(path)!r} cannot be used: {refusal}") from None
-        if records != 1:
-            raise InputError("records", f"must be 1 for {kind}", remedy="It is for releases")
+        require("records", records == 1, f"must be 1 for {kind}", remedy="It is for releases")
     else:
         description = _document(load(path), records)
 
     # JSON contains the warnings.
-    for note in () if options.as_json else description.warnings:
-        print_warning(note)
+    if not options.as_json:
+        print_warnings(description.warnings)
     print_result(lambda: description.document, to_text(description.section), as_json=options.as_json)
 
 
@@ -76,15 +97,17 @@ def _rows(*facts: tuple[str, str]) -> Section:
 def _with_parts(value: object, *parts: Section) -> Section:
     """The description of a value, followed by parts about its file; facts that it contains are not repeated."""
     whole = describe(value)
-    new = (
-        replace(section, facts=tuple(fact for fact in section.facts if fact not in whole.facts)) for section in parts
-    )
-    return replace(whole, parts=(*whole.parts, *(section for section in new if section.facts or section.parts)))
+    added: list[Section] = []
+    for part in parts:
+        facts = tuple(fact for fact in part.facts if fact not in whole.facts)
+        if facts or part.parts:
+            added.append(replace(part, facts=facts))
+    return replace(whole, parts=(*whole.parts, *added))
 
 
 def _document(document: Document, records: int) -> FileDescription:
-    # A monitor, and the thresholds that it corrected.
     notes = list(remarks(document)) if isinstance(document, Release) else []
+    # A monitor, or the thresholds that it corrected.
     if isinstance(document, CorrectedRelease):
         return FileDescription(describe(document), {"corrected": json.loads(document.to_json())}, notes)
     if isinstance(document, Watch):
@@ -104,28 +127,28 @@ def _document(document: Document, records: int) -> FileDescription:
     return FileDescription(section, content, notes)
 
 
-def _published(path: Path) -> FileDescription:
-    counts = PublishedCounts.load(path)
-    return FileDescription(describe(counts), {"published_counts": json.loads(counts.to_json())})
-
-
 def _evaluation(evaluation: Evaluation, records: int) -> FileDescription:
-    of = ("of the release with SHA-256", evaluation.calibration)
+    release = ("of the release with SHA-256", evaluation.calibration)
     values: dict[str, Any] = {"evaluation": evaluation.fields()}
     if not evaluation.private:
-        if records != 1:
-            raise InputError("records", "must be 1 for an evaluation without noise", remedy="It is for releases")
-        return FileDescription(_with_parts(evaluation, _rows(of)), values)
+        must = "must be 1 for an evaluation without noise"
+        require("records", records == 1, must, remedy="It is for releases")
+        return FileDescription(_with_parts(evaluation, _rows(release)), values)
 
-    # A private one has a privacy loss.
+    # A private evaluation has a privacy loss.
     n = "secret" if evaluation.query.n is None else str(evaluation.query.n)
-    rows = _rows(("evaluation records", n), of, ("made with", versions_text(evaluation.versions)))
+    rows = _rows(("evaluation records", n), release, ("made with", versions_text(evaluation.versions)))
     values |= {"records": records, "losses": losses(evaluation.privacy, records)}
     return FileDescription(_with_parts(evaluation, rows, _privacy_loss(evaluation, records)), values)
 
 
 def _privacy_loss(document: Document, records: int) -> Section:
     return Section("Privacy loss", facts=loss_facts(document.privacy, records))
+
+
+def _published(path: Path) -> FileDescription:
+    counts = PublishedCounts.load(path)
+    return FileDescription(describe(counts), {"published_counts": json.loads(counts.to_json())})
 
 
 def _file(sentence: str, facts: Sequence[tuple[str, str]], **document: Any) -> FileDescription:
@@ -193,3 +216,91 @@ _BY_KIND: Mapping[FileKind, Callable[[Path], FileDescription]] = {
     FileKind.ANSWER: _answer,
     FileKind.POLICY: _policy,
 }
+
+
+# Checks and signatures
+
+
+def verify(options: Verify) -> int:
+    """Check a release: its claims, which are computed again while reading, its conditions and its signature."""
+    # The conditions.
+    released, key = read_as(options.path, read_signed)
+    signer = None if options.signer is None else read_silo(options.signer)
+    conditions = Conditions(**{field.name: getattr(options, field.name) for field in fields(Conditions)})
+    checked = conditions.check(released, key)
+
+    # The signature, and the answers of a federation.
+    drawn = "noisy counts" if isinstance(released, Watch | Evaluation | CorrectedRelease) else "thresholds"
+    if isinstance(released, FederatedRelease):
+        signature = verify_federated(released, signer, [read_text(answer) for answer in options.answers])
+    else:
+        must = f"must be left out: {str(options.path)!r} is not a federated calibration"
+        require("answers", not options.answers, must)
+        signature = verify_signer(key, signer, drawn)
+
+    # The result; no file shows the noise.
+    head = f"claims: recomputed, and they hold\n{released}"
+    unshown = f"not shown: that the {drawn} were drawn with noise; this rests on those who ran the calibration"
+    statements = [head, *signature.statements, unshown, *checked.statements]
+    failures = [*checked.failures, *signature.failures]
+    lines = [line for text in statements for line in text.splitlines()]
+    document = {"holds": not failures, "found": lines, "wrong": failures}
+    print_result(lambda: document, *statements, as_json=options.as_json)
+    print_warnings(failures)
+    return CLAIM_FAILED if failures else DONE
+
+
+def sign_release(options: Sign) -> None:
+    """Sign a release of one machine."""
+    options.output.check(FileKind.SIGNED, options.path, options.keys)
+    options.output.save(sign(load_release(options.path), SiloKeys.load(options.keys)), "signed")
+
+
+# Documents about a release
+
+
+def report(options: Report) -> None:
+    """Write an HTML page about any document, a release or another."""
+    from confide.reports import report as make_report
+
+    options.output.check(FileKind.PAGE, options.path, options.evaluation, file_of(options.ledger), *options.answers)
+    evaluation = _evaluation_of(options)
+    released = load(options.path)
+    page = make_report(
+        released,
+        title=options.title,
+        file_name=options.path.name,
+        evaluation=evaluation,
+        answers=[read_text(answer) for answer in options.answers],
+        ledger=options.ledger,
+    )
+    options.output.save(page.html)
+    if evaluation is not None:
+        print_text(_may_be_published("page", released, evaluation))
+
+
+def card(options: Card) -> None:
+    """Write a model card."""
+    from confide.reports import card as make_card
+
+    options.output.check(card_or_page(options.output.out), options.path, options.evaluation)
+    evaluation = _evaluation_of(options)
+    released = load_release(options.path)
+    written = make_card(
+        released, evaluation=evaluation, title=options.title, task=options.task, file_name=options.path.name
+    )
+    written.save(options.output.out, overwrite=options.output.force)
+    print_text(f"saved: {options.output.out}")
+    print_text(_may_be_published("card", released, evaluation))
+
+
+def _evaluation_of(options: Report | Card) -> Evaluation | None:
+    return None if options.evaluation is None else Evaluation.load(options.evaluation)
+
+
+def _may_be_published(noun: str, released: Document, evaluation: Evaluation | None) -> str:
+    if evaluation is not None and not evaluation.private:
+        return f"The {noun} shows numbers from labelled records: this part is not private."
+    content = "only the release" if evaluation is None else "a private evaluation"
+    verdict = f": the whole {noun} may be published" if released.privacy.is_private else ""
+    return f"The {noun} shows {content}{verdict}."

@@ -1,4 +1,4 @@
-"""Tables and releases as they are typed."""
+"""Values of arguments that are files: tables, releases and fingerprints."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -9,9 +9,10 @@ from typing import Any
 from confide.cli.output import print_warning, progress_bar
 from confide.core import FROM_LOGITS, ModelFingerprint, Release, load_release, reminder_due, uncompared
 from confide.errors import InputError, InputTypeError
-from confide.support import FileLocation, as_place, same_place
+from confide.support import FileLocation, as_place, require, same_place
 from confide.tables import ColumnSpec, Progress, files_of, format_of, open_table, read_numbers
 
+# The options of which one names the columns of a score
 ALTERNATIVES = "--probabilities with --label, --prediction with --target, or --score-column"
 
 
@@ -48,7 +49,7 @@ class Source:
 
 def read_release(path: Path, arguments: dict[str, Any]) -> Release:
     """Read a release, or its one level; take `fingerprint` and `alpha` out of the arguments."""
-    # Compare the model.
+    # Compare the model with that of the release.
     release = load_release(path)
     if "fingerprint" in arguments:
         decimals = None if release.fingerprint is None else release.fingerprint.decimals
@@ -64,8 +65,7 @@ def read_release(path: Path, arguments: dict[str, Any]) -> Release:
     # One level.
     if "alpha" not in arguments:
         return release
-    if release.by != "level":
-        raise InputError("alpha", "needs a calibration of several levels")
+    require("alpha", release.by == "level", "needs a calibration of several levels")
     return release.at(arguments.pop("alpha"))
 
 
@@ -76,9 +76,9 @@ def read_fingerprint(
 
     A file of the private records raises `InputError`, because a fingerprint is published.
     """
-    if any(same_place(path, place) for place in records):
-        must = "must be outputs on other, PUBLIC probe records, or the model's file"
-        raise InputError("fingerprint", must, got="the table of the records")
+    is_public = not any(same_place(path, place) for place in records)
+    must = "must be outputs on other, PUBLIC probe records, or the model's file"
+    require("fingerprint", is_public, must, got="the table of the records")
     if format_of(path) is None:
         return ModelFingerprint.of_file(path)
     with open_table(str(path)) as table:

@@ -9,15 +9,15 @@ from confide.cli.charging import Accounting
 from confide.cli.command import named_by
 from confide.cli.commands import Watch
 from confide.cli.exit_codes import ALARM, DONE
-from confide.cli.names import LOOK_NAMES, WATCH
-from confide.cli.output import check_output, print_result, print_text, print_warning
-from confide.cli.request import arguments_of, take_columns
+from confide.cli.options import LOOK_NAMES, WATCH
+from confide.cli.output import check_output, print_result, print_text, print_warnings
+from confide.cli.request import arguments_of, take, take_columns
 from confide.cli.values import Source, place_of, read_release
 from confide.core import remarks
-from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, InputError, SimilarNameWarning
+from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning
 from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
-from confide.support import FileKind, FileLocation, check_not_input, read_as
+from confide.support import FileKind, FileLocation, check_not_input, read_as, require
 from confide.watching import CorrectedRelease, load_or_start, local_state, records_for
 from confide.watching import Watch as Monitor
 from confide.watching import watch as take_look
@@ -34,7 +34,7 @@ def watch(options: Watch) -> int:
     columns = take_columns(arguments, monitored)
 
     # The choices of a monitor; a reference is an evaluation.
-    choices = {name: arguments.pop(name) for name in LOOK_NAMES if name in arguments}
+    choices = take(arguments, LOOK_NAMES)
     reference = place_of("reference", choices["reference"]) if "reference" in choices else None
     if reference is not None:
         choices["reference"] = read_as(reference, Evaluation.from_json)
@@ -42,14 +42,13 @@ def watch(options: Watch) -> int:
 
     # The monitor: its choices are checked before the table is opened.
     before = load_or_start(state, monitored, columns, **choices)
-    if in_force is not None and before.settings.correction is None:
-        must, remedy = "must be left out without a correction of thresholds", "Begin with --set correct=auto"
-        raise InputError("in_force", must, remedy=remedy)
+    can_correct = in_force is None or before.settings.correction is not None
+    must = "must be left out without a correction of thresholds"
+    require("in_force", can_correct, must, remedy="Begin with --set correct=auto")
     notes = [*remarks(monitored), *([] if before.looks else before.settings.remarks(monitored))]
     if not before.looks and not output.as_json:
         _print_start(before)
-    for note in notes:
-        print_warning(note)
+    print_warnings(notes)
 
     # Charge and look.
     columns = source.require_columns(columns)
@@ -69,18 +68,21 @@ def watch(options: Watch) -> int:
         output.write(report(after).html)
 
     # Print the look.
-    captured, moved = receipt.captured, {"corrected": None if corrected is None else corrected.fields}
-    warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
+    captured = receipt.captured
+
+    def document() -> dict[str, Any]:
+        thresholds = {"corrected": None if corrected is None else corrected.fields}
+        warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
+        return {**_document(after, name), **thresholds, **warned, **receipt.fields()}
+
     in_force_now = None if corrected is None else f"in force now: {str(corrected).splitlines()[1]}"
     texts = *captured.earlier, *_look_texts(after, name, budget), in_force_now, receipt.text(), output.saved()
-    print_result(
-        lambda: {**_document(after, name), **moved, **warned, **receipt.fields()}, *texts, as_json=output.as_json
-    )
+    print_result(document, *texts, as_json=output.as_json)
     return DONE if after.alarm is None else ALARM
 
 
 def _check_files(options: Watch, source: Source, state: FileLocation, reference: FileLocation | None) -> None:
-    # The page, the state, and the thresholds in force.
+    """Check that the page, the state and the thresholds in force replace no input."""
     inputs = *source.files, options.release
     options.output.check(FileKind.PAGE, *inputs, state)
     check_not_input(state, [*inputs, reference])
@@ -90,7 +92,7 @@ def _check_files(options: Watch, source: Source, state: FileLocation, reference:
 
 
 def _look_name(look: str | None, budget: Accounting) -> str:
-    # By default the cell of its group.
+    """The name of the look, by default the cell of its group."""
     if look is not None:
         return look
     if budget.group is None or "=" not in budget.group:
@@ -115,13 +117,12 @@ def _print_start(before: Monitor) -> None:
 def _look_texts(after: Monitor, name: str, budget: Accounting) -> list[str]:
     # The counts; an interval of one look needs independent records.
     settings = after.settings
-    point = next(point for point in after.points if point.look.name == name)
-    counts = point.look.counts
+    counts = next(look for look in after.looks if look.name == name).counts
     if after.monitors_sizes:
-        sizes = ", ".join(f"{n:,} of size {of}" for n, of in zip(counts, settings.bin_names, strict=True))
+        sizes = ", ".join(f"{count:,} of size {size}" for count, size in zip(counts, settings.bin_names, strict=True))
         text = f"look {name!r}, with noise: {sizes}"
     else:
-        covered, missed = sum(counts[::2]), sum(counts[1::2])
+        covered, missed = sum(counts[::2]), sum(counts[1::2])  # a pair of counts for each part
         text = f"look {name!r}, with noise: {covered:,} covered, {missed:,} missed"
         if settings.records_per_person == 1:
             low, high = coverage_interval(
@@ -173,4 +174,4 @@ def _document(after: Monitor, look_name: str) -> dict[str, Any]:
 
 
 def _evidence(log: float) -> float:
-    return math.exp(min(log, 700))
+    return math.exp(min(log, 700))  # of more, it is beyond the range of a float

@@ -46,12 +46,12 @@ class Output(_Written):
     out: Path
     force: bool = False
 
-    def save(self, text: str, what: str = "saved") -> None:
+    def save(self, text: str, verb: str = "saved") -> None:
         """Write the file, and print its path."""
         from confide.cli.output import print_text
 
         self.write(text)
-        print_text(f"{what}: {self.out}")
+        print_text(f"{verb}: {self.out}")
 
 
 @dataclass(frozen=True)

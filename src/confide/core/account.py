@@ -56,13 +56,13 @@ class Account:
             return
         from confide.ledger import Transaction
 
-        with Transaction.alone(self.payments) as transaction:
+        with Transaction.locked(self.payments) as transaction:
             yield replace(self, transaction=transaction)
 
     @property
     def has_earlier(self) -> bool:
         """Whether an earlier release may be the answer: then the records are compared before anything is charged."""
-        return self.transaction is not None and bool(self.transaction.kept)
+        return self.transaction is not None and bool(self.transaction.stored)
 
     def check_limit(self) -> None:
         """Raise `BudgetError` if the limit does not allow the charge; nothing is charged."""

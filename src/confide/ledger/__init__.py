@@ -9,8 +9,7 @@ location.py     location of a ledger, and its errors
 schema.py       the five tables, one schema for SQLite and PostgreSQL; roles
 file.py         a ledger in an SQLite file: durable, atomic across processes
 server.py       the same on a PostgreSQL server
-database.py     transactions on either, and seals of rows
-tables.py       rows as accounts and charges
+database.py     transactions on either; seals of rows, and rows as accounts and charges
 ledger.py       `Ledger`, which combines them
 payment.py      pays for a release: returns the earlier one, or charges before and stores after drawing
 """

@@ -7,11 +7,15 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
-from confide.errors import InputError
 from confide.ledger.composition import Limit, Totals, compose
 from confide.ledger.cost import Cost, Group, Loss, decimal_form
 from confide.mechanisms import Neighbors, weak_privacy_text
-from confide.support import Described, Facts, Section, Table, to_text
+from confide.support import Described, Facts, Section, Table, json_number, require, to_text
+
+_RELATIONS: Mapping[Neighbors, str] = {
+    "add_remove": "adding or removing one person's record; the number of records stays secret",
+    "replace_one": "replacing one person's record; the number of records is public",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,8 +37,7 @@ class Entry(Described):
     fingerprint
         Fingerprint of the mechanism's input under the ledger's own key; None if it was not stored. Not for publication.
     by
-        The account that charged it: on a server the role, in a file the text of `Ledger(by=...)`; None if that was not
-        stored.
+        Who charged it: on a server the role, in a file the text of `Ledger(by=...)`; None if nothing was stored.
     """
 
     token: str
@@ -69,7 +72,7 @@ class Entry(Described):
         return ", ".join(text for text in self.row(who=self.by is not None) if text)
 
     def row(self, *, who: bool) -> tuple[str, ...]:
-        """Time, purpose, losses, group, account and release, for a table."""
+        """Time, purpose, losses, group, account (with `who`) and release, for a table."""
         cost, time = self.cost, self.charged_at.replace("T", " ").removesuffix("+00:00")
         loss, rho = Totals.of([cost]).text, "" if cost.rho is None else f"{cost.rho:.4g}"
         group = "" if cost.group is None else "=".join(cost.group)
@@ -85,7 +88,7 @@ class Entry(Described):
             "kind": self.kind,
             "request": self.request,
             "mechanism": cost.mechanism,
-            "epsilon": _finite(cost.epsilon),
+            "epsilon": json_number(cost.epsilon),
             "rho": cost.rho,
             "group": None if cost.group is None else "=".join(cost.group),
             "release": _as_json(self.release),
@@ -110,10 +113,10 @@ class Account(Described):
     entries
         Every charge, oldest first; empty if they were not read.
     totals
-        The exact totals of its charges, by default of `entries`. Without its entries an account has the sums of those
-        cells only that were asked for.
+        The exact totals of its charges, by default of `entries`. An account without its entries has the sums only of
+        the cells that were requested.
     shared
-        The partitions in which other cells than those were charged.
+        The partitions in which other cells than the requested ones were charged.
     """
 
     dataset: str
@@ -131,8 +134,8 @@ class Account(Described):
     @property
     def costs(self) -> list[Cost]:
         """The costs of all charges."""
-        if self.totals is not None and sum(self.totals.kinds.values()) != len(self.entries):
-            raise InputError("entries", "must have been read", remedy="Use Ledger.account")
+        were_read = self.totals is None or sum(self.totals.kinds.values()) == len(self.entries)
+        require("entries", were_read, "must have been read", remedy="Use Ledger.account")
         return [entry.cost for entry in self.entries]
 
     def spent(self, dp_delta: float = 0.0) -> Loss:
@@ -142,26 +145,24 @@ class Account(Described):
     @property
     def facts(self) -> Facts:
         """The budget as names and values: spent, limit, left, releases, and the adjacency."""
-        limit, totals = self.limit, self.totals
-        at = f" at delta {limit.dp_delta:g}" if limit is not None and limit.dp_delta else ""
         left = self.remaining()
         return (
-            ("epsilon spent, the losses added up", totals.text),
-            ("limit", "none" if limit is None else f"{decimal_form(limit.epsilon)}{at}"),
+            ("epsilon spent, the losses added up", self.totals.text),
+            ("limit", "none" if self.limit is None else self.limit.text),
             ("left for one more release", "unlimited" if left is None else decimal_form(left)),
-            ("releases", _counted(totals.kinds)),
+            ("releases", _counted(self.totals.kinds)),
             ("counted for", _RELATIONS[self.neighbors]),
         )
 
     @property
     def summary(self) -> str:
         """One line with the budget spent, the limit, and the budget left."""
-        spent, limit, left, releases, *_ = (text for _, text in self.facts)
         weak = weak_privacy_text(self.totals.epsilon)
-        line = f"spent {spent} in {releases} ({self.neighbors}){f', {weak}' if weak else ''}"
+        line = f"spent {self.totals.text} in {_counted(self.totals.kinds)} ({self.neighbors})"
+        line += f", {weak}" if weak else ""
         if self.limit is None:
             return f"{line}; no limit"
-        return f"{line}; limit {limit}, {left} left"
+        return f"{line}; limit {self.limit.text}, {decimal_form(self.limit.left(self.totals))} left"
 
     def describe(self, dp_delta: float = 0.0) -> str:
         """Return a text with every charge, their total privacy loss at `dp_delta`, and its derivation."""
@@ -175,10 +176,9 @@ class Account(Described):
             return Section(self.dataset, lead, facts)
         bounds = tuple((b.rule, _rounded_up(b.epsilon), f"{b.dp_delta:g}", b.derivation) for b in loss.bounds)
         heads = ("Time (UTC)", "Purpose", "ε", "ρ", "Group", *(["Account"] * who), "Release")
+        charges = tuple(entry.row(who=who) for entry in entries)
         tables = (
-            Table(
-                heads, tuple(entry.row(who=who) for entry in entries), "Charges, the newest first", len(self.entries)
-            ),
+            Table(heads, charges, "Charges, the newest first", total=len(self.entries)),
             Table(("Rule", "ε", "δ", "Derivation"), bounds, "All bounds on the total"),
         )
         return Section(self.dataset, lead, facts, tables)
@@ -206,8 +206,8 @@ class Account(Described):
     def remaining(self, group: Group | None = None) -> float | None:
         """The largest epsilon of one more release that the limit certainly allows; None without a limit.
 
-        It is computed by the sum of epsilons alone. With dp_delta > 0 a larger epsilon may be allowed. After a release
-        without privacy it is 0.
+        The sum of epsilons alone determines it: with dp_delta > 0 the limit may allow a larger epsilon. After a release
+        without privacy nothing is left, and the result is 0.
         """
         return None if self.limit is None else self.limit.left(self.totals, group)
 
@@ -219,16 +219,10 @@ class Account(Described):
             "neighbors": self.neighbors,
             "bound": self.fingerprint is not None,
             "limit": None if limit is None else limit._asdict(),
-            "spent": _finite(self.totals.epsilon),
+            "spent": json_number(self.totals.epsilon),
             "remaining": self.remaining(),
         }
         return budget | ({"entries": [entry.as_json() for entry in self.entries]} if entries else {})
-
-
-_RELATIONS: Mapping[Neighbors, str] = {
-    "add_remove": "adding or removing one person's record; the number of records stays secret",
-    "replace_one": "replacing one person's record; the number of records is public",
-}
 
 
 def _counted(kinds: Mapping[str, int]) -> str:
@@ -239,15 +233,12 @@ def _counted(kinds: Mapping[str, int]) -> str:
 
 
 def _rounded_up(epsilon: float) -> str:
+    """An epsilon with four decimals."""
     return "+inf" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.10g}"
 
 
-def _finite(loss: float) -> float | str:
-    """A loss as a JSON value: an infinite one is a text."""
-    return loss if math.isfinite(loss) else "+inf"
-
-
 def _as_json(release: str | None) -> Any:
+    """A release as a JSON value, or as the text that it is."""
     try:
         return None if release is None else json.loads(release)
     except ValueError:

@@ -25,9 +25,11 @@ from confide.ledger.cost import (
     decimal_form,
 )
 from confide.selection import check_sampler, with_contrib
-from confide.support import float_above
+from confide.support import float_above, require
 
+# From this rho on OpenDP's conversion overflows
 _LARGE_RHO = 50.0
+
 # For smaller rho, which no float can invert, this value is used as an upper bound
 _LEAST_RHO = 1e-300
 
@@ -35,17 +37,17 @@ _LEAST_RHO = 1e-300
 def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
     """The tightest valid (epsilon, dp_delta) of releases together.
 
-    With one release without privacy it is infinite. Releases with zero-concentrated privacy alone have no pure epsilon,
-    and are bounded at a dp_delta above 0.
+    The epsilon is infinite if one release has no privacy. Releases with zero-concentrated privacy alone have no pure
+    epsilon: their total is bounded only at a dp_delta above 0.
 
     Parameters
     ----------
     costs
         The costs of the releases, all under one adjacency.
     dp_delta
-        The delta of approximate differential privacy, in [0, 1); 0 means pure epsilon. Above 0 the bounds are the sum
-        of epsilons, and zero-concentrated privacy with OpenDP's conversion. Both hold if later privacy parameters were
-        chosen after seeing earlier releases (docs/theory-composition.md, Lemma B2).
+        The delta of approximate differential privacy, in [0, 1); 0 means pure epsilon. Above 0 there are two bounds:
+        the sum of epsilons, and the sum of zero-concentrated losses with OpenDP's conversion. Both hold if later
+        privacy parameters were chosen after earlier releases were seen (docs/theory-composition.md, Lemma B2).
 
     Raises
     ------
@@ -61,22 +63,23 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
     """
     # One adjacency; a release at no cost fits any
     charged = [cost for cost in costs if cost.epsilon > 0]
-    if len({cost.neighbors for cost in charged}) > 1:
-        raise InputError(
-            "costs", "are stated for different neighbouring relations", remedy="Account for each relation by itself"
-        )
+    same_relation = len({cost.neighbors for cost in charged}) <= 1
+    must, remedy = "are stated for different neighbouring relations", "Account for each relation by itself"
+    require("costs", same_relation, must, remedy=remedy)
     check_delta(dp_delta)
 
     # A release without an epsilon has no bound, or one at a delta alone
     totals = Totals.of(charged)
     if bare := totals.bare:
-        how = f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
-        return Loss((Bound(math.inf, 0.0, "sum", how),))
+        derivation = (
+            f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
+        )
+        return Loss((Bound(math.inf, 0.0, "sum", derivation),))
     concentrated = totals.concentrated
     if concentrated and not dp_delta:
-        have = "has" if concentrated == 1 else "have"
-        how = f"{concentrated} of {len(charged)} releases {have} zCDP alone; state a delta"
-        return Loss((Bound(math.inf, 0.0, NO_EPSILON, how),))
+        verb = "has" if concentrated == 1 else "have"
+        derivation = f"{concentrated} of {len(charged)} releases {verb} zCDP alone; state a delta"
+        return Loss((Bound(math.inf, 0.0, NO_EPSILON, derivation),))
 
     # Every valid bound, the tightest first
     bounds = [] if concentrated else [_sum(charged, totals)]
@@ -89,8 +92,7 @@ def check_delta(dp_delta: float) -> float:
     """A delta of approximate differential privacy: 0, or at least 1e-300, and below 1."""
     if isinstance(dp_delta, bool) or not isinstance(dp_delta, int | float) or not (0 <= dp_delta < 1):
         raise InputError("dp_delta", "must be a number of at least 0 and below 1", got=repr(dp_delta))
-    if 0 < dp_delta < 1e-300:
-        raise InputError("dp_delta", "must be 0 or at least 1e-300", got=repr(dp_delta))
+    require("dp_delta", not 0 < dp_delta < 1e-300, "must be 0 or at least 1e-300", got=repr(dp_delta))
     return float(dp_delta)
 
 
@@ -105,7 +107,7 @@ class Sums(NamedTuple):
         return Sums(self.epsilon + other.epsilon, self.zcdp + other.zcdp)
 
     def minus(self, other: "Sums") -> "Sums":
-        """What these have more."""
+        """The difference of both."""
         return Sums(self.epsilon - other.epsilon, self.zcdp - other.zcdp)
 
     def largest(self, other: "Sums") -> "Sums":
@@ -138,17 +140,17 @@ class Totals:
         """The totals after one more charge."""
         # An infinite loss is counted, not added
         bare = not (cost.private or cost.concentrated_only)
-        more = Sums(cost.exact if cost.private else Fraction(0), Fraction(0) if bare else cost.zcdp)
+        added = Sums(cost.exact if cost.private else Fraction(0), Fraction(0) if bare else cost.zcdp)
         cells, partitions = self.cells, self.partitions
         # Of a cell, only what exceeds the largest cell of its partition so far
         if cost.group is not None:
-            name, cell = cost.group.partition, cells.get(cost.group, Sums()).plus(more)
+            name, cell = cost.group.partition, cells.get(cost.group, Sums()).plus(added)
             before = partitions.get(name, Sums())
-            more = before.largest(cell).minus(before)
-            cells, partitions = {**cells, cost.group: cell}, {**partitions, name: before.plus(more)}
+            added = before.largest(cell).minus(before)
+            cells, partitions = {**cells, cost.group: cell}, {**partitions, name: before.plus(added)}
         kinds = {**self.kinds, cost.kind: self.kinds.get(cost.kind, 0) + 1}
         concentrated = self.concentrated + cost.concentrated_only
-        return Totals(self.sums.plus(more), kinds, self.bare + bare, concentrated, cells, partitions)
+        return Totals(self.sums.plus(added), kinds, self.bare + bare, concentrated, cells, partitions)
 
     @property
     def private(self) -> bool:
@@ -173,6 +175,11 @@ class Limit(NamedTuple):
 
     epsilon: float
     dp_delta: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The limit as people read it."""
+        return decimal_form(self.epsilon) + (f" at delta {self.dp_delta:g}" if self.dp_delta else "")
 
     def holds(self, totals: Totals) -> bool:
         """Whether these totals, of costs that have an epsilon each, are within the limit.
@@ -204,21 +211,21 @@ class Limit(NamedTuple):
 
 def _sum(costs: Sequence[Cost], totals: Totals) -> Bound:
     if any(cost.group for cost in costs):
-        how = f"{len(costs)} releases, the epsilons add up, of disjoint groups the largest counts"
+        derivation = f"{len(costs)} releases, the epsilons add up, of disjoint groups the largest counts"
     else:
-        how = f"{len(costs)} release{'s, the epsilons add up' if len(costs) != 1 else ''}"
-    return Bound(decimal_above(totals.sums.epsilon), 0.0, "sum", how)
+        derivation = f"{len(costs)} release{'s, the epsilons add up' if len(costs) != 1 else ''}"
+    return Bound(decimal_above(totals.sums.epsilon), 0.0, "sum", derivation)
 
 
 def _zcdp(costs: Sequence[Cost], totals: Totals, dp_delta: float) -> Bound:
     rho = float_above(totals.sums.zcdp)
-    better = sum(cost.rho is not None for cost in costs)
-    which = "" if any(cost.concentrated_only for cost in costs) else " by the exponential mechanism"
-    how = (
-        f"{len(costs)} releases are {rho:.6g}-zCDP together (what is stated for {better}{which}, "
-        f"epsilon^2/2 for {len(costs) - better} others), converted at delta = {dp_delta:g}"
+    stated = sum(cost.rho is not None for cost in costs)
+    source = "" if any(cost.concentrated_only for cost in costs) else " by the exponential mechanism"
+    derivation = (
+        f"{len(costs)} releases are {rho:.6g}-zCDP together (what is stated for {stated}{source}, "
+        f"epsilon^2/2 for {len(costs) - stated} others), converted at delta = {dp_delta:g}"
     )
-    return Bound(epsilon_of_zcdp(rho, dp_delta), dp_delta, "zCDP", how)
+    return Bound(epsilon_of_zcdp(rho, dp_delta), dp_delta, "zCDP", derivation)
 
 
 def epsilon_of_zcdp(rho: float, dp_delta: float) -> float:
@@ -229,8 +236,7 @@ def epsilon_of_zcdp(rho: float, dp_delta: float) -> float:
     >>> round(epsilon_of_zcdp(0.5, 1e-6), 2)
     5.22
     """
-    # Where OpenDP's conversion overflows: Bun and Steinke 2016, Proposition 1.3
-    if rho >= _LARGE_RHO:
+    if rho >= _LARGE_RHO:  # Bun and Steinke 2016, Proposition 1.3, rounded up
         return (rho + 2 * math.sqrt(rho * -math.log(dp_delta))) * (1 + 1e-15)
     check_sampler()
     from opendp.combinators import make_zCDP_to_approxDP

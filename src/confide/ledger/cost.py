@@ -6,10 +6,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputTypeError
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, weak_privacy_text
 from confide.selection import zcdp_of_range
-from confide.support import Described, Section, one_of
+from confide.support import Described, Section, one_of, require
 
 # Most characters of a name
 MOST_NAME = 200
@@ -17,9 +17,62 @@ MOST_NAME = 200
 # Kinds of releases other than calibrations; a mechanism's name begins with its kind: `look by discrete-laplace`
 KINDS = ("evaluation", "look", "choice", "transfer")
 
-
 # The rule of an infinite epsilon because a release has zero-concentrated privacy alone
 NO_EPSILON = "no epsilon"
+
+# Losses as decimal numbers
+
+
+@lru_cache
+def decimal(value: float) -> Fraction:
+    """The exact value of the shortest decimal form of a float, so that ten times 0.1 is 1."""
+    return Fraction(repr(float(value)))
+
+
+def decimal_form(value: float) -> str:
+    """The shortest decimal form of a float; whole numbers without a point."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def decimal_above(exact: Fraction) -> float:
+    """The smallest float whose decimal form is at least `exact`, so that a printed total is never too small.
+
+    Examples
+    --------
+    >>> third = Fraction(3333333333333333333, 10**19)
+    >>> decimal_below(third), decimal_above(third), decimal_above(3 * decimal(0.1))
+    (0.3333333333333333, 0.33333333333333337, 0.3)
+    >>> decimal_above(Fraction(0))
+    0.0
+    """
+    return 0.0 - decimal_below(-exact)
+
+
+def decimal_below(exact: Fraction) -> float:
+    """The largest float whose decimal form is at most `exact`, so that a printed rest is never too large."""
+    nearest = float(exact)
+    return nearest if decimal(nearest) <= exact else math.nextafter(nearest, -math.inf)
+
+
+def finite_loss(argument: str, value: object, noun: str = "a loss") -> float:
+    """A loss between 0 and 1e12."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputTypeError(argument, "must be a number", got=type(value).__name__)
+    require(argument, 0 <= value <= 1e12, f"must be {noun} between 0 and 1e12", got=repr(value))  # NaN is not
+    return float(value)
+
+
+# One release
+
+
+def check_name(argument: str, value: object) -> str:
+    """A name of 1 to 200 printable characters."""
+    if not isinstance(value, str):
+        raise InputTypeError(argument, "must be a name", got=type(value).__name__)
+    is_name = 0 < len(value) <= MOST_NAME and value.isprintable() and value.strip() == value
+    must = f"must be a name of 1 to {MOST_NAME} printable characters without spaces at its ends"
+    require(argument, is_name, must)
+    return value
 
 
 class Group(NamedTuple):
@@ -38,6 +91,13 @@ class Group(NamedTuple):
     cell: str
 
 
+def check_group(value: object) -> Group:
+    """A pair of names (partition, cell)."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise InputTypeError("group", "must be a pair of names (partition, cell), such as ('region', 'north')")
+    return Group(check_name("group's partition", value[0]), check_name("group's cell", value[1]))
+
+
 @dataclass(frozen=True)
 class Cost:
     """The privacy cost of one release.
@@ -52,16 +112,16 @@ class Cost:
     mechanism
         Name of the mechanism, 1 to 200 printable characters; for an evaluation or a look it begins with its `kind`.
     rho
-        zCDP loss per person, or None if nothing better than epsilon**2/2 is known. The exponential mechanism has
-        `zcdp_of_range` of it (docs/theory.md, Lemma P3).
+        Zero-concentrated (zCDP) loss per person, or None if no better bound than epsilon**2/2 is known. The exponential
+        mechanism has the better bound `zcdp_of_range(epsilon)` (docs/theory.md, Lemma P3).
     group
         The cell of a public partition that the release is about, or None if it is about all records.
 
     Raises
     ------
     InputError, InputTypeError
-        If a loss is negative or not a number, rho not finite, a name unusable, or a group is given under `replace_one`,
-        where a replaced record can leave one group and enter another, and the sizes of the groups would be public.
+        If a loss is negative or not a number, rho is not finite, or a name cannot be used. If a group is given under
+        `replace_one`, where a replaced record can leave one group and enter another.
 
     Examples
     --------
@@ -84,10 +144,8 @@ class Cost:
             object.__setattr__(self, "rho", finite_loss("rho", self.rho))
         if self.group is not None:
             object.__setattr__(self, "group", check_group(self.group))
-            if self.neighbors != "add_remove":
-                raise InputError(
-                    "group", "needs neighbors='add_remove': a replaced record can leave one group and enter another"
-                )
+            must = "needs neighbors='add_remove': a replaced record can leave one group and enter another"
+            require("group", self.neighbors == "add_remove", must)
 
     @property
     def kind(self) -> str:
@@ -142,19 +200,22 @@ class Cost:
         """
         # Before the loss: a release with public n reveals n even if it spends nothing, such as one of +inf
         relation = neighbors or privacy.neighbors
-        if relation == "add_remove" and privacy.neighbors == "replace_one":
-            raise InputError(
-                "neighbors",
-                "neighbors='replace_one' publishes the number of records, which has no finite loss for "
-                "adding or removing one",
-                remedy="This data set is accounted under add_remove: use neighbors='add_remove'",
-            )
+        publishes_n = relation == "add_remove" and privacy.neighbors == "replace_one"
+        must = (
+            "neighbors='replace_one' publishes the number of records, which has no finite loss for "
+            "adding or removing one"
+        )
+        remedy = "This data set is accounted under add_remove: use neighbors='add_remove'"
+        require("neighbors", not publishes_n, must, remedy=remedy)
         if privacy.epsilon == 0:
             return cls(0.0, relation, mechanism, 0.0, group)
         if relation == privacy.neighbors or privacy.epsilon == math.inf:
             return cls(privacy.epsilon, relation, mechanism, privacy.rho, group)
         epsilon = privacy.loss(relation, privacy.records_per_person)
         return cls(epsilon, relation, mechanism, None if privacy.rho is None else zcdp_of_range(epsilon), group)
+
+
+# Several releases
 
 
 @dataclass(frozen=True)
@@ -217,62 +278,3 @@ class Loss(Described):
         loss = decimal_form(best.epsilon) if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
         weak = weak_privacy_text(best.epsilon)
         return f"{loss}-differential privacy: {best.derivation}{f'; {weak}' if weak else ''}"
-
-
-@lru_cache
-def decimal(value: float) -> Fraction:
-    """The exact value of the shortest decimal form of a float, so that ten times 0.1 is 1."""
-    return Fraction(repr(float(value)))
-
-
-def decimal_form(value: float) -> str:
-    """The shortest decimal form of a float; whole numbers without a point."""
-    return repr(float(value)).removesuffix(".0")
-
-
-def decimal_above(exact: Fraction) -> float:
-    """The smallest float whose decimal form is at least `exact`, so that a printed total is never too small.
-
-    Examples
-    --------
-    >>> third = Fraction(3333333333333333333, 10**19)
-    >>> decimal_below(third), decimal_above(third), decimal_above(3 * decimal(0.1))
-    (0.3333333333333333, 0.33333333333333337, 0.3)
-    >>> decimal_above(Fraction(0))
-    0.0
-    """
-    return 0.0 - decimal_below(-exact)
-
-
-def decimal_below(exact: Fraction) -> float:
-    """The largest float whose decimal form is at most `exact`, so that a printed rest is never too large."""
-    nearest = float(exact)
-    return nearest if decimal(nearest) <= exact else math.nextafter(nearest, -math.inf)
-
-
-def check_name(argument: str, value: object) -> str:
-    """A name of 1 to 200 printable characters."""
-    if not isinstance(value, str):
-        raise InputTypeError(argument, "must be a name", got=type(value).__name__)
-    if not (0 < len(value) <= MOST_NAME and value.isprintable() and value.strip() == value):
-        raise InputError(
-            argument, f"must be a name of 1 to {MOST_NAME} printable characters without spaces at its ends"
-        )
-    return value
-
-
-def check_group(value: object) -> Group:
-    """A pair of names (partition, cell)."""
-    if not isinstance(value, tuple) or len(value) != 2:
-        raise InputTypeError("group", "must be a pair of names (partition, cell), such as ('region', 'north')")
-    return Group(check_name("group's partition", value[0]), check_name("group's cell", value[1]))
-
-
-def finite_loss(argument: str, value: object) -> float:
-    """A loss between 0 and 1e12."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputTypeError(argument, "must be a number", got=type(value).__name__)
-    # NaN fails, too
-    if not 0 <= value <= 1e12:
-        raise InputError(argument, "must be a loss between 0 and 1e12", got=repr(value))
-    return float(value)

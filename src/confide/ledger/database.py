@@ -1,19 +1,30 @@
-"""Transactions on a ledger, by the drivers of SQLite and PostgreSQL.
+"""Transactions on a ledger in a file or on a server, and its rows as accounts and charges (docs/ledger-format.md).
 
 A writer holds the ledger from before it reads until its transaction ends, so that no other process charges between its
 check and its charge. The transaction is on disk when the block ends without an error.
+
+The row of a charge contains the exact totals of its data set after it. A decision reads the last rows alone.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from confide.errors import FormatError
+from confide.errors import ConfideError, FormatError
 from confide.ledger import file, server
+from confide.ledger.account import Account, Entry
+from confide.ledger.composition import Limit, Sums, Totals
+from confide.ledger.cost import Cost, Group
+from confide.ledger.decisions import Charge
+from confide.ledger.identity import name_key
 from confide.ledger.location import RESTORE, MissingRecordsError, Server
 from confide.ledger.schema import TABLES, seal
+
+# Transactions
 
 Row: TypeAlias = dict[str, Any]
 # The number, seal, time and account of the last row of each table
@@ -61,13 +72,7 @@ class Connection:
             file.check_whole(self._raw)
 
     def heads(self, place: Path | Server, known: Heads) -> Heads:
-        """The last rows now.
-
-        Raises
-        ------
-        MissingRecordsError
-            If a row of an earlier reading is missing.
-        """
+        """The last rows now; raises `MissingRecordsError` if a row of an earlier reading is missing."""
         of_table = "SELECT '{0}' AS name, id, seal, made, by FROM {0} WHERE id IN (?, (SELECT max(id) FROM {0}))"
         numbers = [known[table]["id"] if table in known else 0 for table in TABLES]
         rows = self.rows(" UNION ALL ".join(map(of_table.format, TABLES)), *numbers)
@@ -89,13 +94,7 @@ def missing(place: Path | Server, table: str, number: int, who: str) -> MissingR
 
 
 def check_seals(table: str, rows: Sequence[Row], before: Row | None = None) -> None:
-    """Check the seals of consecutive rows after the row `before`, or from the first one of the table.
-
-    Raises
-    ------
-    FormatError
-        If a row was changed, or one before it was taken out.
-    """
+    """Check the seals of consecutive rows after the row `before`, or from the first one of the table."""
     for row in rows:
         if row["seal"] != seal(before, [row[name] for name in TABLES[table]], row["seal"][:16]):
             must = "must have the seal of its content: the ledger was altered or damaged"
@@ -129,3 +128,152 @@ def transaction(
 def lock(place: Path | Server, names: Sequence[str], timeout: float) -> AbstractContextManager[None]:
     """Lock names, one process at a time; others wait as long as it lasts."""
     return server.lock(place, names, timeout) if isinstance(place, Server) else file.lock(place, names, timeout)
+
+
+# Accounts and charges
+
+_ENTRIES = """SELECT charge.*, dataset.neighbors, release.text, release.fingerprint FROM charge
+  JOIN dataset ON dataset.key = charge.dataset LEFT JOIN release ON release.token = charge.token
+  WHERE {} ORDER BY charge.id"""
+
+
+def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()) -> Account | None:
+    """The account of a data set without its entries, with the sums of these cells; None if it is new."""
+    key = name_key(name)
+    # The last rows of the data set
+    if (row := connection.last("dataset", "WHERE key = ?", key)) is None:
+        return None
+    limit = connection.last("bound", "WHERE dataset = ?", key) or row
+    last = connection.last("charge", "WHERE dataset = ?", key)
+    totals = Totals() if last is None else _totals(last)
+
+    # The last rows of each cell and of its partition
+    cells, partitions, shared = {}, {}, set()
+    for group in groups:
+        where = "WHERE dataset = ? AND division = ?"
+        if (last := connection.last("charge", where, key, group.partition)) is not None:
+            partitions[group.partition] = _totals(last).partitions[group.partition]
+        if (last := connection.last("charge", f"{where} AND cell = ?", key, *group)) is not None:
+            cells[group] = _totals(last).cells[group]
+        if group.partition not in shared and _has_other_cell(connection, key, group.partition, groups):
+            shared.add(group.partition)
+    totals = Totals(totals.sums, totals.kinds, totals.bare, totals.concentrated, cells, partitions)
+    return Account(row["name"], row["neighbors"], row["fingerprint"], _limit(limit), (), totals, frozenset(shared))
+
+
+def _has_other_cell(connection: Connection, key: str, partition: str, groups: Sequence[Group]) -> bool:
+    """Whether a cell of a partition was charged that is none of these."""
+    # One look-up for each of these cells, however many charges there are
+    after = ""
+    next_cell = """SELECT min(cell) AS cell FROM charge WHERE dataset = ? AND division = ? AND cell > ?
+      AND epsilon > 0"""
+    while (cell := connection.rows(next_cell, key, partition, after)[0]["cell"]) is not None:
+        if Group(partition, cell) not in groups:
+            return True
+        after = cell
+    return False
+
+
+def add_charge(connection: Connection, account: Account, charge: Charge) -> Account:
+    """Add the row of a charge; the account after it."""
+    cost, after = charge.cost, account.after(charge.cost)
+    partition, cell = cost.group or (None, None)
+    connection.add(
+        "charge",
+        token=charge.token,
+        dataset=name_key(account.dataset),
+        request=charge.request,
+        mechanism=cost.mechanism,
+        epsilon=cost.epsilon,
+        rho=cost.rho,
+        division=partition,
+        cell=cell,
+        totals=_written(after.totals, cost.group),
+    )
+    return after
+
+
+def read_entries(connection: Connection, where: str, *values: Any) -> tuple[Entry, ...]:
+    """The charges that fit, oldest first, with their releases."""
+    return tuple(_entry(row) for row in connection.rows(_ENTRIES.format(where), *values))
+
+
+def read_accounts(connection: Connection) -> dict[str, Account]:
+    """All accounts, after a check of every seal and of every total."""
+    # No page is damaged, no row changed or missing
+    connection.check_whole()
+    rows = {table: connection.rows(f"SELECT * FROM {table} ORDER BY id") for table in TABLES}
+    for table, table_rows in rows.items():
+        check_seals(table, table_rows)
+
+    # The totals of each charge are those of the charges up to it
+    totals: dict[str, Totals] = {}
+    entries: dict[str, list[Entry]] = {row["key"]: [] for row in rows["dataset"]}
+    for row in connection.rows(_ENTRIES.format("true")):
+        entry, key = _entry(row), row["dataset"]
+        totals[key] = totals.get(key, Totals()).plus(entry.cost)
+        if row["totals"] != _written(totals[key], entry.cost.group):
+            raise contradiction(f"charge {row['id']}")
+        entries[key].append(entry)
+    if sum(map(len, entries.values())) != len(rows["charge"]):
+        raise contradiction("charge")
+
+    # The last limit of a data set holds
+    limits = {row["key"]: row for row in rows["dataset"]} | {row["dataset"]: row for row in rows["bound"]}
+    return {
+        row["name"]: Account(
+            row["name"], row["neighbors"], row["fingerprint"], _limit(limits[row["key"]]), tuple(entries[row["key"]])
+        )
+        for row in rows["dataset"]
+    }
+
+
+def contradiction(place: str) -> FormatError:
+    """The error for rows that cannot be together."""
+    return FormatError(place, "must not contradict the other rows of the ledger", remedy=RESTORE)
+
+
+def _entry(row: Row) -> Entry:
+    group = None if row["division"] is None else Group(row["division"], row["cell"])
+    try:
+        cost = Cost(row["epsilon"], row["neighbors"], row["mechanism"], row["rho"], group)
+    except ConfideError:
+        raise contradiction(f"charge {row['id']}") from None
+    return Entry(row["token"], row["made"], row["request"], cost, row["text"], row["fingerprint"], row["by"])
+
+
+def _limit(row: Row) -> Limit | None:
+    return None if row["epsilon"] is None else Limit(row["epsilon"], row["dp_delta"])
+
+
+def _written(totals: Totals, group: Group | None) -> str:
+    """The totals after a charge as JSON."""
+    content: dict[str, Any] = {
+        "sums": _fractions(totals.sums),
+        "kinds": dict(sorted(totals.kinds.items())),
+        "bare": totals.bare,
+        "concentrated": totals.concentrated,
+    }
+    if group is not None:
+        content |= {
+            "cell": _fractions(totals.cells[group]),
+            "largest": _fractions(totals.partitions[group.partition]),
+        }
+    return json.dumps(content)
+
+
+def _fractions(sums: Sums) -> list[str]:
+    return [str(sums.epsilon), str(sums.zcdp)]
+
+
+def _totals(row: Row) -> Totals:
+    """The totals of the row of a charge, with those of its own cell and partition."""
+    try:
+        content = json.loads(row["totals"])
+        sums = {name: Sums(*map(Fraction, content[name])) for name in ("sums", "cell", "largest") if name in content}
+        group = None if row["division"] is None else Group(row["division"], row["cell"])
+        cells = {} if group is None else {group: sums["cell"]}
+        partitions = {} if group is None else {group.partition: sums["largest"]}
+        return Totals(sums["sums"], content["kinds"], content["bare"], content["concentrated"], cells, partitions)
+    except (ValueError, TypeError, KeyError, ArithmeticError):
+        raise contradiction(f"charge {row['id']}") from None

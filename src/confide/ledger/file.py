@@ -17,12 +17,72 @@ from confide.ledger.location import OTHER_LEDGER, RESTORE, failure
 from confide.ledger.schema import first_row, guards, statements
 from confide.support import LEDGER_ID, SCHEMA, OutputExistsError, has_locks, log_event, new_file, to_disk
 
+# The largest file
 MOST_BYTES = 2**33
 
 # SQLite rejects longer values, such as those of a damaged file
 MOST_TEXT = 16_000_000
+
 _PRAGMAS = ("trusted_schema=OFF", "cell_size_check=ON", "synchronous=FULL", "fullfsync=ON", "foreign_keys=ON")
 _STATEMENTS = statements(server=False) | guards()
+
+
+# Opening
+
+
+def check(path: Path, *, create: bool) -> None:
+    """Create a missing file if `create` is true, and check that it is a ledger before it is opened for use."""
+    if create and not path.exists():
+        _create(path)
+    try:
+        size = path.stat().st_size
+        if path.is_dir() or not os.access(path, os.R_OK):
+            code = errno.EISDIR if path.is_dir() else errno.EACCES
+            raise OSError(code, os.strerror(code))
+    except OSError as error:
+        raise LedgerError("ledger", f"{str(path)!r} cannot be read: {error.strerror}") from None
+    # SQLite reads the file as immutable, because to open a foreign database might change it, and because any other way
+    # to open and close the file would release the locks of all connections of this process: another process could then
+    # write at the same time as a thread of this one.
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            connection.execute("PRAGMA writable_schema=ON")  # also if pages are in the log, which is not read here
+            application = connection.execute("PRAGMA application_id").fetchone()[0] if size >= 100 else None
+    except sqlite3.Error:
+        application = None
+    if application is None:
+        raise FormatError("path", "must name a ledger", got=repr(str(path)))
+    if application != LEDGER_ID:
+        raise FormatError("path", "must name a ledger, not a database of another program", got=repr(str(path)))
+    if size > MOST_BYTES:
+        must = f"must name a ledger of at most {MOST_BYTES} bytes"
+        raise FormatError("path", must, got=repr(str(path)), remedy="Begin a new one")
+
+
+def _create(path: Path) -> None:
+    """Create an empty ledger, which is on disk when this returns."""
+    try:
+        # Built in a temporary file next to its path, and linked there as a whole
+        with new_file(path, overwrite=False) as temporary:
+            with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+                connection.execute("PRAGMA journal_mode=WAL")
+                for statement in (*statements(server=False).values(), first_row(), *guards().values()):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id={LEDGER_ID}")
+                connection.execute(f"PRAGMA user_version={SCHEMA}")
+            to_disk(temporary)
+    except OutputExistsError:
+        # Another process was faster
+        return
+    except sqlite3.Error as error:
+        raise failure(path, _code(error)) from None
+    except InputError as error:
+        raise LedgerError("ledger", f"{str(path)!r} cannot be created: {error}") from None
+    to_disk(path.parent)
+    log_event("ledger", "created", file=path.name)
+
+
+# Transactions
 
 
 @contextmanager
@@ -49,6 +109,10 @@ def _failures(path: Path) -> Iterator[None]:
         raise failure(path, sqlite3.SQLITE_CORRUPT) from None
 
 
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
+
+
 def _connect(path: Path, timeout: float, *, write: bool) -> sqlite3.Connection:
     # A reader needs WAL's shared memory file. If it cannot be created, an unused file is read as immutable. Only a
     # connection that may write removes -wal and -shm when it is the last to close.
@@ -58,6 +122,37 @@ def _connect(path: Path, timeout: float, *, write: bool) -> sqlite3.Connection:
     mode = "mode=rw" if may_write else "mode=ro&immutable=1" if fixed else "mode=ro"
     uri = f"{path.absolute().as_uri()}?{mode}"
     return sqlite3.connect(uri, uri=True, timeout=timeout, isolation_level=None)
+
+
+def _size(path: Path) -> int:
+    """The size of a file in bytes; 0 if it does not exist, or another process removes it at this moment."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _check_tables(connection: sqlite3.Connection) -> None:
+    """Check that a file has the schema, the tables and the triggers of a ledger."""
+    tables = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'")
+    statements_of_file = dict(tables.fetchall())
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != SCHEMA or "record" in statements_of_file:
+        stated = f"a ledger of schema {version}" if version != SCHEMA else "a ledger of an earlier version"
+        raise FormatError("ledger.schema", f"must be {SCHEMA}", got=stated, remedy=OTHER_LEDGER)
+    if connection.execute("PRAGMA application_id").fetchone()[0] != LEDGER_ID:
+        raise FormatError("ledger", "must be a ledger, not a database of another program", remedy=RESTORE)
+    if statements_of_file != _STATEMENTS:
+        raise FormatError("ledger", "must have the tables of a ledger", remedy=RESTORE)
+
+
+def check_whole(connection: sqlite3.Connection) -> None:
+    """SQLite's own check of all pages."""
+    if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+        raise FormatError("ledger", "must pass SQLite's integrity check: it is damaged", remedy=RESTORE)
+
+
+# Locks
 
 
 @contextmanager
@@ -107,88 +202,3 @@ def _is_open(handle: int, file: Path) -> bool:
         return os.path.samestat(os.fstat(handle), file.stat())
     except FileNotFoundError:
         return False
-
-
-def check_whole(connection: sqlite3.Connection) -> None:
-    """SQLite's own check of all pages."""
-    if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-        raise FormatError("ledger", "must pass SQLite's integrity check: it is damaged", remedy=RESTORE)
-
-
-def check(path: Path, *, create: bool) -> None:
-    """Create a missing file if `create` is true, and check that it is a ledger before it is opened for use."""
-    if create and not path.exists():
-        _create(path)
-    try:
-        size = path.stat().st_size
-        if path.is_dir() or not os.access(path, os.R_OK):
-            code = errno.EISDIR if path.is_dir() else errno.EACCES
-            raise OSError(code, os.strerror(code))
-    except OSError as error:
-        raise LedgerError("ledger", f"{str(path)!r} cannot be read: {error.strerror}") from None
-    # SQLite reads the file as immutable, because to open a foreign database might change it, and because any other way
-    # to open and close the file would release the locks of all connections of this process: another process could then
-    # write at the same time as a thread of this one.
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-            connection.execute("PRAGMA writable_schema=ON")  # also if pages are in the log, which is not read here
-            application = connection.execute("PRAGMA application_id").fetchone()[0] if size >= 100 else None
-    except sqlite3.Error:
-        application = None
-    if application is None:
-        raise FormatError("path", "must name a ledger", got=repr(str(path)))
-    if application != LEDGER_ID:
-        raise FormatError("path", "must name a ledger, not a database of another program", got=repr(str(path)))
-    if size > MOST_BYTES:
-        raise FormatError(
-            "path", f"must name a ledger of at most {MOST_BYTES} bytes", got=repr(str(path)), remedy="Begin a new one"
-        )
-
-
-def _create(path: Path) -> None:
-    """Create an empty ledger, which is on disk when this returns."""
-    try:
-        # Built in a temporary file next to its path, and linked there as a whole
-        with new_file(path, overwrite=False) as temporary:
-            with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-                connection.execute("PRAGMA journal_mode=WAL")
-                for statement in (*statements(server=False).values(), first_row(), *guards().values()):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id={LEDGER_ID}")
-                connection.execute(f"PRAGMA user_version={SCHEMA}")
-            to_disk(temporary)
-    except OutputExistsError:
-        # Another process was faster
-        return
-    except sqlite3.Error as error:
-        raise failure(path, _code(error)) from None
-    except InputError as error:
-        raise LedgerError("ledger", f"{str(path)!r} cannot be created: {error}") from None
-    to_disk(path.parent)
-    log_event("ledger", "created", file=path.name)
-
-
-def _size(path: Path) -> int:
-    """Size of a file in bytes; 0 if it does not exist, or another process removes it at this moment."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def _check_tables(connection: sqlite3.Connection) -> None:
-    """Check that a file has the schema, the tables and the triggers of a ledger."""
-    tables = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'")
-    statements_of_file = dict(tables.fetchall())
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version != SCHEMA or "record" in statements_of_file:
-        stated = f"a ledger of schema {version}" if version != SCHEMA else "a ledger of an earlier version"
-        raise FormatError("ledger.schema", f"must be {SCHEMA}", got=stated, remedy=OTHER_LEDGER)
-    if connection.execute("PRAGMA application_id").fetchone()[0] != LEDGER_ID:
-        raise FormatError("ledger", "must be a ledger, not a database of another program", remedy=RESTORE)
-    if statements_of_file != _STATEMENTS:
-        raise FormatError("ledger", "must have the tables of a ledger", remedy=RESTORE)
-
-
-def _code(error: sqlite3.Error) -> int:
-    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF

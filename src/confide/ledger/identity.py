@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError, InputTypeError
 from confide.ledger.cost import Group, check_group, check_name
+from confide.support import require
+
+# Names
 
 # Lower-case letters that look like a Latin one, by script; the most frequent of Unicode's table of confusables
 _LOOKALIKES = {
@@ -30,9 +33,16 @@ _LOOKALIKES = {
     "LATIN": "\u0131i \u0251a \u0261g \u0269i \u028bv",
     "DIGIT": "0o 1l",
 }
+_PAIRS = [tuple(pair) for pairs in _LOOKALIKES.values() for pair in pairs.split()]
 
-_PAIRS = {pair[0]: pair[1] for pairs in _LOOKALIKES.values() for pair in pairs.split()} | {"i": "l"}
-_PLAIN = str.maketrans({letter: like.replace("i", "l") for letter, like in _PAIRS.items()})
+# Replaces each by the Latin letter; i also looks like l
+_PLAIN = str.maketrans({"i": "l"} | {letter: latin.replace("i", "l") for letter, latin in _PAIRS})
+
+# Words without a digit, or numbers
+_WORD = re.compile(r"\d+|[^\W\d_]+")
+
+# Shorter words that differ in one letter are often different words
+_LEAST_WORD = 5
 
 
 def name_key(name: str) -> str:
@@ -66,11 +76,6 @@ def similar(name: str, known: Iterable[str]) -> list[str]:
     ]
 
 
-# Shorter words that differ in one letter are often different words
-_LEAST_WORD = 5
-_WORD = re.compile(r"\d+|[^\W\d_]+")
-
-
 def _letters(name: str) -> str:
     """The name without case and compatibility forms."""
     return unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
@@ -89,22 +94,23 @@ def _words(name: str) -> list[str]:
 
 def _mistyped(words: Sequence[str], others: Sequence[str]) -> bool:
     """Whether all words agree except one, which differs by a single typing error."""
-    differing = [pair for pair in zip(words, others, strict=False) if pair[0] != pair[1]]
+    differing = [(word, other) for word, other in zip(words, others, strict=False) if word != other]
     if len(words) != len(others) or len(differing) != 1:
         return False
-    short, long = sorted(differing[0], key=len)
+    ((word, other),) = differing
+    short, long = sorted((word, other), key=len)
     if len(long) < _LEAST_WORD or short.isdecimal() or long.isdecimal() or len(long) - len(short) > 1:
         return False
     # From the first difference on: a letter added, replaced, or exchanged with the next
-    start = next((place for place, pair in enumerate(zip(short, long, strict=False)) if pair[0] != pair[1]), len(short))
+    unequal = (place for place, (left, right) in enumerate(zip(short, long, strict=False)) if left != right)
+    start = next(unequal, len(short))
     if len(short) < len(long):
         return short[start:] == long[start + 1 :]
     exchanged = short[start + 1 : start + 2] + short[start : start + 1] + short[start + 2 :]
     return short[start + 1 :] == long[start + 1 :] or exchanged == long[start:]
 
 
-LEAST_KEY = 16
-_BLOCK = 2**20
+# Data
 
 
 @dataclass(frozen=True)
@@ -121,11 +127,11 @@ class Dataset:
         all cells together.
     fingerprint
         From `fingerprint`: binds the name to these data. Every request about other data then raises `OtherDataError`.
-        Without it only a request that was answered before does.
+        Without a fingerprint, only a request that was answered before raises it.
     one_cell
-        True if each person is in only one cell of the partition. It matters if a person's records are bounded in each
-        table (`ContributionBound`). Unless it is true, such a release raises an error once other cells of its
-        partition were charged, because a person in two cells would lose both.
+        True if each person is in only one cell of the partition. A release needs this statement if a person's records
+        are bounded in each table (`ContributionBound`) and other cells of the partition were charged, because a person
+        in two cells would lose both epsilons.
 
     Examples
     --------
@@ -142,12 +148,18 @@ class Dataset:
         check_name("dataset", self.name)
         if self.group is not None:
             object.__setattr__(self, "group", check_group(self.group))
-        if self.fingerprint is not None and not is_hexadecimal(self.fingerprint, least=64):
-            raise InputError(
-                "fingerprint", "must be 64 hexadecimal digits, as returned by `confide.ledger.fingerprint`"
-            )
+        is_digest = self.fingerprint is None or is_hexadecimal(self.fingerprint, least=64)
+        must = "must be 64 hexadecimal digits, as returned by `confide.ledger.fingerprint`"
+        require("fingerprint", is_digest, must)
         if self.one_cell not in (None, True, False):
             raise InputTypeError("one_cell", "must be True, False or None", got=type(self.one_cell).__name__)
+
+
+# Smallest number of bytes of a key
+LEAST_KEY = 16
+
+# Bytes of a file that are read at once
+_BLOCK = 2**20
 
 
 def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
@@ -172,9 +184,10 @@ def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
     >>> fingerprint(key, np.array([0.5, 0.25])) == fingerprint(key, np.array([0.5, 0.75]))
     False
     """
-    if not isinstance(key, bytes) or len(key) < LEAST_KEY:
-        raise InputError("key", f"must be at least {LEAST_KEY} secret random bytes")
+    is_key = isinstance(key, bytes) and len(key) >= LEAST_KEY
+    require("key", is_key, f"must be at least {LEAST_KEY} secret random bytes")
     digest = hmac.new(key, digestmod=hashlib.sha256)
+    # The bytes of a file; or type, shape and values of an array
     if isinstance(data, Path):
         try:
             with data.open("rb") as file:
@@ -188,6 +201,9 @@ def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
     else:
         raise InputTypeError("data", "must be a Path or a numeric array", got=type(data).__name__)
     return digest.hexdigest()
+
+
+# Requests, and digests
 
 
 def keyed_digest(key: str, content: bytes) -> str:

@@ -11,11 +11,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from confide.errors import InputError
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit
 from confide.ledger.cost import Cost, Group, check_name, decimal_form
-from confide.ledger.database import Connection, Heads, lock, missing, open_ledger, transaction
+from confide.ledger.database import (
+    Connection,
+    Heads,
+    add_charge,
+    lock,
+    missing,
+    open_ledger,
+    read_account,
+    read_accounts,
+    read_entries,
+    transaction,
+)
 from confide.ledger.decisions import (
     Charge,
     as_dataset,
@@ -30,10 +40,10 @@ from confide.ledger.decisions import (
 )
 from confide.ledger.identity import Dataset, keyed_digest, name_key
 from confide.ledger.location import NotWrittenError, Server, parse_location
-from confide.ledger.tables import add_charge, read_account, read_accounts, read_entries
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import SCHEMA, Described, Section, listening, log_event, one_of, positive_number
+from confide.support import SCHEMA, Described, Section, listening, log_event, one_of, positive_number, require
 
+# What the key of a ledger signs for its public identifier
 _IDENTITY = b"confide/ledger/identity/1"
 
 # A charge without a release
@@ -73,8 +83,8 @@ class Ledger(Described):
         limit. Existing data sets keep their limit. For an existing data set without a limit, every charge through this
         `Ledger` must fit this limit, which the file does not record.
     timeout
-        Seconds to wait for a charge of other processes, and for a server, positive. An identical request in progress is
-        waited for as long as it runs.
+        Seconds to wait for a charge of other processes, and for a server, positive. A call waits for an identical
+        request in progress as long as the request runs.
     by
         Who charges: a public name of 1 to 200 printable characters, which a file stores with charges and limits; None
         stores nothing. On a server it must be left out, because the server stores the role.
@@ -123,8 +133,8 @@ class Ledger(Described):
         object.__setattr__(self, "limit", None if limit is None else check_limit(limit))
         object.__setattr__(self, "timeout", positive_number("timeout", timeout))
         object.__setattr__(self, "by", None if by is None else check_name("by", by))
-        if by is not None and isinstance(self.path, Server):
-            raise InputError("by", "must be left out: a server stores the role that charges")
+        on_server = isinstance(self.path, Server)
+        require("by", by is None or not on_server, "must be left out: a server stores the role that charges")
         object.__setattr__(self, "_heads", {})
         open_ledger(self.path, create=create, timeout=self.timeout)
         self._read(lambda connection: None)
@@ -149,12 +159,11 @@ class Ledger(Described):
         InputError
             If the ledger has no such data set.
         """
-        accounts = self.accounts()
-        account = {name_key(name): account for name, account in accounts.items()}.get(name_key(dataset))
-        if account is None:
-            others = "1 other" if len(accounts) == 1 else f"{len(accounts)} others"
-            raise InputError("dataset", f"{dataset!r} is not in the ledger, which contains {others}")
-        return account
+        accounts = {name_key(name): account for name, account in self.accounts().items()}
+        others = "1 other" if len(accounts) == 1 else f"{len(accounts)} others"
+        is_known = name_key(dataset) in accounts
+        require("dataset", is_known, f"{dataset!r} is not in the ledger, which contains {others}")
+        return accounts[name_key(dataset)]
 
     def set_limit(
         self,
@@ -197,7 +206,7 @@ class Ledger(Described):
     def relation(self, dataset: str) -> Neighbors | None:
         """The adjacency under which a data set is accounted; None if it is new."""
         account = self.balance(dataset)
-        return account.neighbors if account else None
+        return None if account is None else account.neighbors
 
     def entry(self, token: str) -> Entry | None:
         """The charge with this token; None if there is none."""
@@ -208,16 +217,13 @@ class Ledger(Described):
         return entry.fingerprint == keyed_digest(self._read(_key), mechanism_input)
 
     def look_up(self, datasets: Sequence[Dataset], requests: Iterable[str]) -> Lookup:
-        """The account of a data set, with its cells, and all charges of these requests, in one reading."""
+        """The account of one data set with these cells, and all charges of these requests, in one reading."""
         name = datasets[0].name
 
         def read(connection: Connection) -> Lookup:
             account = read_account(connection, name, [data.group for data in datasets if data.group])
             where = "charge.dataset = ? AND charge.request = ?"
-            charges = {
-                request: read_entries(connection, where, name_key(name), request)[::-1]
-                for request in (() if account is None else requests)
-            }
+            charges = {request: read_entries(connection, where, name_key(name), request)[::-1] for request in requests}
             return Lookup(account, charges, _key(connection))
 
         return self._read(read)
@@ -293,14 +299,14 @@ class Ledger(Described):
         if not charges:
             return []
         data, extra_limit = charges[0].dataset, None if at_most is None else check_limit(at_most)
-        if any((c.dataset.name, c.dataset.fingerprint) != (data.name, data.fingerprint) for c in charges):
-            raise InputError("charges", "must be about one data set", got="several")
+        datasets = {(charge.dataset.name, charge.dataset.fingerprint) for charge in charges}
+        require("charges", len(datasets) == 1, "must be about one data set", got="several")
 
         def write(connection: Connection) -> Account:
             # A token is charged once
             for charge in charges:
-                if connection.rows("SELECT id FROM charge WHERE token = ?", charge.token):
-                    raise InputError("token", "must be new", remedy="The ledger has a charge with this one")
+                earlier = connection.rows("SELECT id FROM charge WHERE token = ?", charge.token)
+                require("token", not earlier, "must be new", remedy="The ledger has a charge with this one")
 
             # Check all charges before the first is added; an error takes back the opening of the data set
             groups = [charge.dataset.group for charge in charges if charge.dataset.group]
@@ -378,8 +384,8 @@ class Ledger(Described):
         def write(connection: Connection) -> None:
             key = _key(connection)
             for token, text, mechanism_input in releases:
-                if not connection.rows(_UNRELEASED, token):
-                    raise InputError("token", "must be that of a charge without a release", got="none")
+                unreleased = connection.rows(_UNRELEASED, token)
+                require("token", unreleased, "must be that of a charge without a release", got="none")
                 # The data themselves are never stored
                 digest = None if mechanism_input is None else keyed_digest(key, mechanism_input)
                 connection.add("release", token=token, text=text, fingerprint=digest)
@@ -416,7 +422,7 @@ class Ledger(Described):
         MissingRecordsError
             If it has not: an older copy of the ledger was put back, or it is another one.
         """
-        number, sealed = known
+        number, sealed = known  # (0, "") is known of an empty ledger
         rows = self._read(lambda connection: connection.rows("SELECT seal FROM charge WHERE id = ?", number))
         if number and rows != [{"seal": sealed}]:
             raise missing(self.path, "charge", number, who)

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from confide.errors import ConfideError, FormatError, InputError, InputTypeError, LedgerError
-from confide.support import names_object, names_server, shown_address
+from confide.errors import ConfideError, FormatError, InputTypeError, LedgerError
+from confide.support import names_object, names_server, require, shown_address
+
+# Locations
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,12 +38,11 @@ def parse_location(place: str | Path | Server) -> Path | Server:
         return place
     if not isinstance(place, str | Path):
         raise InputTypeError("path", "must be a path", got=type(place).__name__)
-    if names_object(place):
-        raise InputError(
-            "ledger",
-            "must be a file of this machine, or postgresql://ROLE@HOST/DB, which every machine can "
-            "charge: an object store cannot hold a ledger, because two jobs could both spend what is left",
-        )
+    must = (
+        "must be a file of this machine, or postgresql://ROLE@HOST/DB, which every machine can "
+        "charge: an object store cannot hold a ledger, because two jobs could both spend what is left"
+    )
+    require("ledger", not names_object(place), must)
     return Server(place) if isinstance(place, str) and names_server(place) else Path(place)
 
 
@@ -51,11 +52,15 @@ def file_of(place: str | Path | Server | None) -> Path | None:
     return location if isinstance(location, Path) else None
 
 
+# Errors
+
 # The remedy for a ledger of an earlier version, which never counts as empty
 OTHER_LEDGER = (
     "Its charges still count: keep the file, begin a new ledger with another name, and enter what was spent with "
     "`confide ledger init --spent EPSILON`"
 )
+
+# The remedy for a damaged ledger
 RESTORE = "Restore the ledger from a backup"
 
 
@@ -95,10 +100,13 @@ FAILURES: dict[int | str, tuple[type[ConfideError], str, str]] = {
 
 def failure(place: Path | Server, code: int | str) -> ConfideError:
     """One line about an error of SQLite or a server. Its own text is not shown, because it may quote a row."""
-    other: tuple[type[ConfideError], str, str] = (FormatError, "is damaged or not a ledger", "Restore it from a backup")
-    if isinstance(place, Server):
-        other = (LedgerError, f"the server reports an error (SQLSTATE {code})", "")
-    kind, requirement, remedy = FAILURES.get(code, other)
+    kind: type[ConfideError]
+    if code in FAILURES:
+        kind, requirement, remedy = FAILURES[code]
+    elif isinstance(place, Server):
+        kind, requirement, remedy = LedgerError, f"the server reports an error (SQLSTATE {code})", ""
+    else:
+        kind, requirement, remedy = FormatError, "is damaged or not a ledger", "Restore it from a backup"
     return ledger_error(kind, place, requirement, remedy)
 
 

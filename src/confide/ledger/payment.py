@@ -29,7 +29,7 @@ from confide.ledger.identity import Dataset, request_digest
 from confide.ledger.ledger import Ledger
 from confide.mechanisms import PrivacyStatement
 from confide.selection import check_sampler
-from confide.support import caller_stacklevel, log_event
+from confide.support import caller_stacklevel, log_event, require
 
 # Identifies one of the releases that are paid for together, such as one of several thresholds
 Key = TypeVar("Key", bound=Hashable)
@@ -87,9 +87,11 @@ class Transaction(Generic[Key]):
     @classmethod
     def of(cls, payments: Mapping[Key, Payment]) -> "Transaction[Key]":
         """Read the ledger once for all payments."""
-        first = next(iter(payments.values()))
+        first, *_ = payments.values()
         requests = () if first.again else [payment.request for payment in payments.values()]
-        account, charges, ledger_key = first.ledger.look_up([p.dataset for p in payments.values()], requests)
+        account, charges, ledger_key = first.ledger.look_up(
+            [payment.dataset for payment in payments.values()], requests
+        )
         if account is not None and not first.again:
             check_binding(account, first.dataset)
         charged = {key: charges.get(payment.request, ()) for key, payment in payments.items()}
@@ -97,33 +99,27 @@ class Transaction(Generic[Key]):
 
     @classmethod
     @contextmanager
-    def alone(cls, payments: Mapping[Key, Payment]) -> "Iterator[Transaction[Key]]":
+    def locked(cls, payments: Mapping[Key, Payment]) -> "Iterator[Transaction[Key]]":
         """Wait for identical requests in progress, and let others wait; then read the ledger."""
-        first = next(iter(payments.values()))
+        first, *_ = payments.values()
         requests = [payment.request for payment in payments.values()]
         with nullcontext() if first.again else first.ledger.lock(*requests):
             yield cls.of(payments)
 
     @property
-    def kept(self) -> Mapping[Key, tuple[Entry, ...]]:
+    def stored(self) -> Mapping[Key, tuple[Entry, ...]]:
         """The stored releases of requests that look identical to earlier ones, newest first."""
-        stored = {key: tuple(e for e in entries if e.release is not None) for key, entries in self.charged.items()}
-        return {key: entries for key, entries in stored.items() if entries}
+        with_release = {
+            key: tuple(entry for entry in entries if entry.release is not None) for key, entries in self.charged.items()
+        }
+        return {key: entries for key, entries in with_release.items() if entries}
 
     def check_limit(self) -> None:
-        """Check the costs without an earlier release, together, against the limit.
-
-        Raises
-        ------
-        InputError
-            If people may be in other cells that were charged (`check_cells`).
-        BudgetError
-            If they exceed it. Nothing was charged, and the data were not read.
-        """
-        due = [payment for key, payment in self.payments.items() if key not in self.kept]
+        """Check the costs without an earlier release, together, against the limit, before the data are read."""
+        due = [payment for key, payment in self.payments.items() if key not in self.stored]
         if not due:
             return
-        first = due[0]
+        first, *_ = due
         account = self.account or Account(first.dataset.name, first.cost.neighbors)
         check_cells(account, [payment.dataset for payment in due])
         check_limits(account, [payment.cost for payment in due], first.ledger.limit, first.at_most)
@@ -135,43 +131,39 @@ class Transaction(Generic[Key]):
             log_event("ledger", "answered before", made=date, epsilon=0)
         if not dates:
             return
-        text = f"earlier release of {' and '.join(sorted(set(dates)))} returned"
-        if len(dates) == len(self.payments):
-            text += "; nothing was charged"
-        else:
-            text += f" for {len(dates)} of {len(self.payments)} thresholds; the others were charged"
+        charged = "; nothing was charged"
+        if len(dates) < len(self.payments):
+            charged = f" for {len(dates)} of {len(self.payments)} thresholds; the others were charged"
+        text = f"earlier release of {' and '.join(sorted(set(dates)))} returned{charged}"
         warnings.warn(EarlierReleaseWarning(text, dates), stacklevel=caller_stacklevel())
 
     def store(self, releases: Iterable[tuple[str, str, bytes | None]]) -> None:
         """Store (token, text, input) of releases durably; only then may they be shown."""
-        next(iter(self.payments.values())).ledger.attach_all(list(releases))
+        first, *_ = self.payments.values()
+        first.ledger.attach_all(list(releases))
 
     def tell_charged_again(self, keys: Collection[Key]) -> None:
         """Warn that earlier runs of these requests were charged, and ended before their release."""
         latest = [self.charged[key][0] for key in keys if self.charged[key]]
         lost = [entry.charged_at for entry in latest if entry.release is None]
         if lost:
-            text = (
-                f"an earlier run of this request was charged on {max(lost)} and ended before its release was stored: "
-                "both are charged"
-            )
-            warnings.warn(ChargedAgainWarning(text), stacklevel=caller_stacklevel())
+            run = f"an earlier run of this request was charged on {max(lost)} and ended before its release was stored"
+            warnings.warn(ChargedAgainWarning(f"{run}: both are charged"), stacklevel=caller_stacklevel())
 
     def earlier_releases(self, inputs: Mapping[Key, bytes]) -> dict[Key, Entry]:
         """The earlier releases of requests that look identical, for the current inputs of their mechanisms.
 
-        Raises
-        ------
-        OtherDataError
-            If any of them was computed from other data; nothing was charged.
+        Raises `OtherDataError` if any of them was computed from other data.
         """
         name = "" if self.account is None else self.account.dataset
-        return {key: find_same_data(name, entries, inputs[key], self.ledger_key) for key, entries in self.kept.items()}
+        return {
+            key: find_same_data(name, entries, inputs[key], self.ledger_key) for key, entries in self.stored.items()
+        }
 
     def charge(self, without: Collection[Key] = ()) -> dict[Key, str]:
         """Charge all payments except `without` durably, all or none; only then may a mechanism run."""
         due = {key: payment for key, payment in self.payments.items() if key not in without}
-        first = next(iter(self.payments.values()))
+        first, *_ = self.payments.values()
         charges = [
             Charge(payment.dataset, payment.cost, payment.request, payment.once.token if payment.once else new_token())
             for payment in due.values()
@@ -189,9 +181,8 @@ def check_stored(argument: str, length: int, remedy: str) -> None:
         ...
     confide.errors.InputError: classes: must be fewer or shorter with a ledger, which stores at most 1,000,000 ...
     """
-    if length > MOST_RELEASE:
-        must = f"must be fewer or shorter with a ledger, which stores at most {MOST_RELEASE:,} characters of a release"
-        raise InputError(argument, must, remedy=remedy)
+    must = f"must be fewer or shorter with a ledger, which stores at most {MOST_RELEASE:,} characters of a release"
+    require(argument, length <= MOST_RELEASE, must, remedy=remedy)
 
 
 def make_payment(
@@ -214,11 +205,6 @@ def make_payment(
         The public contents of the request, as JSON values. Equal contents about the same data are one request.
     account
         The account of the data set, if it was read already.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If only one of ledger and dataset is given, or the data set is accounted under add_remove and n is public.
     """
     if ledger is None or dataset is None:
         raise InputError("ledger", "ledger and dataset must be given together")
@@ -288,11 +274,11 @@ def pay(
         return _pay_once(payment, payment.once, read, fingerprint_bytes, draw)
 
     # An identical request in progress, in another process or thread, is waited for
-    with Transaction.alone({None: payment}) as transaction:
+    with Transaction.locked({None: payment}) as transaction:
         # What can fail fails before the data are read, and before anything is charged
         transaction.check_limit()
         check_sampler()
-        tokens = transaction.charge() if charge_first and not transaction.kept else None
+        tokens = transaction.charge() if charge_first and not transaction.stored else None
 
         # Read, and compare with the data of earlier releases
         mechanism_input = read()

@@ -9,9 +9,9 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from confide.errors import InputError
-from confide.support import SCHEMA, checksum, json_number
+from confide.support import SCHEMA, checksum, json_number, require
 
+# The columns of each table, with the types of both databases
 _COLUMNS = {
     "dataset": "key TEXT NOT NULL UNIQUE, name TEXT NOT NULL, neighbors TEXT NOT NULL, fingerprint TEXT, "
     "epsilon {number}, dp_delta {number}",
@@ -20,7 +20,8 @@ _COLUMNS = {
     "mechanism TEXT NOT NULL, epsilon {number} NOT NULL, rho {number}, division TEXT, cell TEXT, totals TEXT NOT NULL",
     "release": "token TEXT NOT NULL UNIQUE REFERENCES charge (token), text TEXT NOT NULL, fingerprint TEXT",
 }
-# The columns of the tables that have seals; each table has also a number, a time, an account and a seal
+
+# Their names; each table has also a number, a time, an account and a seal
 TABLES: Mapping[str, Sequence[str]] = {
     table: [column.split()[0] for column in columns.split(", ")] for table, columns in _COLUMNS.items()
 }
@@ -110,6 +111,7 @@ def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> N
     """Let roles charge, or read. A role that does not exist is created without login, for others to be members of."""
     from psycopg import sql
 
+    # Rights, by columns: time, number and account of a row are the server's, and limits are the owner's
     reads = [f"SELECT ON confide.{table}" for table in TABLES]
     adds = [
         f"INSERT ({', '.join(columns)}, seal) ON confide.{table}"
@@ -117,6 +119,7 @@ def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> N
         if table != "bound"
     ]
     charges = ["SELECT ON confide.ledger", *reads, *adds, "EXECUTE ON FUNCTION confide.lock_ledger()"]
+    # The roles, which are created if they do not exist
     for roles, rights in ((charging, charges), (reading, ["SELECT (schema) ON confide.ledger", *reads])):
         for role in roles:
             check_role(role)
@@ -128,6 +131,8 @@ def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> N
 
 def check_role(role: str) -> str:
     """A role's name: letters, digits and _ - . within PostgreSQL's length limit."""
-    if not re.fullmatch(r"[A-Za-z_][\w.-]{0,62}", role, re.ASCII) or role.lower() == "public" or role.startswith("pg_"):
-        raise InputError("role", "must be a name of 1 to 63 letters, digits, '_', '-' and '.'", got=repr(role))
+    is_name = re.fullmatch(r"[A-Za-z_][\w.-]{0,62}", role, re.ASCII)
+    is_reserved = role.lower() == "public" or role.startswith("pg_")
+    must = "must be a name of 1 to 63 letters, digits, '_', '-' and '.'"
+    require("role", is_name and not is_reserved, must, got=repr(role))
     return role

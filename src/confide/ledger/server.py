@@ -11,30 +11,28 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
-from confide.errors import ConfideError, FormatError, InputError, LedgerError
+from confide.errors import FormatError, InputError, LedgerError
 from confide.ledger.location import OTHER_LEDGER, NotWrittenError, Server, StandbyError, failure, ledger_error
 from confide.ledger.schema import TABLES, check_role, create_on_server, grant
 from confide.support import SCHEMA, log_event, needs_extra
 
+# Hosts of this machine, to which a connection needs no encryption
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
+
 # Detects a lost peer within half a minute
 _ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "30000"}
+
+# SQLSTATEs of a server that shuts down, starts, or has ended this session
 _GONE = ("57P01", "57P02", "57P03", "57P05", "25P03")
+
 # Prevents other roles from placing functions or tables in the search path that the owner would use
 _PATH = "SET search_path = confide, pg_catalog, pg_temp"
-_PAUSE = 0.2
-_LOST = ("the connection was lost, and nothing was charged", "Try again")
-_ALONE = (
-    "the wait for the standby was cancelled: the charge stands on this server alone, and nothing may be released "
-    "for it",
-    "Try again when the standby is back",
-)
-_UNKNOWN = (
-    "the connection was lost, and it is unknown whether the last rows were written: count them as charged, "
-    "release nothing, and check with `confide ledger show` when the server is back"
-)
 
-# Receives table, number and seal of the last new row
+# Seconds before a lost server is asked again
+_PAUSE = 0.2
+
+# The last new row, for `database.Connection`
+# Receives its table, number and seal
 Added: TypeAlias = list[tuple[str, int, str] | None]
 
 
@@ -95,11 +93,16 @@ def _commit(connection: Any, place: Server) -> None:
     connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
     connection.execute("COMMIT")
     if "WARNING" in warnings:
-        raise ledger_error(StandbyError, place, *_ALONE)
+        requirement = (
+            "the wait for the standby was cancelled: the charge stands on this server alone, and nothing may be "
+            "released for it"
+        )
+        raise ledger_error(StandbyError, place, requirement, "Try again when the standby is back")
 
 
 def _settle(place: Server, timeout: float, table: str, number: int, sealed: str) -> None:
     """Check until the timeout whether a commit without an acknowledgement succeeded."""
+    # Ask again while the server is away; that its standby has not confirmed is an answer
     end = time.monotonic() + timeout
     while True:
         try:
@@ -109,11 +112,15 @@ def _settle(place: Server, timeout: float, table: str, number: int, sealed: str)
             raise
         except LedgerError:
             if time.monotonic() > end:
-                raise ledger_error(LedgerError, place, _UNKNOWN) from None
+                requirement = (
+                    "the connection was lost, and it is unknown whether the last rows were written: count them as "
+                    "charged, release nothing, and check with `confide ledger show` when the server is back"
+                )
+                raise ledger_error(LedgerError, place, requirement) from None
             log_event("ledger", "server asked again", after="commit")
             time.sleep(_PAUSE)
     if not written:
-        raise ledger_error(NotWrittenError, place, *_LOST)
+        raise _lost_error(place)
 
 
 def _holds(place: Server, timeout: float, table: str, number: int, sealed: str) -> bool:
@@ -175,11 +182,6 @@ def make_server_ledger(
         Roles that may charge and read, and never change rows. Those that do not exist are created without login.
     read_roles
         Roles that may read everything except the ledger's key.
-
-    Raises
-    ------
-    LedgerError, InputError
-        If the server rejects it, or a name is invalid.
     """
     place = Server(address)
     for role in (*charge_roles, *read_roles):
@@ -213,8 +215,10 @@ def _connect(place: Server, timeout: float) -> Any:
         import psycopg
     try:
         return psycopg.connect(_dsn(place, timeout), autocommit=True, prepare_threshold=None)
-    except psycopg.Error as error:
-        raise _unreachable(place, error) from None
+    except psycopg.Error:
+        requirement = "the server cannot be reached, or rejects this role"
+        remedy = "Check host, port, database, role, password (in a file that PGPASSFILE names) and encryption"
+        raise ledger_error(NotWrittenError, place, requirement, remedy) from None
 
 
 @contextmanager
@@ -232,7 +236,9 @@ def _failures(place: Server, connection: Any) -> Iterator[None]:
     try:
         yield
     except connection_errors() as error:
-        raise _failure(place, error, gone=lost(connection, error)) from None
+        if lost(connection, error):
+            raise _lost_error(place) from None
+        raise failure(place, getattr(error, "sqlstate", None) or "unknown") from None
 
 
 def _dsn(place: Server, timeout: float) -> str:
@@ -246,6 +252,7 @@ def _dsn(place: Server, timeout: float) -> str:
         requirement = "its address cannot be read"
         raise ledger_error(InputError, place, requirement, "Write postgresql://user@host/database") from None
     defaults = {**_ALIVE, "connect_timeout": str(max(2, math.ceil(timeout))), "fallback_application_name": "confide"}
+    # Encryption, unless all hosts are this machine or sockets, or the environment decides
     hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
     if "PGSSLMODE" not in os.environ and not all(host in _LOCAL or host.startswith("/") for host in hosts):
         defaults["sslmode"] = "require"
@@ -255,7 +262,7 @@ def _dsn(place: Server, timeout: float) -> str:
 
 
 def connection_errors() -> type[Exception]:
-    """The errors of psycopg."""
+    """The errors of psycopg, which is imported when a server is used."""
     import psycopg
 
     error: type[Exception] = psycopg.Error
@@ -268,13 +275,5 @@ def lost(connection: Any, error: Exception) -> bool:
     return bool(connection.broken or connection.closed or state[:2] == "08" or state in _GONE)
 
 
-def _failure(place: Server, error: Exception, *, gone: bool) -> ConfideError:
-    if gone:
-        return ledger_error(NotWrittenError, place, *_LOST)
-    return failure(place, getattr(error, "sqlstate", None) or "unknown")
-
-
-def _unreachable(place: Server, error: Exception) -> ConfideError:
-    requirement = "the server cannot be reached, or rejects this role"
-    remedy = "Check host, port, database, role, password (in a file that PGPASSFILE names) and encryption"
-    return ledger_error(NotWrittenError, place, requirement, remedy)
+def _lost_error(place: Server) -> NotWrittenError:
+    return ledger_error(NotWrittenError, place, "the connection was lost, and nothing was charged", "Try again")

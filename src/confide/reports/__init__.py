@@ -1,14 +1,11 @@
 """Write a release, plan, evaluation, watch or ledger as one self-contained HTML page; write model cards.
 
-report.py        report(value) -> Page
+report.py        report(value) -> Page; section of a watch
 page.py          Page: a section as HTML, with template, style sheet and pictures, and as Markdown
 words.py         promise, protection and limits in plain sentences, and the variation of coverage
-release_page.py  section of a release, with an evaluation of it
+release_page.py  section of a release, with an evaluation of it and its silos; section of a plan
 example.py       effect of a threshold on invented numbers
-plan_page.py     section of a plan, with the cost of privacy
-watch_page.py    section of a watch
 ledger_page.py   spent, limit and remaining budget of each data set, and of the data of a release
-silos.py         silos of a federated calibration
 card.py          card(release) -> Page: metadata for the Hugging Face Hub, and the same facts as text
 """
 

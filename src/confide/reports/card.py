@@ -14,9 +14,11 @@ from confide.evaluation import Evaluation
 from confide.reports.page import Page, page_of
 from confide.reports.release_page import evaluation_of, release_section
 
+# The Hub's tags of every card
 TAGS = ["conformal-prediction", "differential-privacy"]
+
+# The Hub's name of a task, unless it is given; confide reads outputs of models of any kind from tables
 TASKS = {"classification": "tabular-classification", "regression": "tabular-regression"}
-"""The Hub's name of a task, unless it is given; confide reads outputs of models of any kind from tables."""
 
 
 def card(
@@ -88,7 +90,8 @@ def _results(release: Release, evaluation: Evaluation | None, task: str) -> Iter
 
 
 def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:
-    # Guaranteed coverage, or the bound on a loss.
+    """Guaranteed coverage, or the bound on a loss; and the privacy loss."""
+    # Coverage, or the bound on a loss.
     for name, threshold in release.by_name.items():
         guarantee = threshold.guarantee
         stated = {"alpha": float(threshold.alpha), "guarantee": guarantee.kind, "delta": guarantee.delta}
@@ -109,6 +112,7 @@ def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:
 
 
 def _measured(release: Release, evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    """Measured coverage or loss, of each finding."""
     private = {"private": evaluation.private, "confidence": evaluation.confidence}
     private |= {"epsilon": evaluation.epsilon} if evaluation.private else {}
     for finding in evaluation.findings.values():
@@ -121,9 +125,9 @@ def _measured(release: Release, evaluation: Evaluation) -> Iterator[dict[str, An
 
 
 def _metric(kind: str, name: str, value: float, words: str, **stated: Any) -> dict[str, Any]:
-    of = f", {name}" if name else ""
+    subject = f"{kind}, {name}" if name else kind
     arguments = {key: argument for key, argument in stated.items() if argument is not None}
-    return {"type": kind.replace(" ", "_"), "name": f"{kind}{of}, {words}", "value": value, "args": arguments}
+    return {"type": kind.replace(" ", "_"), "name": f"{subject}, {words}", "value": value, "args": arguments}
 
 
 # YAML: block style, texts in double quotes

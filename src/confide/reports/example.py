@@ -11,12 +11,17 @@ from confide.reports.words import number
 from confide.scores import interval_ends, score_kind, set_mask
 from confide.support import Section, Table
 
-LABELS, FLATNESS = ("A", "B", "C", "D", "E"), (0.0, 1.0, 1.7, 2.7, 4.1)
+# Invented records have probabilities proportional to exp(-sureness * flatness), from nearly uniform to certain
+LABELS = ("A", "B", "C", "D", "E")
+FLATNESS = (0.0, 1.0, 1.7, 2.7, 4.1)
 SURENESS = 0.05 * 1.15 ** np.arange(44)
-"""Invented records have probabilities proportional to exp(-sureness * flatness), from nearly uniform to certain."""
+
+# Distance in records between a shown extreme record and the nearest record with another set
 _AWAY = 2
-"""Distance in records between a shown extreme record and the nearest record with another set."""
+# The public random number of each invented record, for randomised scores
 _SHARES = np.full(len(SURENESS), 0.5)
+
+# An invented record of a regression
 PREDICTION, QUANTILES, DIFFICULTY = 10.0, (8.0, 12.0), 1.0
 
 _TITLE = "An example, with invented numbers"
@@ -55,11 +60,11 @@ def worked_example(release: Release) -> Section | None:
         for end in (release.parts.values() if release.by == "side" else [chosen])
     ]
     low, high = float(ends[0][0][0]), float(ends[-1][1][0])
-    given = f"the model predicts {PREDICTION:g} for a record{f' of difficulty {DIFFICULTY:g}' if difficult else ''}"
+    premise = f"the model predicts {PREDICTION:g} for a record{f' of difficulty {DIFFICULTY:g}' if difficult else ''}"
     if quantiles:
-        given = f"the model’s quantiles for a record are {QUANTILES[0]:g} and {QUANTILES[1]:g}"
+        premise = f"the model’s quantiles for a record are {QUANTILES[0]:g} and {QUANTILES[1]:g}"
     answer = f"from {number(low)} to {number(high)}" if low <= high else "empty: the quantiles are too far apart"
-    return Section(_TITLE, f"Suppose {given}{where}. The interval is {answer}.")
+    return Section(_TITLE, f"Suppose {premise}{where}. The interval is {answer}.")
 
 
 def _invented() -> NDArray[np.float64]:
@@ -68,7 +73,7 @@ def _invented() -> NDArray[np.float64]:
     return shares
 
 
-def _sets(mask: NDArray[np.bool_], given: str) -> Section:
+def _sets(mask: NDArray[np.bool_], premise: str) -> Section:
     """At most three records with different sets, the surest first; none is more extreme than necessary."""
     # A record in the middle of each run of equal sets; of the first and the last run one near the others.
     starts = [0, *(np.flatnonzero((mask[1:] != mask[:-1]).any(axis=1)) + 1).tolist(), len(mask)]
@@ -88,7 +93,7 @@ def _sets(mask: NDArray[np.bool_], given: str) -> Section:
     shares = _invented()
     rows = tuple(_row(name, shares[places[k]], mask[places[k]]) for name, k in zip(names, chosen, strict=True))
     table = Table(("The model is", "Set", *LABELS), rows, "Invented probabilities; labels in the set have a tick")
-    return Section(_TITLE, given, tables=(table,), notes=(note,))
+    return Section(_TITLE, premise, tables=(table,), notes=(note,))
 
 
 def _row(name: str, shares: NDArray[np.float64], mask: NDArray[np.bool_]) -> tuple[str, ...]:

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from confide.core import Release, entry_checksums
-from confide.errors import InputError
-from confide.ledger import Account, Ledger
+from confide.ledger import Account, Ledger, check_delta
 from confide.mechanisms import weak_privacy_text
 from confide.reports.page import Page, page_of
 from confide.reports.words import factor, percent, say, words
-from confide.support import Section, Table
+from confide.support import Section, Table, require
 
+# Newest charges in a table
 MOST_CHARGES = 200
-"""Newest charges in a table."""
 
 
 def ledger_page(
@@ -54,8 +53,7 @@ def ledger_page(
     """
     # One data set or all.
     accounts = ledger.accounts().values() if dataset is None else [ledger.account(dataset)]
-    if isinstance(dp_delta, bool) or not 0 <= dp_delta < 1:
-        raise InputError("dp_delta", "must be a number of at least 0 and below 1", repr(dp_delta))
+    check_delta(dp_delta)
 
     # Reading the checkpoint checks every seal.
     number, seal = ledger.checkpoint((0, ""), "")
@@ -109,9 +107,8 @@ def spending(release: Release, ledger: Ledger) -> Section:
         places = [place for place, entry in enumerate(account.entries) if _checksum(entry.release) in checksums]
         if places:
             parts.append(_spent_for(account, places[0], places[-1] + 1))
-    if not parts:
-        got = "a ledger without such a charge"
-        raise InputError("ledger", "must be the one that was charged for this release", got)
+    must = "must be the one that was charged for this release"
+    require("ledger", parts, must, got="a ledger without such a charge")
     return Section("What the data have spent", say("spending", "lead"), parts=tuple(parts))
 
 
@@ -120,14 +117,13 @@ def _checksum(text: str | None) -> str | None:
 
 
 def _spent_for(account: Account, first: int, end: int) -> Section:
-    # The account as it was before the charges for the release, after them, and as it is.
+    """The account before the charges `first` to `end` for a release, after them, and as it is."""
     states = [
         Account(account.dataset, account.neighbors, None, account.limit, account.entries[:count])
         for count in (first, end, len(account.entries))
     ]
-    rows = tuple(
-        (each[0][0], *(text for _, text in each)) for each in zip(*(state.facts[:4] for state in states), strict=True)
-    )
+    budgets = [dict(state.facts[:-1]) for state in states]  # the adjacency is the same
+    rows = tuple((name, *(budget[name] for budget in budgets)) for name in budgets[0])
     heads = ("Budget", "Before this release", "With it", "By now")
     entry = account.entries[first]
     charged = f"Charged on {entry.charged_at[:10]}{f', by {entry.by}' if entry.by else ''}."

@@ -12,7 +12,7 @@ from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any
 
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputTypeError
 from confide.support import (
     WRITTEN_BY,
     FileKind,
@@ -22,6 +22,7 @@ from confide.support import (
     card_or_page,
     needs_extra,
     refuse_other_than_html,
+    require,
     to_markdown,
     write_text,
 )
@@ -109,6 +110,7 @@ class Page:
         return f"Page({self.section.title!r})"
 
 
+# Most characters of a title
 MOST_TITLE = 200
 
 
@@ -116,8 +118,8 @@ def page_of(section: Section, title: str | None = None, **parts: Any) -> Page:
     """The page of a section, with another heading if one is given; `parts` are the file or the metadata of a `Page`."""
     if title is not None and not isinstance(title, str):
         raise InputTypeError("title", "must be a str", type(title).__name__)
-    if title is not None and not (0 < len(title) <= MOST_TITLE and title.isprintable()):
-        raise InputError("title", f"must have 1 to {MOST_TITLE} printable characters")
+    can_be_shown = title is None or (0 < len(title) <= MOST_TITLE and title.isprintable())
+    require("title", can_be_shown, f"must have 1 to {MOST_TITLE} printable characters")
     return Page(replace(section, title=title or section.title), **parts)
 
 

@@ -1,7 +1,11 @@
-"""A release as a page for three readers: users of the sets, people responsible for privacy, and people who check it."""
+"""A release as a page for three readers: users of the sets, people responsible for privacy, and people who check it.
 
+A plan is described by the same parts, before there is a release.
+"""
+
+import math
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +14,7 @@ from confide.core import (
     Plan,
     Release,
     about_facts,
+    law_of,
     make_plan,
     making_section,
     meaning_of_infinity,
@@ -19,50 +24,55 @@ from confide.core import (
 )
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation, Example, Finding
+from confide.federated import CODES, FederatedRelease, FederatedThreshold, distant_replies, read_answers, replies_of
+from confide.guarantee import law_failure
 from confide.ledger import Ledger
-from confide.mechanisms import Slopes
-from confide.plots import plot_coverage
+from confide.mechanisms import Slopes, mechanism_facts
+from confide.plots import plot_coverage, plot_price
 from confide.reports.example import worked_example
 from confide.reports.ledger_page import spending
-from confide.reports.plan_page import price_section, sizes
-from confide.reports.silos import silos
 from confide.reports.words import (
     Failure,
+    as_sentence,
+    explanation,
     headline,
     limits,
     meaning,
     noun,
+    number,
+    promise,
     protection,
     protection_warnings,
     say,
     variation,
 )
 from confide.sets import sentence_of
-from confide.support import Section, Table, describe
+from confide.support import Section, Table, describe, require
+
+# Numbers of records for which the variation of coverage is stated if their number is secret
+SECRET_SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
+
+# Metadata that every release should state; other metadata are shown if a release states them
+EXPECTED = ("model", "version", "data", "purpose", "responsible", "contact", "date")
 
 
-def evaluation_of(release: Release, evaluation: Evaluation | str | Path | None) -> Evaluation | None:
-    """An evaluation, or its file, which must be one of this release."""
-    measured = Evaluation.load(evaluation) if isinstance(evaluation, str | Path) else evaluation
-    if measured is not None and not isinstance(measured, Evaluation):
-        raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(measured).__name__)
-    return None if measured is None else measured.of(release)
+# A release
 
 
 def release_section(
     release: Release, evaluation: Evaluation | None, answers: Sequence[str], ledger: Ledger | None, file_name: str
 ) -> Section:
     """The whole description of a release for a page."""
-    described, shortfalls = describe(release), {} if evaluation is None else evaluation.shortfalls
+    described, name, federation = describe(release), noun(release), silos(release, answers)
+    shortfalls = {} if evaluation is None else evaluation.shortfalls
     broken = any(shortfall.is_broken for shortfall in shortfalls.values())
-    name, federation = noun(release), silos(release, answers)
 
     # What everybody must read first: a broken promise, a useless threshold, missing privacy, parts covered less.
     warnings = [sentence_of(label, shortfall) for label, shortfall in shortfalls.items()]
     if all(threshold.excludes_nothing for threshold in release.parts.values()):
         everything = meaning_of_infinity(release.first.score).capitalize()
         warnings.append(say("meaning", "infinite", everything=everything, noun=name))
-    warnings += [f"{note[0].upper()}{note[1:]}." for note in remarks(release)]
+    warnings += map(as_sentence, remarks(release))
     warnings += protection_warnings(release.privacy)
     if evaluation is not None and not shortfalls:
         how = "privately" if evaluation.private else "which is not private"
@@ -81,18 +91,14 @@ def release_section(
         *([] if plan is None else [price_section(plan, name)]),
         *([] if federation is None else [federation]),
         making_section(release),
-        check(release, file_name),
+        checking(release, file_name),
     )
     title = "Calibration report" if federation is None else "Federated calibration report"
 
-    # A heading for people, and the facts of the release.
+    # The promise as the heading, and the facts of the release.
     lead = say("meaning", "broken") if broken else headline(release)
     first = (("threshold", described.lead.removeprefix("threshold ")),) if described.lead else ()
     return Section(title, lead, (*first, *described.facts), warnings=tuple(warnings), parts=parts)
-
-
-EXPECTED = ("model", "version", "data", "purpose", "responsible", "contact", "date")
-"""Metadata that every release should state; other metadata are shown if a release states them."""
 
 
 def about(release: Release) -> Section:
@@ -110,11 +116,24 @@ def about(release: Release) -> Section:
     return Section("Model, data, date and purpose", facts=facts, notes=(how,) if missing else ())
 
 
-def check(release: Release, file_name: str) -> Section:
+def checking(release: Release, file_name: str) -> Section:
     """How readers check the file of a release."""
     guarded = f"./{file_name}" if file_name.startswith("-") else file_name
     facts = (("command", f"confide show {shlex.quote(guarded)}"), ("SHA-256 of the file", release.checksum))
     return Section("How to check it", say("check", "lead"), facts)
+
+
+def price_section(plan: Plan, name: str) -> Section:
+    """What privacy costs at a plan's point, from public numbers; `name` is that of sets or intervals."""
+    longer = "longer intervals" if name == "interval" else "larger sets"
+    note = say("price", "note", typical=plan.typical_scores)
+    return Section("What privacy costs", say("price", "lead", longer=longer), parts=describe(plan).parts, notes=(note,))
+
+
+def sizes(known: int | None, least: int | None) -> list[int]:
+    """Numbers of records for which the variation of coverage is stated: the known one, or several from `least` on."""
+    least = least or 1
+    return [max(1, known)] if known is not None else [n for n in SECRET_SIZES if n >= least] or [least]
 
 
 def _plan(release: Release) -> Plan | None:
@@ -140,15 +159,34 @@ def _failures(release: Release) -> dict[str, Failure]:
         return {}
 
 
+# An evaluation
+
+
+def evaluation_of(release: Release, evaluation: Evaluation | str | Path | None) -> Evaluation | None:
+    """An evaluation, or its file, which must be one of this release."""
+    measured = Evaluation.load(evaluation) if isinstance(evaluation, str | Path) else evaluation
+    if measured is not None and not isinstance(measured, Evaluation):
+        raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(measured).__name__)
+    return None if measured is None else measured.of(release)
+
+
 def evaluation_section(evaluation: Evaluation) -> Section:
     """The description of an evaluation, with pictures of its tables and the records that may be shown."""
-    described, findings = describe(evaluation), evaluation.findings.values()
-    shown = [(*_pictures(evaluation, finding), *_examples(finding.examples)) for finding in findings]
-    named = zip(described.parts, shown, strict=True)
-    parts = tuple(replace(section, warnings=section.notes, notes=(), parts=added) for section, added in named)
-    bare, title = (say("evaluation", "bare"),), "Measured on labelled records"
+    # Each finding, with its notes as warnings
+    described = describe(evaluation)
+    parts = tuple(
+        replace(
+            section,
+            warnings=section.notes,
+            notes=(),
+            parts=(*_pictures(evaluation, finding), *_examples(finding.examples)),
+        )
+        for section, finding in zip(described.parts, evaluation.findings.values(), strict=True)
+    )
+    # Numbers that may not be published, or the privacy of those that may
+    title = "Measured on labelled records"
     if not evaluation.private:
-        return Section(title, warnings=bare, parts=parts)
+        return Section(title, warnings=(say("evaluation", "bare"),), parts=parts)
     lead = say("evaluation", "private", privacy=evaluation.privacy)
     notes = (*described.notes, f"SHA-256 of the evaluation’s file: {evaluation.checksum}")
     return Section(f"{title}, privately", lead, parts=parts, notes=notes)
@@ -171,3 +209,93 @@ def _examples(examples: Sequence[Example]) -> tuple[Section, ...]:
         rows.append((record, ", ".join(example.members) or "the empty set", example.truth, held))
     caption = say("evaluation", "examples")
     return (Section("", tables=(Table(("Record", "Set", "True label", "It is"), tuple(rows), caption),)),)
+
+
+# Silos
+
+
+def silos(release: Release, answers: Sequence[str]) -> Section | None:
+    """Section about the silos; None for a calibration without silos. Answers must give the released threshold."""
+    # Answers can be shown for one threshold.
+    if not isinstance(release, FederatedRelease):
+        require("answers", not answers, "must be left out: the calibration is not federated")
+        return None
+    is_single = release.by is None
+    require("answers", is_single or not answers, "must be left out: the calibration has several thresholds")
+
+    # One row for each silo, and for each message of a sender that is not in the plan.
+    plan, replies = release.plan, _replies(release, answers)
+    rows = [_silo_row(release, replies, i) for i in range(len(plan.silos))]
+    known = {silo.name for silo in plan.silos}
+    rows += [
+        ("unknown sender", "", "", "", f"left out: {CODES[why]}", "")
+        for name, why in release.refused
+        if name not in known
+    ]
+
+    # What was sent; replies that are far from each other indicate silos that are not IID.
+    sent = say("silos", "single" if plan.channel.single_replies else "sum")
+    lead = f"{len(release.answered)} of {len(plan.silos)} silos answered. {sent}"
+    table = Table(("Silo", "Records", "Target rank", "ε", "State", "Answer"), tuple(rows), "The silos of the plan")
+    far = distant_replies(plan, replies)
+    return Section("The silos", lead, tables=(table,), warnings=(as_sentence(far),) if far else ())
+
+
+def _silo_row(release: FederatedRelease, replies: Mapping[str, float], i: int) -> tuple[str, ...]:
+    plan, refused = release.plan, dict(release.refused)
+    silo = plan.silos[i]
+    size = "secret" if silo.size is None else f"{silo.size:,}"
+    targets = dict.fromkeys(threshold.protocol.target_rank(i) for threshold in plan.different)
+    rank = "; ".join("in the sum" if target is None else number(float(target)) for target in targets)
+    if silo.name in release.answered:
+        state = "answered"
+    elif silo.name in refused:
+        state = f"left out: {CODES[refused[silo.name]]}"
+    else:
+        state = "did not answer"
+    answer = number(replies[silo.name]) if silo.name in replies else ""
+    return (silo.name, size, rank, number(plan.loss(i)), state, answer)
+
+
+def _replies(release: FederatedRelease, answers: Sequence[str]) -> dict[str, float]:
+    """The replies of the given answers, which give the released threshold, or are some of those that count."""
+    accepted, _ = read_answers(release.plan, answers, drop_refused=False)
+    replies, threshold = replies_of(release.plan, accepted), release.first
+    assert isinstance(threshold, FederatedThreshold)
+    if replies and set(replies) == set(release.answered):
+        ordered = [*replies.values(), math.inf]
+        released = ordered[min(threshold.k, len(replies) + 1) - 1]
+        must = "must be those of this threshold; these give another threshold"
+        require("answers", released == release.threshold, must)
+    else:
+        counted = set(replies) <= set(release.answered)
+        require("answers", counted, "must come from silos with counted answers; some silos were left out")
+    return replies
+
+
+# A plan
+
+
+def plan_section(plan: Plan) -> Section:
+    """The whole description of a plan for a page."""
+    # What is promised, and how coverage varies, by number of records.
+    terms, guarantee, mechanism, described = plan.terms, plan.guarantee, plan.mechanism, describe(plan)
+    law = law_of(plan.candidates)
+    name = "interval" if law and law.shape.has_unit else "set"
+    promised, failures = promise(guarantee, f"in the {name}"), dict[str, Failure]()
+    for n in sizes(plan.n if terms.sized else guarantee.n, terms.n_min):
+        ranks = None if mechanism is None else mechanism.rank_law(n, plan.candidates.size)
+        failures |= {} if ranks is None else {f"{n:,}": partial(law_failure, ranks, n)}
+
+    # What privacy costs around the plan.
+    around = [max(1, round(plan.n * step)) for step in (0.1, 0.3, 1, 3, 10)]
+    picture = partial(plot_price, plan, epsilons=[terms.epsilon], records=around)
+    parts = (
+        replace(price_section(plan, name), picture=picture),
+        Section("What will be promised", f"{promised} {explanation(guarantee)}"),
+        protection(plan.privacy),
+        *([variation(failures, float(terms.level))] if failures else []),
+        Section("What will be run", facts=mechanism_facts(mechanism, plan.candidates.size)),
+    )
+    warnings = (*described.warnings, *protection_warnings(plan.privacy))
+    return Section("Plan of a private calibration", promised, described.facts, warnings=warnings, parts=parts)

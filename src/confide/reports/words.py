@@ -52,7 +52,12 @@ def number(value: float) -> str:
     return f"{value:.5g}".replace("-", "−") if math.isfinite(value) else "+∞" if value > 0 else "−∞"
 
 
-# The promise.
+def as_sentence(text: str) -> str:
+    """A clause with a capital letter and a full stop."""
+    return f"{text[0].upper()}{text[1:]}."
+
+
+# The promise
 
 
 def noun(release: Release) -> str:
@@ -123,20 +128,20 @@ def about_groups(release: Release) -> str:
     if release.overlap is not None:
         return f" Groups of {release.overlap}: {OVERLAP}."
     clause = any_shares(release)
-    return f" {clause[0].upper()}{clause[1:]}." if clause else ""
+    return f" {as_sentence(clause)}" if clause else ""
 
 
 def _share(coverage: float) -> str:
     return percent(float(coverage_text(coverage)))
 
 
-# What the sets mean.
+# What the sets mean
 
 
 def meaning(release: Release, example: Section | None, *, broken: bool = False) -> Section:
     """What sets or intervals mean, with the promise, a rule, an example with invented numbers, and all thresholds."""
     # What a set is, and what is promised.
-    name, first, parts = noun(release), release.first, [example] if example else []
+    name, first = noun(release), release.first
     scores = {threshold.score for threshold in release.parts.values()}
     one_width = name == "interval" and scores == {"absolute_residual"}
     before = f"{say('meaning', 'before')} " if broken else ""
@@ -150,10 +155,11 @@ def meaning(release: Release, example: Section | None, *, broken: bool = False) 
     if plain and first.coverage and not broken:
         true = "value" if name == "interval" else "label"
         lines.append(say("meaning", "hundred", covered=f"{100 * first.coverage:.6g}", true=true, noun=name))
-    if release.by is None:
-        lines += [sentence] if (sentence := rule(first, release.loss)) else []
-    parts += [replace(section, title="The thresholds") for section in describe(release).parts]
-    return Section(f"What the {name}s mean", "\n".join(lines), parts=tuple(parts))
+    if release.by is None and (sentence := rule(first, release.loss)):
+        lines.append(sentence)
+    thresholds = [replace(section, title="The thresholds") for section in describe(release).parts]
+    parts = (*([example] if example else []), *thresholds)
+    return Section(f"What the {name}s mean", "\n".join(lines), parts=parts)
 
 
 def rule(stated: Threshold, loss: str | None = None) -> str:
@@ -164,14 +170,15 @@ def rule(stated: Threshold, loss: str | None = None) -> str:
     if stated.excludes_nothing:
         return f"The threshold is {number(stated.threshold)}: {meaning_of_infinity(stated.score)}."
     sentence = kind.sentence(stated.threshold, number)
-    tempered = "" if kind.temperature is None else f" {say('meaning', 'temperature', value=number(kind.temperature))}"
-    return f"{sentence}{tempered}"
+    if kind.temperature is None:
+        return sentence
+    return f"{sentence} {say('meaning', 'temperature', value=number(kind.temperature))}"
 
 
-# What is protected, and what is not.
+# What is protected, and what is not
 
+# Beliefs before the release, as probabilities, for which the page states how far they can move
 PRIORS = (0.01, 0.1, 0.5)
-"""Beliefs before the release, as probabilities, for which the page states how far they can move."""
 
 
 def protection(privacy: PrivacyStatement, *parts: Section) -> Section:
@@ -224,28 +231,30 @@ def factor(epsilon: float) -> str:
 
 def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:
     """Bayes' rule with likelihood ratios exp(-epsilon) and exp(epsilon)."""
-    odds, reach = math.log(prior / (1 - prior)), min(epsilon, 500.0)
-    least, most = 1 / (1 + math.exp(reach - odds)), 1 / (1 + math.exp(-reach - odds))
+    log_odds, reach = math.log(prior / (1 - prior)), min(epsilon, 500.0)  # exp of more is beyond a float
+    least, most = 1 / (1 + math.exp(reach - log_odds)), 1 / (1 + math.exp(-reach - log_odds))
     return percent(prior), percent(round(least, 3)), percent(round(most, 3))
 
 
 def limits(release: Release) -> Facts:
     """What is not protected or promised: names and sentences."""
-    left_out = {"uneven", "grouped", "overlapping"}
-    left_out.remove("grouped" if release.disjoint else "uneven" if release.overlap is None else "overlapping")
-    if not isinstance(release, FederatedRelease):
-        left_out.add("silos")
-    if not isinstance(release.first.mechanism, PublishedHistogram):
-        left_out.add("noise")
-    return tuple((name, text) for key, (name, text) in words()["limits"].items() if key not in left_out)
+    applies = {
+        "grouped": release.disjoint,
+        "overlapping": release.overlap is not None and not release.disjoint,
+        "uneven": release.overlap is None and not release.disjoint,
+        "silos": isinstance(release, FederatedRelease),
+        "noise": isinstance(release.first.mechanism, PublishedHistogram),
+    }
+    return tuple((name, text) for key, (name, text) in words()["limits"].items() if applies.get(key, True))
 
 
-# Variation of coverage.
+# Variation of coverage
 
+# Probabilities with which a calibration reaches a coverage
 SURE = (0.99, 0.95, 0.75, 0.5)
 
+# A function of a level c: a bound on the probability that coverage given the calibration data is below c
 Failure = Callable[[float], float]
-"""Level c -> bound on the probability that coverage given the calibration data is below c."""
 
 
 def variation(failures: Mapping[str, Failure], level: float) -> Section:

@@ -3,17 +3,15 @@
 checks.py         scalar arguments, each validated; exact levels; floats rounded in a given direction
 names.py          the rule for names of classes and groups
 forms.py          strict JSON documents: a kind, a schema, fields and a checksum
-files.py          kinds of files, permission to overwrite them, atomic writing, locks
+files.py          kinds of files, permission to overwrite them, atomic writing, reading, locks
 object_stores.py  S3, Google Cloud Storage and Azure with the interface of files
-addresses.py      addresses of servers
 installed.py      optional packages, and versions of libraries
 events.py         log events; the place that warnings refer to
-shown.py          texts, numbers and tables for people
+shown.py          texts, addresses without passwords, numbers and tables for people
 section.py        descriptions of values, and their renderings
 axes.py           common parts of all plots
 """
 
-from confide.support.addresses import has_password, names_server, shown_address
 from confide.support.axes import BAD, FILL, INK, PROMISE, axes_of, labelled, legend, named_ticks, promise_line
 from confide.support.checks import (
     LEAST_LOSS,
@@ -116,4 +114,14 @@ from confide.support.section import (
     to_markdown,
     to_text,
 )
-from confide.support.shown import aligned, decimal_text, escape_json, escape_line, escape_text, short_number
+from confide.support.shown import (
+    aligned,
+    decimal_text,
+    escape_json,
+    escape_line,
+    escape_text,
+    has_password,
+    names_server,
+    short_number,
+    shown_address,
+)

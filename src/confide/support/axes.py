@@ -7,17 +7,14 @@ from confide.support.installed import needs_extra
 
 INK, FILL, BAD, PROMISE = "#1b3a57", "#7fa6c9", "#b5412c", "#6b4a00"
 WIDTH, HEIGHT = 7.0, 4.0
+
+# Names along an axis, and their characters, up to which they are legible without a slope
 MOST_TICKS = 12
+MOST_CHARACTERS = 60
 
 
 def axes_of(ax: Any, width: float = WIDTH, height: float = HEIGHT) -> Any:
-    """The given axes, or those of a new figure, with sizes in inches.
-
-    Raises
-    ------
-    MissingExtraError
-        If matplotlib is not installed.
-    """
+    """The given axes, or those of a new figure, with sizes in inches."""
     if ax is not None:
         return ax
     with needs_extra("a plot", "plots"):
@@ -38,7 +35,7 @@ def named_ticks(axes: Any, names: Sequence[str]) -> None:
     """Label positions 0, 1, ... along the x axis with names, as many as are legible."""
     step = -(-len(names) // MOST_TICKS)
     axes.set_xticks(range(0, len(names), step), names[::step], parse_math=False)
-    if max(map(len, names)) * len(names[::step]) > 60:
+    if max(map(len, names)) * len(names[::step]) > MOST_CHARACTERS:
         axes.tick_params(axis="x", rotation=30)
         for label in axes.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")

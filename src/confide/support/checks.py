@@ -1,4 +1,4 @@
-"""Validation of scalar arguments; and exact levels, with floats rounded in a given direction."""
+"""Checks of arguments; and exact levels, with floats rounded in a given direction."""
 
 import math
 import re
@@ -20,24 +20,38 @@ from confide.errors import InputError, InputTypeError
 SCHEMA = 1
 OTHER_SCHEMA = "Calibrate again with this version, or use the version that made it"
 
-# Largest number of calibration records.
+# Largest number of calibration records
 MOST_RECORDS = 2**48
 
-# Largest number of candidate thresholds, +inf included.
+# Largest number of candidate thresholds, +inf included
 MOST_CANDIDATES = 2**20
 
-# Largest number of records of one person.
+# Largest number of records of one person
 MOST_PER_PERSON = 10**6
 
-# Largest number of weight steps of one record.
+# Largest number of weight steps of one record
 MOST_WEIGHT = 2**20
 
-# Range of a privacy loss: less means no information at all, more means no privacy at all.
+# Range of a privacy loss: less means no information at all, more means no privacy at all
 LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
 
 Choice = TypeVar("Choice", bound=str)
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+
+
+def require(argument: str, holds: object, requirement: str, got: str = "", remedy: str = "") -> None:
+    """Raise an error about an argument, unless its requirement holds.
+
+    Examples
+    --------
+    >>> require("tolerance", 0 <= 1.5 < 1, "must lie in [0, 1)", "1.5")
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: tolerance: must lie in [0, 1); got 1.5
+    """
+    if not holds:
+        raise InputError(argument, requirement, got, remedy)
 
 
 def as_number(name: str, value: Any, what: str = "a number") -> float:
@@ -67,16 +81,15 @@ def positive_number(name: str, value: Any) -> float:
     1.0
     """
     number = as_number(name, value, "a positive number")
-    if not (math.isfinite(number) and number > 0):
-        raise InputError(name, "must be a positive, finite number", got=repr(number))
+    require(name, 0 < number < math.inf, "must be a positive, finite number", got=repr(number))
     return number
 
 
 def privacy_loss(name: str, value: Any) -> float:
     """Validate a privacy loss between 1e-6 and 1e6: less means no information at all, more means no privacy at all."""
     number = positive_number(name, value)
-    if not LEAST_LOSS <= number <= MOST_LOSS:
-        raise InputError(name, f"must lie between {LEAST_LOSS:g} and {MOST_LOSS:g}", got=repr(number))
+    must = f"must lie between {LEAST_LOSS:g} and {MOST_LOSS:g}"
+    require(name, LEAST_LOSS <= number <= MOST_LOSS, must, got=repr(number))
     return number
 
 
@@ -84,24 +97,10 @@ def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
     """Validate an integer of at least 1, and at most `most` if given."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise InputTypeError(name, "must be a positive integer", got=type(value).__name__)
-    number = int(value)
-    if number < 1 or (most is not None and number > most):
-        raise InputError(name, f"must be a positive integer{f' of at most {most}' if most else ''}", got=str(value))
+    number, bound = int(value), math.inf if most is None else most
+    must = f"must be a positive integer{f' of at most {most}' if most else ''}"
+    require(name, 1 <= number <= bound, must, got=str(value))
     return number
-
-
-def require(argument: str, holds: object, requirement: str, got: str = "", remedy: str = "") -> None:
-    """Raise an error about an argument, unless its requirement holds.
-
-    Examples
-    --------
-    >>> require("tolerance", 0 <= 1.5 < 1, "must lie in [0, 1)", "1.5")
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputError: tolerance: must lie in [0, 1); got 1.5
-    """
-    if not holds:
-        raise InputError(argument, requirement, got, remedy)
 
 
 def raise_for_rows(
@@ -116,11 +115,10 @@ def raise_for_rows(
         ...
     confide.errors.InputError: u: must be finite; got 1 that are not, the first at position 1. Drop them
     """
-    at = np.flatnonzero(invalid)
-    if at.size:
-        raise InputError(
-            argument, requirement, got=f"{at.size} {description}, the first at {place} {at[0]}", remedy=remedy
-        )
+    positions = np.flatnonzero(invalid)
+    if positions.size:
+        got = f"{positions.size} {description}, the first at {place} {positions[0]}"
+        raise InputError(argument, requirement, got, remedy)
 
 
 def several(name: str, values: Any) -> list[Any]:
@@ -177,11 +175,12 @@ def check_unknown_arguments(
         if name not in known:
             from difflib import get_close_matches
 
-            close = get_close_matches(name, (*named, *known), 1)
-            hint = hints.get(name) or (f"Did you mean {close[0]!r}?" if close else "")
+            similar = "".join(get_close_matches(name, (*named, *known), 1))
+            hint = hints.get(name) or (f"Did you mean {similar!r}?" if similar else "")
             raise InputTypeError(name, f"must be left out: {function}() takes no such argument", remedy=hint)
 
 
+# Names of a level in other libraries
 _LEVEL_WORDS = ("confidence_level", "coverage", "coverage_level")
 
 
@@ -209,21 +208,22 @@ def takes_alpha(function: Callable[Given, Result]) -> Callable[Given, Result]:
 
 def one_of(name: str, value: Any, choices: Sequence[Choice]) -> Choice:
     """Validate one of a few words."""
+    must = f"must be one of {', '.join(map(repr, choices))}"
     if not isinstance(value, str):
-        raise InputTypeError(name, f"must be one of {', '.join(map(repr, choices))}", got=type(value).__name__)
-    if value not in choices:
-        raise InputError(name, f"must be one of {', '.join(map(repr, choices))}", got=repr(value))
+        raise InputTypeError(name, must, got=type(value).__name__)
+    require(name, value in choices, must, got=repr(value))
     return choices[choices.index(value)]
 
 
-# Exact levels: the rank ceil((n+1)(1-alpha)) computed in floats is sometimes too high by one, so levels are fractions.
-
+# Exact levels: the rank ceil((n+1)(1-alpha)) computed in floats is sometimes too high by one, so levels are fractions
 
 Level: TypeAlias = float | str | Fraction | Decimal
 """A probability: a float, a decimal number or its string, or an exact fraction."""
 
+# Largest denominator of a level
 MAX_DENOMINATOR = 10**6
 
+# A decimal number or a fraction as text; an exponent of more digits could need more memory than there is
 _TEXT = re.compile(r"[0-9.+-]{1,40}(e-?[0-9]{1,3})?|[0-9]{1,40}/[0-9]{1,40}", re.ASCII | re.IGNORECASE)
 
 
@@ -232,11 +232,6 @@ def exact_level(name: str, value: Level) -> Fraction:
 
     A float stands for the fraction of smallest denominator (at most 10**6) within 1e-12 of it, so that 0.1, 1 - 0.9
     and 1/3 mean one tenth, one tenth and one third.
-
-    Raises
-    ------
-    InputTypeError, InputError
-        If it is not a number, not strictly between 0 and 1, or needs a denominator above 10**6.
 
     Examples
     --------
@@ -252,28 +247,20 @@ def exact_level(name: str, value: Level) -> Fraction:
         exact = fraction_of(value)
     except (ValueError, ZeroDivisionError, OverflowError):
         raise InputError(name, "must be a finite number between 0 and 1", got=f"{value!r}{hint}") from None
-    if not 0 < exact < 1:
-        raise InputError(name, "must lie strictly between 0 and 1", got=f"{value!r}{hint}")
-    for bound in (1000, MAX_DENOMINATOR):
+    require(name, 0 < exact < 1, "must lie strictly between 0 and 1", got=f"{value!r}{hint}")
+    for bound in (1000, MAX_DENOMINATOR):  # the smaller denominator, if both are within the error of a float
         simple = exact.limit_denominator(bound)
         if abs(simple - exact) <= Fraction(1, 10**12) and 0 < simple < 1:
             return simple
-    raise InputError(
-        name,
-        f"must be a fraction with a denominator of at most {MAX_DENOMINATOR}",
-        got=repr(value),
-        remedy="Round it to six decimals, none of them closer to 0 or 1 than 0.000001",
-    )
+    must = f"must be a fraction with a denominator of at most {MAX_DENOMINATOR}"
+    remedy = "Round it to six decimals, none of them closer to 0 or 1 than 0.000001"
+    raise InputError(name, must, got=repr(value), remedy=remedy)
 
 
 def fraction_of(value: Level | Real) -> Fraction:
     """Convert a number or a short string to a fraction; a float is converted by its shortest decimal.
 
-    Raises
-    ------
-    ValueError, ZeroDivisionError, OverflowError
-        If it is not a number, or a string with an exponent above 999: such a fraction can need more digits than fit in
-        memory.
+    A string with an exponent above 999 raises `ValueError`: such a fraction can need more digits than fit in memory.
     """
     value = str(value) if isinstance(value, Decimal) else value
     if isinstance(value, str) and not _TEXT.fullmatch(value.strip()):

@@ -12,6 +12,7 @@ from typing import Any
 
 INFO, DEBUG = 20, 10  # values of `logging`, which is imported only if a program uses it
 
+# A value without quotation marks
 _PLAIN = re.compile(r"[\w.,:;/@+*-]+")
 
 
@@ -31,9 +32,9 @@ def log_event(package: str, event: str, level: int = INFO, /, **facts: Any) -> N
     if listening(package, level):
         import logging
 
-        given = {name: value for name, value in facts.items() if value is not None}
-        extra = {"event": event, "facts": given}
-        logging.getLogger(f"confide.{package}").log(level, "%s", _line(event, given), extra=extra, stacklevel=2)
+        stated = {name: value for name, value in facts.items() if value is not None}
+        extra = {"event": event, "facts": stated}
+        logging.getLogger(f"confide.{package}").log(level, "%s", _line(event, stated), extra=extra, stacklevel=2)
 
 
 def listening(package: str, level: int = INFO) -> bool:
@@ -64,7 +65,9 @@ def _value(value: Any) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
-# This package, and packages that call its estimators for a user: pipelines, searches, their threads.
+# The caller of the library, for warnings
+
+# This package, and packages that call its estimators for a user: pipelines, searches, their threads
 _BETWEEN = (__name__.partition(".")[0], "sklearn", "joblib")
 
 

@@ -1,4 +1,4 @@
-"""Files: their kinds, permission to overwrite them, atomic writing, and locks between processes."""
+"""Files: their kinds, permission to overwrite them, atomic writing, reading, and locks between processes."""
 
 import io
 import os
@@ -15,28 +15,32 @@ from confide.errors import ConfideError, FormatError, InputError
 from confide.support.checks import OTHER_SCHEMA, SCHEMA
 from confide.support.object_stores import FileLocation, ObjectPath, as_place
 
-# The kind of a file follows from its first bytes. An output may overwrite only an earlier output of the same kind.
+# Kinds: the kind of a file follows from its first bytes. An output may overwrite only an earlier output of its kind.
 
-
+# The number of bytes that tell the kind
 HEAD = 2**16
+
+# The kind and the schema of a JSON document
 _DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide[./][a-z.-]{1,60})"(?:,\s*"schema":\s*(\d{1,3})\b)?')
 
 # A signed message (DSSE), whose kind is in the type of its payload.
 _SIGNED = re.compile(rb'\A\s*\{\s*"payloadType":\s*"([^"]{1,120})"')
+
+# Pages, requests, SQLite's databases, Parquet and Arrow files
 _TITLE = " · confide</title>".encode()
 _REQUEST = b"# A request to confide"
-
-# The first line of documents in Markdown, in a comment of YAML or of HTML.
-WRITTEN_BY = "Written by confide"
 _DATABASE = b"SQLite format 3\0"
 _TABLES = (b"PAR1", b"ARROW1")
 
-# The application id in SQLite's header of a ledger.
+# The first line of model cards in Markdown, in a comment of YAML
+WRITTEN_BY = "Written by confide"
+
+# The application id in SQLite's header of a ledger
 LEDGER_ID = 0x436F6E66  # "Conf"
 
 
 class FileKind(StrEnum):
-    """Kinds of files, in words."""
+    """Kinds of files, as messages call them."""
 
     RELEASE = "a release"
     SIGNED = "a signed release"
@@ -61,6 +65,7 @@ class FileKind(StrEnum):
     OTHER = "another kind of file"
 
 
+# The kinds of documents by their names, after `confide/`
 _DOCUMENTS = {
     "release": FileKind.RELEASE,
     "published-counts": FileKind.COUNTS,
@@ -80,7 +85,7 @@ _DOCUMENTS = {
 }
 
 
-# Commands for kinds of files that `confide show` does not print.
+# How to see files that `confide show` does not print
 SHOWN_ELSEWHERE = {
     FileKind.PAGE: "a browser shows it",
     FileKind.CARD: "it is Markdown, which an editor shows",
@@ -108,8 +113,8 @@ def foreign_file(text: str, wanted: FileKind, remedy: str = "") -> FormatError:
         return FormatError("file", f"must be of schema {SCHEMA}", got=got, remedy=OTHER_SCHEMA)
     if kind in (wanted, FileKind.EMPTY, FileKind.OTHER):
         return FormatError("file", f"must be {wanted}", remedy=remedy)
-    elsewhere = SHOWN_ELSEWHERE.get(kind, "`confide show` shows it")
-    return FormatError("file", f"must be {wanted}", got=str(kind), remedy=elsewhere[0].upper() + elsewhere[1:])
+    shown = SHOWN_ELSEWHERE.get(kind, "`confide show` shows it")
+    return FormatError("file", f"must be {wanted}", got=str(kind), remedy=shown)
 
 
 def kind_of(path: FileLocation) -> FileKind:
@@ -160,10 +165,8 @@ def kind_stated(content: Mapping[str, Any]) -> str | None:
     >>> kind_stated({"payloadType": "application/vnd.confide.federated.plan+json; schema=1"})
     'confide/federated.plan'
     """
-    kind = content.get("kind")
-    if (
-        signed := re.match(r"application/vnd\.confide\.([a-z.-]+)\+json;", str(content.get("payloadType")))
-    ) is not None:
+    kind, payload_type = content.get("kind"), str(content.get("payloadType"))
+    if (signed := re.match(r"application/vnd\.confide\.([a-z.-]+)\+json;", payload_type)) is not None:
         return f"confide/{signed[1]}"
     return kind if isinstance(kind, str) else None
 
@@ -179,16 +182,17 @@ def kind_named(name: str) -> FileKind:
     return _DOCUMENTS.get(name.removeprefix("confide/"), FileKind.OTHER)
 
 
-def refuse_other_than_html(path: str | FileLocation) -> None:
-    """Raise an error if the name of an HTML page has the ending of another kind of file.
+# Outputs
 
-    Raises
-    ------
-    InputError
-        If it does not end in .html or .htm.
-    """
+
+def _output_error(path: str | FileLocation, requirement: str, remedy: str = "") -> InputError:
+    return InputError("output", f"{str(path)!r} {requirement}", remedy=remedy)
+
+
+def refuse_other_than_html(path: str | FileLocation) -> None:
+    """Raise an error if the name of an HTML page has the ending of another kind of file."""
     if PurePath(str(path)).suffix.lower() not in ("", ".html", ".htm"):
-        raise InputError("output", f"{str(path)!r} must end in .html or .htm: a page is written in HTML")
+        raise _output_error(path, "must end in .html or .htm: a page is written in HTML")
 
 
 def card_or_page(path: str | FileLocation) -> FileKind:
@@ -201,42 +205,24 @@ def card_or_page(path: str | FileLocation) -> FileKind:
     """
     kinds = {".md": FileKind.CARD, ".html": FileKind.PAGE, ".htm": FileKind.PAGE}
     if (kind := kinds.get(PurePath(str(path)).suffix.lower())) is None:
-        raise InputError("output", f"{str(path)!r} must end in .md for Markdown, or in .html")
+        raise _output_error(path, "must end in .md for Markdown, or in .html")
     return kind
 
 
 def check_replaceable(
     path: FileLocation, kind: FileKind, what_is: Callable[[FileLocation], FileKind] = kind_of
 ) -> None:
-    """Raise an error before overwriting a file that is not an output of the same kind; empty files may be overwritten.
-
-    Raises
-    ------
-    InputError
-        If the file is something else.
-    """
+    """Raise an error for a file that is not an output of this kind, before it is overwritten; empty files may be."""
     existing = what_is(path)
     if existing not in (kind, FileKind.EMPTY) or kind is FileKind.OTHER:
-        raise InputError(
-            "output",
-            f"{str(path)!r} is {existing}, and {kind} may replace nothing but {kind}",
-            remedy="Choose another name",
-        )
+        raise _output_error(path, f"is {existing}, and {kind} may replace nothing but {kind}", "Choose another name")
 
 
 def check_not_input(path: FileLocation, inputs: Iterable[str | FileLocation | None]) -> None:
-    """Raise an error before overwriting an input, also if its path differs or is a link.
-
-    Raises
-    ------
-    InputError
-        If the output is one of the inputs.
-    """
+    """Raise an error before overwriting an input, also if its path differs or is a link."""
     for source in inputs:
         if source is not None and same_place(path, as_place(source)):
-            raise InputError(
-                "output", f"{str(path)!r} would replace the input {str(source)!r}", remedy="Choose another name"
-            )
+            raise _output_error(path, f"would replace the input {str(source)!r}", "Choose another name")
 
 
 def same_place(path: FileLocation, other: FileLocation) -> bool:
@@ -255,57 +241,12 @@ def same_place(path: FileLocation, other: FileLocation) -> bool:
         return os.path.realpath(path) == os.path.realpath(other)
 
 
-WAIT = 60.0
-_AGAIN = 0.05
+# Reading and writing
 
-
-def has_locks() -> bool:
-    """Whether the system has locks that end with their process; Windows does not."""
-    try:
-        import fcntl  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
-@contextmanager
-def locked(path: Path, what: str, wait: float = WAIT) -> Iterator[None]:
-    """Hold the lock of a file: an empty file NAME.lock next to it, which remains; the lock ends with its process.
-
-    `what` is the name of the file in messages.
-
-    Raises
-    ------
-    InputError
-        If another process or thread holds it for longer than `wait` seconds, or the folder cannot be written.
-    """
-    import fcntl
-
-    try:
-        handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise InputError(what, f"{str(path)!r} cannot be locked: {error.strerror}") from None
-    try:
-        until = time.monotonic() + wait
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() > until:
-                    raise InputError(
-                        what,
-                        f"{str(path)!r} is in use by another process, which has not ended in {wait:g} seconds",
-                        remedy="Try again later",
-                    ) from None
-                time.sleep(_AGAIN)
-        yield
-    finally:
-        os.close(handle)
-
-
+# Largest number of bytes of a text file that is read
 MOST_BYTES = 10_000_000
 
+# What a reader of a text returns
 Document = TypeVar("Document")
 
 
@@ -324,16 +265,11 @@ def new_file(
 ) -> Iterator[Path]:
     """Context manager: a temporary path next to `path`, moved to `path` if the block succeeds and removed if not.
 
+    `path` may exist only if `overwrite` is true and it is a file of this `kind` according to `what_is`. This is checked
+    before the work and again at the end.
+
     For an object of a store the temporary file is in the system's folder for such files, and is uploaded if the block
     succeeds. Only the owner can read a `private` file.
-
-    Raises
-    ------
-    OutputExistsError
-        If `path` exists and `overwrite` is false, checked before the work and again at the end.
-    InputError
-        If the folder does not exist or cannot be written; or if `path` exists and is not a file of this `kind`
-        according to `what_is`: only an earlier output of the same kind is replaced.
     """
     path = as_place(path)
     check_new(path, overwrite=overwrite, kind=kind, what_is=what_is)
@@ -367,7 +303,7 @@ def new_file(
             except FileExistsError:
                 raise _exists(path) from None
     except OSError as error:
-        raise InputError("output", f"{str(path)!r} cannot be written: {error.strerror}") from None
+        raise _output_error(path, f"cannot be written: {error.strerror}") from None
     finally:
         with suppress(FileNotFoundError, NotADirectoryError):
             for left in temporary.parent.glob(f"{temporary.name}*"):  # SQLite adds files next to it
@@ -385,9 +321,9 @@ def check_new(
     try:
         folder, exists = path.is_dir(), path.exists()
     except OSError as error:
-        raise InputError("output", f"{str(path)!r} cannot be written: {error.strerror}") from None
+        raise _output_error(path, f"cannot be written: {error.strerror}") from None
     if folder:
-        raise InputError("output", f"{str(path)!r} is a folder", remedy="Name a file")
+        raise _output_error(path, "is a folder", "Name a file")
     if exists and not overwrite:
         raise _exists(path)
     if exists:
@@ -418,6 +354,7 @@ def read_text(path: str | FileLocation) -> str:
             content = stream.read(MOST_BYTES + 1)
         if len(content) > MOST_BYTES:
             raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
+        # As text files are read: line ends become \n
         return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
     except UnicodeDecodeError:
         raise FormatError("path", f"{str(path)!r} is not a text file") from None
@@ -435,8 +372,8 @@ def read_as(path: str | FileLocation, reader: Callable[[str], Document]) -> Docu
     try:
         return reader(text)
     except FormatError as error:
-        where = f"{error.requirement} (file {str(path)!r})"
-        raise FormatError(error.argument, where, error.got, error.remedy) from None
+        requirement = f"{error.requirement} (file {str(path)!r})"
+        raise FormatError(error.argument, requirement, error.got, error.remedy) from None
 
 
 def to_disk(path: Path) -> None:
@@ -458,3 +395,50 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+# Locks
+
+# Seconds to wait for a lock, and before it is tried again
+WAIT = 60.0
+_PAUSE = 0.05
+
+
+def has_locks() -> bool:
+    """Whether the system has locks that end with their process; Windows does not."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+@contextmanager
+def locked(path: Path, what: str, wait: float = WAIT) -> Iterator[None]:
+    """Hold the lock of a file: an empty file NAME.lock next to it, which remains; the lock ends with its process.
+
+    Another process or thread that holds it for longer than `wait` seconds causes an error.
+
+    `what` is the name of the file in messages.
+    """
+    import fcntl
+
+    try:
+        handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise InputError(what, f"{str(path)!r} cannot be locked: {error.strerror}") from None
+    try:
+        # Ask again until the holder has ended, or the time is over
+        until = time.monotonic() + wait
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() > until:
+                    in_use = f"is in use by another process, which has not ended in {wait:g} seconds"
+                    raise InputError(what, f"{str(path)!r} {in_use}", remedy="Try again later") from None
+                time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(handle)  # which releases the lock

@@ -35,10 +35,11 @@ def needs_extra(what: str, extra: str | None, *packages: str) -> Iterator[None]:
         raise MissingExtraError(what, f"needs the package {missing!r}", remedy=f"Install {install}") from None
 
 
-# Versions of the software that made a file. They are stated in the file, so that users can find files with a defect.
-
+# Versions of the software that made a file: they are stated in the file, so that users can find files with a defect
 
 LIBRARIES = ("confide", "numpy", "opendp", "scipy")
+
+# Most versions in a file, and most characters of each
 _MOST, _LONGEST = 20, 100
 
 
@@ -57,17 +58,10 @@ def library_versions() -> Mapping[str, str]:
 
 
 def check_version_texts(name: str, versions: Mapping[str, Any]) -> None:
-    """Reject versions in a file that are not a few short strings without control characters; `name` is their place.
-
-    Raises
-    ------
-    FormatError
-        If there are too many, or one is empty, not printable, too long or not a text.
-    """
+    """Reject versions in a file that are not a few short strings without control characters; `name` is their place."""
     texts = [*versions.keys(), *versions.values()]
-    if len(versions) > _MOST or not all(
-        isinstance(text, str) and 0 < len(text) <= _LONGEST and text.isprintable() for text in texts
-    ):
+    are_short = all(isinstance(text, str) and 0 < len(text) <= _LONGEST and text.isprintable() for text in texts)
+    if len(versions) > _MOST or not are_short:
         raise FormatError(name, f"must be at most {_MOST} texts of 1 to {_LONGEST} printable characters each")
 
 

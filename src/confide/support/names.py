@@ -13,23 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError, InputTypeError, replaced_errors
-from confide.support.checks import positive_integer, raise_for_rows, several
+from confide.support.checks import positive_integer, raise_for_rows, require, several
 
 Name: TypeAlias = str | int
 """The name of a class or a group."""
 
-Classes: TypeAlias = tuple[Name, ...] | int
-"""Classes: their names, or their number if they have only positions."""
 
-# Largest total length of class names in a release; longer lists are replaced by their number.
-_MOST_CHARACTERS = 1_000_000
-
+# An integer as Python writes it
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}", re.ASCII)
-
-# Prefix, number and suffix of a name.
-_NUMBERED = re.compile(r"(.*?)([0-9]{1,15})([^0-9]*)", re.DOTALL | re.ASCII)
-
-_SHOWN = 3
 
 
 def canonical_name(name: Name) -> str:
@@ -73,8 +64,7 @@ def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
         raise InputTypeError(argument, "must be one or more str or int")
     checked = tuple(str(name) if isinstance(name, str) else int(name) for name in listed)
     repeated = len(checked) - len(set(map(canonical_name, checked)))
-    if repeated:
-        raise InputError(argument, "must differ from one another, also as str", got=f"{repeated} repeated")
+    require(argument, not repeated, "must differ from one another, also as str", got=f"{repeated} repeated")
     return checked
 
 
@@ -94,6 +84,25 @@ def plain_names(argument: str, names: Iterable[Any]) -> list[Name]:
     return plain
 
 
+# Names of a list in messages
+_SHOWN = 3
+
+
+def first_names(names: Sequence[Any]) -> str:
+    """The first names of a list, for messages."""
+    return ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+
+
+# Values with these names
+
+
+class _Places(dict[Any, int]):
+    """Positions of names; looked up a million times, therefore without a function in between."""
+
+    def __missing__(self, value: object) -> int:
+        return -1
+
+
 def places(names: Iterable[Any]) -> Mapping[Any, int]:
     """A mapping from each value that matches a name to its position; -1 for all other values.
 
@@ -109,10 +118,14 @@ def places(names: Iterable[Any]) -> Mapping[Any, int]:
     listed = list(names)
     table = _Places((name, i) for i, name in enumerate(listed))
     for i, name in enumerate(listed):
-        other = as_integer(name) if isinstance(name, str) else _text(name) if isinstance(name, int) else None
-        if other is not None:
-            table.setdefault(other, i)
+        same = as_integer(name) if isinstance(name, str) else _text(name) if isinstance(name, int) else None
+        if same is not None:
+            table.setdefault(same, i)
     return table
+
+
+def _text(name: int) -> str | None:
+    return str(int(name)) if abs(name) < 10**1000 else None  # Python writes no longer integers
 
 
 def positions(argument: str, values: Sequence[Any] | NDArray[Any], names: Iterable[Any]) -> NDArray[np.int64]:
@@ -132,12 +145,7 @@ def positions(argument: str, values: Sequence[Any] | NDArray[Any], names: Iterab
 def known_positions(
     argument: str, values: Sequence[Any] | NDArray[Any], names: Sequence[Any], called: str = "public names"
 ) -> NDArray[np.int64]:
-    """The position of every value in a list of names, int64, shape (n,); unknown values raise an error.
-
-    Raises
-    ------
-    InputError
-        If values are not among the names; it contains their number and the first position, not the values.
+    """The position of every value in a list of names, int64, shape (n,); unknown values raise an error without them.
 
     Examples
     --------
@@ -166,95 +174,15 @@ def order_of(names: Sequence[Any], known: Sequence[Any]) -> list[int] | None:
     return result if sorted(result) == list(range(len(known))) else None
 
 
-def column_order(
-    argument: str, classes: Sequence[Any], columns: Sequence[Any] | None, called: str = "columns"
-) -> list[int]:
-    """The position of each class's column: by name if both sides have names, else by order.
-
-    Columns without names, and columns or classes with only numbers, are matched by order. Names that agree except for a
-    common prefix or suffix, such as `p_cat` and `cat`, must have the same order.
-
-    Examples
-    --------
-    >>> column_order("classes", ["dog", "cat"], ["cat", "dog"]), column_order("classes", ["no", "yes"], ["p1", "p2"])
-    ([1, 0], [0, 1])
-    >>> column_order("classes", ["dog", "cat"], ["p_cat", "p_dog"])
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputError: classes: classes and columns must have the same order; got column 'p_cat' for 'dog'. ...
-    """
-    # Without names, or with numbers alone, the order counts
-    as_listed = list(range(len(classes)))
-    if columns is None or is_numbering(texts := list(map(_shown, columns))):
-        return as_listed
-    # The same names in any order; names with a common prefix or suffix in the same order
-    if (order := order_of(classes, columns)) is not None:
-        return order
-    check_column_order(argument, classes, columns, called)
-    if _cores(texts) != _cores(list(map(_shown, classes))) and not _numbered(classes, texts):
-        raise InputError(
-            argument,
-            f"{argument} and {called} must have the same names",
-            got=f"columns {first_names(columns)} and {argument} {first_names(classes)}",
-            remedy="Rename one of them, or give one of them without names",
-        )
-    return as_listed
+# Classes
 
 
-def check_column_order(argument: str, classes: Sequence[Any], columns: Sequence[Any], called: str = "columns") -> None:
-    """Raise an error if column names without their common prefix and suffix are the classes in another order.
-
-    Examples
-    --------
-    >>> check_column_order("classes", ["cat", "dog"], ["p_cat", "p_dog"])
-    """
-    column_cores, class_cores = (_cores(list(map(_shown, names))) for names in (columns, classes))
-    if sorted(column_cores) == sorted(class_cores) and column_cores != class_cores:
-        place = next(
-            i for i, (column, name) in enumerate(zip(column_cores, class_cores, strict=True)) if column != name
-        )
-        raise InputError(
-            argument,
-            f"{argument} and {called} must have the same order",
-            got=f"column {columns[place]!r} for {classes[place]!r}",
-            remedy="Give both in the same order, or give the columns exactly these names",
-        )
+Classes: TypeAlias = tuple[Name, ...] | int
+"""Classes: their names, or their number if they have only positions."""
 
 
-def refuse_first_of_pair(column: str, classes: Sequence[Any]) -> None:
-    """Raise an error if the one column of two classes has the first one's name: it is read as that of the second.
-
-    Examples
-    --------
-    >>> refuse_first_of_pair("p_yes", ("no", "yes"))
-    >>> refuse_first_of_pair("p_yes", ("yes", "no"))
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputError: classes: must be 'no', 'yes', in this order, for column 'p_yes' to be the probability ...
-    """
-    if len(classes) != 2:
-        return
-    first, second = map(str, classes)
-    if re.fullmatch(rf"(.*[^A-Za-z0-9])?{re.escape(first)}", column, re.DOTALL):
-        raise InputError(
-            "classes",
-            (
-                f"must be {second!r}, {first!r}, in this order, for column {column!r} to be the probability "
-                f"of {first!r}: it is that of the second class"
-            ),
-            remedy=f"If it is that of {second!r}, rename it",
-        )
-
-
-def is_numbering(texts: Sequence[str]) -> bool:
-    """Whether names are the positions 0 to K-1, in this order, so that they contain no information.
-
-    Examples
-    --------
-    >>> is_numbering(["0", "1", "2"]), is_numbering(["1", "0"])
-    (True, False)
-    """
-    return list(texts) == list(map(str, range(len(texts))))
+# Largest total length of class names in a release; longer lists are replaced by their number
+_MOST_CHARACTERS = 1_000_000
 
 
 def class_count(classes: Sequence[object] | int) -> int:
@@ -289,28 +217,94 @@ def public_classes(argument: str, classes: Iterable[Any] | int) -> Classes:
     return names if stated and sum(map(len, texts)) <= _MOST_CHARACTERS else len(names)
 
 
-class _Places(dict[Any, int]):
-    """Positions of names; looked up a million times, therefore without a function in between."""
+def is_numbering(texts: Sequence[str]) -> bool:
+    """Whether names are the positions 0 to K-1, in this order, so that they contain no information.
 
-    def __missing__(self, value: object) -> int:
-        return -1
-
-
-def _text(name: int) -> str | None:
-    return str(int(name)) if abs(name) < 10**1000 else None
-
-
-def _shown(name: object) -> str:
-    return canonical_name(name) if isinstance(name, str | int) else repr(name)
+    Examples
+    --------
+    >>> is_numbering(["0", "1", "2"]), is_numbering(["1", "0"])
+    (True, False)
+    """
+    return list(texts) == list(map(str, range(len(texts))))
 
 
-def first_names(names: Sequence[Any]) -> str:
-    """The first names of a list, for messages."""
-    return ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+# Columns of classes
 
 
-def _cores(texts: list[str]) -> list[str]:
-    """Strings without their common prefix, and then without their common suffix."""
+def column_order(
+    argument: str, classes: Sequence[Any], columns: Sequence[Any] | None, called: str = "columns"
+) -> list[int]:
+    """The position of each class's column: by name if both sides have names, else by order.
+
+    Columns without names, and columns or classes with only numbers, are matched by order. Names that agree except for a
+    common prefix or suffix, such as `p_cat` and `cat`, must have the same order.
+
+    Examples
+    --------
+    >>> column_order("classes", ["dog", "cat"], ["cat", "dog"]), column_order("classes", ["no", "yes"], ["p1", "p2"])
+    ([1, 0], [0, 1])
+    >>> column_order("classes", ["dog", "cat"], ["p_cat", "p_dog"])
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: classes: classes and columns must have the same order; got column 'p_cat' for 'dog'. ...
+    """
+    # Without names, or with numbers alone, the order counts
+    as_listed = list(range(len(classes)))
+    if columns is None or is_numbering(texts := list(map(_shown, columns))):
+        return as_listed
+    # The same names in any order; names with a common prefix or suffix in the same order
+    if (order := order_of(classes, columns)) is not None:
+        return order
+    check_column_order(argument, classes, columns, called)
+    if _cores(columns) != _cores(classes) and not _numbered(classes, texts):
+        must = f"{argument} and {called} must have the same names"
+        got = f"columns {first_names(columns)} and {argument} {first_names(classes)}"
+        raise InputError(argument, must, got, "Rename one of them, or give one of them without names")
+    return as_listed
+
+
+# Prefix, number and suffix of a name
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,15})([^0-9]*)", re.DOTALL | re.ASCII)
+
+
+def _numbered(classes: Sequence[Any], columns: list[str]) -> bool:
+    """Whether one side has only numbers, from 0 or 1 on, and the other has no numbers as names."""
+    matches = [_NUMBERED.fullmatch(column) for column in columns]
+    numbers = [int(match[2]) for match in matches if match is not None]
+    affixes = {(match[1], match[3]) for match in matches if match is not None}
+    if len(numbers) == len(columns) and len(affixes) == 1 and _counts_up(numbers):
+        return numbers[0] == 0 or all(_whole(name) is None for name in classes)
+    return _counts_up(list(map(_whole, classes))) and all(_whole(column) is None for column in columns)
+
+
+def _whole(name: object) -> int | None:
+    return as_integer(name) if isinstance(name, str | int) else None
+
+
+def _counts_up(numbers: Sequence[int | None]) -> bool:
+    """Whether these are 0, 1, 2, ... or 1, 2, 3, ..."""
+    return any(list(numbers) == [i + first for i in range(len(numbers))] for first in (0, 1))
+
+
+def check_column_order(argument: str, classes: Sequence[Any], columns: Sequence[Any], called: str = "columns") -> None:
+    """Raise an error if column names without their common prefix and suffix are the classes in another order.
+
+    Examples
+    --------
+    >>> check_column_order("classes", ["cat", "dog"], ["p_cat", "p_dog"])
+    """
+    column_cores, class_cores = _cores(columns), _cores(classes)
+    if sorted(column_cores) == sorted(class_cores) and column_cores != class_cores:
+        pairs = zip(columns, classes, column_cores, class_cores, strict=True)
+        column, name = next((column, name) for column, name, core, other in pairs if core != other)
+        must, got = f"{argument} and {called} must have the same order", f"column {column!r} for {name!r}"
+        remedy = "Give both in the same order, or give the columns exactly these names"
+        raise InputError(argument, must, got, remedy)
+
+
+def _cores(names: Sequence[Any]) -> list[str]:
+    """Names without their common prefix, and then without their common suffix."""
+    texts = list(map(_shown, names))
     start = _common_length(texts)
     rest = [text[start:] for text in texts]
     end = _common_length([text[::-1] for text in rest])
@@ -320,22 +314,31 @@ def _cores(texts: list[str]) -> list[str]:
 def _common_length(texts: list[str]) -> int:
     """The length of the common prefix of all strings: that of the first and the last in sorted order."""
     first, last = min(texts), max(texts)
-    return next((i for i, (left, right) in enumerate(zip(first, last, strict=False)) if left != right), len(first))
+    unequal = (place for place, (left, right) in enumerate(zip(first, last, strict=False)) if left != right)
+    return next(unequal, len(first))
 
 
-def _numbered(classes: Sequence[Any], columns: list[str]) -> bool:
-    """Whether one side has only numbers, from 0 or 1 on, and the other has no numbers as names."""
-    matches = [_NUMBERED.fullmatch(column) for column in columns]
-    numbers = [int(match[2]) for match in matches if match is not None]
-    around = {(match[1], match[3]) for match in matches if match is not None}
-    if len(numbers) == len(columns) and len(around) == 1 and _in_turn(numbers):
-        return numbers[0] == 0 or all(_whole(name) is None for name in classes)
-    return _in_turn(list(map(_whole, classes))) and all(_whole(column) is None for column in columns)
+def _shown(name: object) -> str:
+    return canonical_name(name) if isinstance(name, str | int) else repr(name)
 
 
-def _whole(name: object) -> int | None:
-    return as_integer(name) if isinstance(name, str | int) else None
+def refuse_first_of_pair(column: str, classes: Sequence[Any]) -> None:
+    """Raise an error if the one column of two classes has the first one's name: it is read as that of the second.
 
-
-def _in_turn(numbers: Sequence[int | None]) -> bool:
-    return any(list(numbers) == [i + first for i in range(len(numbers))] for first in (0, 1))
+    Examples
+    --------
+    >>> refuse_first_of_pair("p_yes", ("no", "yes"))
+    >>> refuse_first_of_pair("p_yes", ("yes", "no"))
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: classes: must be 'no', 'yes', in this order, for column 'p_yes' to be the probability ...
+    """
+    if len(classes) != 2:
+        return
+    first, second = map(str, classes)
+    has_name_of_first = re.fullmatch(rf"(.*[^A-Za-z0-9])?{re.escape(first)}", column, re.DOTALL)
+    must = (
+        f"must be {second!r}, {first!r}, in this order, for column {column!r} to be the probability "
+        f"of {first!r}: it is that of the second class"
+    )
+    require("classes", not has_name_of_first, must, remedy=f"If it is that of {second!r}, rename it")

@@ -14,11 +14,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from confide.errors import ConfideError, InputError
+from confide.support.checks import require
 from confide.support.installed import needs_extra
 
+# The protocol of each scheme
 _FAMILIES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
+
+# SCHEME://BUCKET/KEY, for Azure also SCHEME://CONTAINER@ACCOUNT/KEY; neither a user nor options are part of a bucket
 _ADDRESS = re.compile(
-    r"(?P<scheme>\w+)://(?P<bucket>[^/?#@:*\[\]]+)(?P<account>@[a-z0-9]{3,24}\.(dfs|blob)\.core\.windows\.net)?(/(?P<key>.*))?",
+    r"(?P<scheme>\w+)://(?P<bucket>[^/?#@:*\[\]]+)"
+    r"(?P<account>@[a-z0-9]{3,24}\.(dfs|blob)\.core\.windows\.net)?(/(?P<key>.*))?",
     re.IGNORECASE | re.DOTALL,
 )
 _CREDENTIALS = (
@@ -26,7 +31,7 @@ _CREDENTIALS = (
     "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or from the role of the machine"
 )
 
-# The meaning of an error of a store by the first of these marks that it contains.
+# The meaning of an error of a store by the first of these patterns that it contains
 _REASONS = {
     r"NoSuchBucket|ContainerNotFound|bucket does not exist": "there is no such bucket",
     r"configured region|AuthorizationHeaderMalformed| 301 ": "the bucket is in another region; set AWS_REGION",
@@ -38,7 +43,7 @@ _REASONS = {
     r"": "the store rejects the request",
 }
 
-# Larger objects are sent in parts; stores then do not compare names.
+# Larger objects are sent in parts; stores then do not compare names
 _IN_ONE_REQUEST = 2**28
 
 
@@ -83,11 +88,8 @@ class ObjectPath:
     def of(cls, text: str) -> "ObjectPath":
         """The object with this address.
 
-        Raises
-        ------
-        InputError
-            If the address contains a user, a key or options, which no message repeats; or a part that is empty, `.`
-            or `..`, which stores interpret differently.
+        An address with a user, a key or options raises an error that repeats none of them. A part that is empty, `.` or
+        `..`, which stores interpret differently, also raises one.
 
         Examples
         --------
@@ -96,16 +98,17 @@ class ObjectPath:
         """
         match, scheme = _ADDRESS.fullmatch(text), text.partition("://")[0].lower()
         key = match["key"] or "" if match else ""
-        if match is None or (match["account"] and _FAMILIES[scheme] != "az") or re.search(r"\?[^/]*=", key):
-            raise InputError(
-                "address",
+        has_options = re.search(r"\?[^/]*=", key)
+        if match is None or (match["account"] and _FAMILIES[scheme] != "az") or has_options:
+            must = (
                 f"{scheme}://... must be {scheme}://BUCKET/NAME, for Azure also "
                 "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME, without keys or options: "
-                f"credentials are {_CREDENTIALS}",
+                f"credentials are {_CREDENTIALS}"
             )
+            raise InputError("address", must)
         key = key.removesuffix("/")
-        if key and not {"", ".", ".."}.isdisjoint(key.split("/")):
-            raise InputError("address", f"{text!r} must not have a part that is empty, . or ..")
+        is_plain = not key or {"", ".", ".."}.isdisjoint(key.split("/"))
+        require("address", is_plain, f"{text!r} must not have a part that is empty, . or ..")
         return cls(scheme, match["bucket"], key, (match["account"] or "").lower())
 
     def __str__(self) -> str:
@@ -114,7 +117,7 @@ class ObjectPath:
     def at(self, key: str) -> "ObjectPath":
         """Another object in the same bucket."""
         other = replace(self, key=key)
-        other.__dict__["store"] = self.store
+        other.__dict__["store"] = self.store  # one connection for all objects of a bucket
         return other
 
     def __truediv__(self, name: str) -> "ObjectPath":
@@ -133,7 +136,7 @@ class ObjectPath:
             )
 
     @contextmanager
-    def errors_in_words(self, doing: str) -> Iterator[None]:
+    def errors_in_words(self, done: str) -> Iterator[None]:
         """Replace every error of the store by one with a remedy and without further details."""
         with needs_extra(f"{self.scheme}://", "stores", "obstore", "fsspec"):
             from obstore.exceptions import AlreadyExistsError, BaseError
@@ -144,8 +147,8 @@ class ObjectPath:
         except AlreadyExistsError:
             raise FileExistsError(str(self)) from None
         except (BaseError, OSError, ValueError) as error:
-            reason = next(words for marks, words in _REASONS.items() if re.search(marks, str(error)))
-            raise InputError("address", f"{str(self)!r} cannot be {doing}: {reason}") from None
+            reason = next(meaning for pattern, meaning in _REASONS.items() if re.search(pattern, str(error)))
+            raise InputError("address", f"{str(self)!r} cannot be {done}: {reason}") from None
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -203,10 +206,7 @@ class ObjectPath:
     def write(self, file: Path, *, overwrite: bool) -> None:
         """Upload a finished file: the store shows the old content until the new one is complete.
 
-        Raises
-        ------
-        FileExistsError
-            If there is such an object by now and `overwrite` is false.
+        Without `overwrite`, raises `FileExistsError` if there is such an object by now.
         """
         create = not overwrite and file.stat().st_size <= _IN_ONE_REQUEST
         with self.errors_in_words("written"):
@@ -239,11 +239,11 @@ class ObjectReader(io.RawIOBase):
         self._place, self._position, self.size = place, 0, size
 
     def readable(self) -> bool:
-        """Whether it can be read: yes."""
+        """True."""
         return True
 
     def seekable(self) -> bool:
-        """Whether it has positions: yes."""
+        """True."""
         return True
 
     def tell(self) -> int:
@@ -252,7 +252,8 @@ class ObjectReader(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move the position."""
-        self._position = offset + (0, self._position, self.size)[whence]
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self.size}[whence]
+        self._position = start + offset
         return self._position
 
     def readinto(self, buffer: Any) -> int:

@@ -12,11 +12,8 @@ from typing import Any
 
 from confide.support.shown import aligned, escape_line, escape_text
 
-# Names and values.
+# Names and values
 Facts = tuple[tuple[str, str], ...]
-
-# Rows of a table in a notebook; texts and files have all of them.
-MOST_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -119,12 +116,7 @@ class Described:
 
 @singledispatch
 def describe(value: Any) -> Section:
-    """The description of a value.
-
-    Raises
-    ------
-    TypeError
-        If the value has none.
+    """The description of a value; `TypeError` if it has none.
 
     Examples
     --------
@@ -140,6 +132,9 @@ def _(value: Described) -> Section:
     return value._section()
 
 
+# Text
+
+
 def to_text(section: Section) -> str:
     """The text of a section: facts as `name: value`, those of its parts in aligned columns.
 
@@ -153,11 +148,11 @@ def to_text(section: Section) -> str:
       rank      91
       coverage  0.9
     """
-    facts = [f"{name}: {value}" for name, value in section.facts]
-    return "\n".join(_lines(section, facts))
+    return "\n".join(_lines(section, [f"{name}: {value}" for name, value in section.facts]))
 
 
 def _lines(section: Section, facts: Sequence[str]) -> Iterator[str]:
+    """The lines of a section, with these lines for its facts."""
     yield from section.warnings
     if section.lead:
         yield section.lead
@@ -175,12 +170,13 @@ def _columns(table: Table) -> Iterator[str]:
     """Right-aligned columns."""
     rows = [table.heads, *table.rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    yield from ("  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
+    for row in rows:
+        yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
 
 
 # Markdown
 
-# Characters that Markdown interprets within a line, or at its beginning.
+# Characters that Markdown interprets: within a line, at its beginning, or after the number of a list
 _MARKS = re.compile(r"[\\`*_\[\]<>|~&$]|^[#+=-]|(?<=^\d)[.)](?=\s)")
 
 
@@ -201,26 +197,29 @@ def to_markdown(section: Section, level: int = 1) -> str:
 
 def _blocks(section: Section, level: int) -> Iterator[str]:
     if section.title:
-        yield f"{'#' * min(level, 6)} {_marked(section.title)}"
-    yield from (f"> **Warning.** {_marked(line)}" for line in section.warnings)
-    yield from map(_marked, section.lead.splitlines())
+        yield f"{'#' * min(level, 6)} {_escaped(section.title)}"
+    yield from (f"> **Warning.** {_escaped(line)}" for line in section.warnings)
+    yield from map(_escaped, section.lead.splitlines())
     if section.facts:
-        yield "\n".join(f"- **{_marked(name)}**: {_marked(value)}" for name, value in section.facts)
+        yield "\n".join(f"- **{_escaped(name)}**: {_escaped(value)}" for name, value in section.facts)
     for table in section.tables:
         if table.caption not in ("", section.title):
-            yield _marked(table.caption)
-        rows = [table.heads, ["---"] * len(table.heads), *table.rows]
-        yield "\n".join(f"| {' | '.join(cell if row is rows[1] else _marked(cell) for cell in row)} |" for row in rows)
+            yield _escaped(table.caption)
+        heads, *rows = ([_escaped(cell) for cell in row] for row in (table.heads, *table.rows))
+        yield "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows))
     for inner in section.parts:
         yield from _blocks(inner, level + 1 if section.title else level)
-    yield from map(_marked, section.notes)
+    yield from map(_escaped, section.notes)
 
 
-def _marked(text: str) -> str:
+def _escaped(text: str) -> str:
     return _MARKS.sub(r"\\\g<0>", escape_line(text).strip())
 
 
 # Notebooks
+
+# Rows of a table; texts and files have all of them
+MOST_SHOWN = 20
 
 _LEFT = ' style="text-align:left;vertical-align:top"'
 
@@ -240,14 +239,14 @@ def to_html(section: Section) -> str:
 
 
 def _all(section: Section) -> Iterator[Section]:
+    """The section and its parts, with theirs."""
     yield section
     for inner in section.parts:
         yield from _all(inner)
 
 
 def _rows(section: Section, columns: int) -> Iterator[str]:
-    lead = section.lead.splitlines()
-    yield from (_row((line,), columns) for line in (*section.warnings, *lead))
+    yield from (_row((line,), columns) for line in (*section.warnings, *section.lead.splitlines()))
     yield from _first(section.facts, 0, columns)
     for table in section.tables:
         yield f"<tr>{''.join(_cell('th', head, scope='col') for head in table.heads)}</tr>"
@@ -260,6 +259,7 @@ def _rows(section: Section, columns: int) -> Iterator[str]:
 
 
 def _first(rows: Sequence[tuple[str, ...]], total: int, columns: int) -> Iterator[str]:
+    """The first rows, and how many of `total` are left out."""
     yield from (_row(row, columns) for row in rows[:MOST_SHOWN])
     left = max(total, len(rows)) - min(len(rows), MOST_SHOWN)
     if left:
@@ -277,9 +277,9 @@ def _row(cells: Sequence[str], columns: int) -> str:
 
 
 def _cell(tag: str, value: str, *, scope: str = "", columns: int = 1) -> str:
-    of = f' scope="{scope}"' if scope else ""
-    across = f' colspan="{columns}"' if columns > 1 else ""
-    return f"<{tag}{of}{across}{_LEFT}>{_text(value)}</{tag}>"
+    scoped = f' scope="{scope}"' if scope else ""
+    spanned = f' colspan="{columns}"' if columns > 1 else ""
+    return f"<{tag}{scoped}{spanned}{_LEFT}>{_text(value)}</{tag}>"
 
 
 def _text(value: str) -> str:

@@ -1,16 +1,14 @@
-"""Texts for people: text from other sources with control characters escaped, numbers, and aligned columns."""
+"""Texts for people: escaped text from other sources, addresses without passwords, numbers, and aligned columns."""
 
 import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-# Text from other sources is escaped for terminals: characters that control a terminal become escape sequences.
-#
-# These are control characters (also those of eight bits), marks that change the direction of writing, and separators of
-# lines and paragraphs. All letters of all languages are unchanged.
+# Text from other sources, escaped for terminals
 
-
+# Control characters (also those of eight bits), marks that change the direction of writing, and separators of lines and
+# paragraphs; all letters of all languages are left
 _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _LINES = re.compile("[\t\n]")
 
@@ -50,6 +48,75 @@ def escape_json(text: str) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return repr(match[0])[1:-1]
+
+
+# Addresses of PostgreSQL servers
+
+_SCHEMES = ("postgresql://", "postgres://")
+_NAMED = r"[^?@/:=& ]*"  # a password whose `?` is missing contains `=`
+_HOST = r"(?:\[[\w.:%]*\]|[\w.%~-]*)(?::\d*)?"
+_ADDRESS = re.compile(
+    rf"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>{_NAMED})(?::[^/]*)?@)?"
+    rf"(?P<place>{_HOST}(?:,{_HOST})*(?:/{_NAMED})?)(?:\?(?P<options>.*))?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def names_server(place: object) -> bool:
+    """Whether a text is the address of a PostgreSQL server.
+
+    Examples
+    --------
+    >>> names_server("postgresql://me@host/db"), names_server("budget.db")
+    (True, False)
+    """
+    return isinstance(place, str) and place.lower().startswith(_SCHEMES)
+
+
+def shown_address(address: str) -> str:
+    """The printable part of a server's address: user, hosts and database; neither password nor options.
+
+    Nothing is printed of a text that does not look like an address: any part of it could be a password.
+
+    Examples
+    --------
+    >>> shown_address("postgresql://me:a?b@host:5432/db?sslpassword=x")
+    'postgresql://me@host:5432/db'
+    >>> shown_address("postgresql://me:a/b@host/db")
+    'postgresql://...'
+    >>> shown_address("postgresql://me@host/dbsslpassword=x")
+    'postgresql://...'
+    >>> shown_address("budget.db")
+    '...'
+    """
+    match = _ADDRESS.fullmatch(address)
+    if match is None or (match["user"] is None and "@" in (match["options"] or "")):
+        scheme, separator, _ = address.partition("://")
+        return f"{scheme}://..." if separator else "..."
+    user = "" if match["user"] is None else f"{match['user']}@"
+    shown = f"{match['scheme']}{user}{match['place']}"
+    return shown if shown.isprintable() else f"{match['scheme']}..."
+
+
+# A password before the host, or an option with one
+_SECRET = re.compile(r"[^/?@]*:[^;]*@|.*[?&;](ssl)?(password|token)=", re.IGNORECASE | re.DOTALL)
+
+
+def has_password(address: str) -> bool:
+    """Whether an address contains a password or a token, before its host or among its options.
+
+    Examples
+    --------
+    >>> [has_password(f"postgresql://{rest}") for rest in ("me:secret@host", "host/db?password=x", "me@host:5432/db")]
+    [True, True, False]
+    >>> has_password("duckdb:///folder/a:b@c.duckdb")
+    False
+    """
+    _, separator, rest = address.partition("://")
+    return bool(separator) and _SECRET.match(rest) is not None
+
+
+# Numbers and columns
 
 
 def short_number(value: float) -> str:

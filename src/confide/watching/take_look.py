@@ -278,7 +278,7 @@ def _is_answered(payment: "Payment | None") -> bool:
         return False
     from confide.ledger import Transaction
 
-    return None in Transaction.of({None: payment}).kept
+    return None in Transaction.of({None: payment}).stored
 
 
 def _taken(before: Watch, name: str, payment: "Payment | None", count: Callable[[], NDArray[np.int64]]) -> Watch:

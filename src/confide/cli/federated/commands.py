@@ -5,7 +5,7 @@ from pathlib import Path
 
 from confide.cli.command import command
 from confide.cli.commands import RequestOptions, Scored
-from confide.cli.names import ANSWER, FEDERATED_PLAN
+from confide.cli.options import ANSWER, FEDERATED_PLAN
 from confide.cli.written import OptionalOutput, Output
 
 # Silos

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from confide.cli.federated.commands import Aggregate, Plan
-from confide.cli.names import FEDERATED_PLAN, PLAN_NAMES
+from confide.cli.options import FEDERATED_PLAN, PLAN_NAMES
 from confide.cli.output import capture_warnings, print_text, print_warning
 from confide.cli.plan import read_sample
 from confide.cli.request import read_request, take_columns

@@ -19,7 +19,7 @@ from confide.cli.federated.coordinator import (
     read_silo,
     silo_rows,
 )
-from confide.cli.names import ANSWER, PEOPLE
+from confide.cli.options import ANSWER, PEOPLE
 from confide.cli.output import capture_warnings, check_output, print_text
 from confide.cli.request import arguments_of, take_columns
 from confide.cli.values import Source
