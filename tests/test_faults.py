@@ -77,13 +77,13 @@ NOISE = [
     ),
     Fault(
         "tails of noise end one value early",
-        "confide.noisy_counts.noise:NoiseTail.at_least",
+        "confide.noisy_counts:NoiseTail.at_least",
         arguments(lambda tail, t: (tail, t + 1)),
         "noisy_counts/test_noise.py::test_tails_of_weighted_sums_are_summed",
     ),
     Fault(
         "every part of an evaluation gets the whole error",
-        "confide.noisy_counts.interval:simultaneous",
+        "confide.noisy_counts:simultaneous",
         arguments(lambda error, _: (error, 1)),
         "noisy_counts/test_interval.py::test_the_error_of_each_of_many_parts",
     ),
@@ -204,7 +204,7 @@ PROMISES = [
     ),
     Fault(
         "scores at a candidate are counted above it",
-        "confide.counting.histogram:ScoreHistogram.from_scores",
+        "confide.counting:ScoreHistogram.from_scores",
         lambda right: lambda cls, scores, *how: right(cls, np.nextafter(scores, np.inf), *how),
         "counting/test_histogram.py",
     ),
