@@ -41,7 +41,7 @@ def one_rank_less(utilities: Any) -> Any:
 NOISE = [
     Fault(
         "every selection has half of its noise",
-        "confide.selection.selector:noisy_max",
+        "confide.selection.draws:noisy_max",
         arguments(lambda scale: (scale / 2,)),
         f"{SELECTOR}::test_installed_sampler_matches_exact_law",
     ),
@@ -65,13 +65,13 @@ NOISE = [
     ),
     Fault(
         "counts get half of their noise",
-        "confide.selection.selector:laplace",
+        "confide.selection.draws:laplace",
         arguments(lambda scale: (scale / 2,)),
         "noisy_counts/test_noise.py::test_draws_have_the_law",
     ),
     Fault(
         "zCDP of a range is understated",
-        "confide.selection.selector:zcdp_of_range",
+        "confide.selection.draws:zcdp_of_range",
         result(lambda rho: 0.999 * rho),
         "selection/test_zcdp.py::test_every_order_of_every_two_point_law",
     ),

@@ -25,9 +25,8 @@ from confide.tables.arrow import ColumnRef, first_length
 from confide.tables.bin_counts import Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.failures import RowErrors
-from confide.tables.readers import RecordReader, ScoreReader
-from confide.tables.records import RecordColumns
-from confide.tables.streams import as_record_batches
+from confide.tables.open_table import as_record_batches
+from confide.tables.records import RecordColumns, RecordReader, ScoreReader
 from confide.tables.table import ContributionBound, Table, no_progress
 
 Scores: TypeAlias = ColumnSpec | str | Callable[[Any], Any] | None

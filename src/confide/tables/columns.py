@@ -36,7 +36,7 @@ from confide.tables.predictors import (
     set_predictor,
     sides_of,
 )
-from confide.tables.readers import (
+from confide.tables.records import (
     ClassReader,
     FalseNegativeReader,
     LossReader,

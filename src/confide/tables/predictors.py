@@ -18,8 +18,7 @@ from confide.tables.arrow import ColumnRef, from_names, from_numpy, from_texts, 
 from confide.tables.failures import ColumnError
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
 from confide.tables.number_columns import NumberColumns, Reasons
-from confide.tables.readers import ProbabilityReader, TargetReader
-from confide.tables.records import BatchReader, RecordColumns, checked_batches
+from confide.tables.records import BatchReader, ProbabilityReader, RecordColumns, TargetReader, checked_batches
 from confide.tables.table import Progress, Table
 
 AnyGroup: TypeAlias = NamedColumn | GroupedColumns | None
