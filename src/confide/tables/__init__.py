@@ -11,7 +11,8 @@ table.py           the interface of a table; files.py, duckdb_table.py, database
 arrow.py           Arrow's types and columns, and from Arrow to numpy and back
 expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
 named_columns.py   the columns of labels, groups and weights; number_columns.py: of probabilities, labels and losses
-records.py         from the columns of a record to its score, in numpy or as SQL; the one loop over checked batches
+readers.py         from columns to one score per record: in numpy, or as SQL
+records.py         all columns of a record together, and the one loop over checked batches
 failures.py        rows that cannot be used; errors of files and engines, in fixed words
 bin_counts.py      counts per bin, in this process or by an engine; counting.py: histograms and public samples
 predictors.py      from columns to sets and intervals

@@ -131,7 +131,7 @@ class TableRequest:
             raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
 
     @property
-    def is_divided(self) -> bool:
+    def is_division(self) -> bool:
         """Whether there is a threshold for each group or class, whose names may come from the table."""
         return self.request.disjoint or self.columns.by_class
 
@@ -165,7 +165,7 @@ class TableRequest:
         check_together(weights=columns.weights, weight_bound=weight_bound)
         population = shifted_population(class_weights, weight_bound)
         columns.check(population)
-        request_options |= _divided(what, alpha, columns, population)
+        request_options |= _division(what, alpha, columns, population)
         if population is not None:
             refuse_weights(request_options.get("by"), ["weights" if class_weights is None else "class_weights"])
         if columns.by_class:
@@ -212,8 +212,8 @@ class TableRequest:
             raise InputError(
                 "weights", "weights, the column, must be given for a release whose records have weights, and only then"
             )
-        what = _of_the_release(what._with_score(SIDES if request.by == "side" else previous.first.score), request)
-        return cls(what, _again(columns, request), request, payer, n, previous)
+        what = _with_release_score(what._with_score(SIDES if request.by == "side" else previous.first.score), request)
+        return cls(what, _with_release_groups(columns, request), request, payer, n, previous)
 
     def check_limit(self) -> None:
         """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
@@ -280,7 +280,7 @@ def bounded(request: Request, most: int | None, n: int | None) -> Request:
     return replace(request, candidates=replace(spread, most=most), unit=None)
 
 
-def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Population | None) -> dict[str, Any]:
+def _division(what: ColumnSpec, alpha: Any, columns: Columns, population: Population | None) -> dict[str, Any]:
     """The division into several thresholds, as fields of a request; the names of classes come from the table later."""
     requested = what._requested
     divisions = {
@@ -300,7 +300,7 @@ def _divided(what: ColumnSpec, alpha: Any, columns: Columns, population: Populat
     return {**by, **requested}
 
 
-def _of_the_release(what: ColumnSpec, request: Request) -> ColumnSpec:
+def _with_release_score(what: ColumnSpec, request: Request) -> ColumnSpec:
     """The same columns for the score of the release; raises `InputError` if they give another score or bound."""
     first, *_ = request.terms.values()
     what = what._over(first.spread if isinstance(first.spread, Candidates) else None)
@@ -314,7 +314,7 @@ def _of_the_release(what: ColumnSpec, request: Request) -> ColumnSpec:
     return what
 
 
-def _again(columns: Columns, request: Request) -> Columns:
+def _with_release_groups(columns: Columns, request: Request) -> Columns:
     """The columns with the groups or classes of the release; `by` may also name the column of each record's class."""
     if not request.disjoint and request.overlap is None:
         if columns.by is not None and not isinstance(request.population, ClassShift):
@@ -401,8 +401,8 @@ def calibrate_table(
     >>> list(calibrate_table(table, ScoreColumn("s", "lac"), 0.1, 1.0, by="ward", groups=["a", "b"]).parts)
     ['a', 'b']
     """
-    all_options = {"class_weights": class_weights, "weight_bound": weight_bound, **options}
-    request = TableRequest.of(what, alpha, epsilon, n=n, candidates=candidates, **all_options)  # type: ignore[arg-type]
+    shift: dict[str, Any] = {"class_weights": class_weights, "weight_bound": weight_bound}
+    request = TableRequest.of(what, alpha, epsilon, n=n, candidates=candidates, **shift, **options)
     return request.release(source, progress)
 
 

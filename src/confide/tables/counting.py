@@ -40,7 +40,8 @@ from confide.tables.named_columns import (
 )
 from confide.tables.number_columns import refuse_first_rows
 from confide.tables.open_table import as_open_table
-from confide.tables.records import ClassReader, JoinedColumns, RecordColumns, checked_batches
+from confide.tables.readers import ClassReader
+from confide.tables.records import JoinedColumns, RecordColumns, checked_batches
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
 # By the name of a group; without groups the name is None.
@@ -85,7 +86,7 @@ class Counting:
     @property
     def in_sql(self) -> bool:
         """Whether engines can count the scores."""
-        return all(columns.in_sql for columns in self.records)
+        return all(columns.reader.in_sql for columns in self.records)
 
     @property
     def rows(self) -> Table:

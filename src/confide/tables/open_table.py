@@ -1,4 +1,7 @@
-"""The only entry point for tables: from a name or data to a `Table`."""
+"""The only entry point for tables: from a name or data to a `Table`.
+
+First come data in memory, streams of batches and standard input; `open_table` opens these, and all other sources.
+"""
 
 import os
 import re
@@ -40,12 +43,6 @@ from confide.tables.files import CSV_ROWS, csv_dialect, open_files, places_named
 from confide.tables.spark import SparkTable
 from confide.tables.table import Table
 
-_PEEKED = 2**16
-_ROWS = 2**14
-_ARROW_STREAM = b"\xff\xff\xff\xff"
-# First bytes of what can be read from a file, but not as it arrives.
-_FILES_ONLY = {b"\x1f\x8b": "gzip", b"(\xb5/\xfd": "Zstandard", b"PAR1": "Parquet", b"ARROW1": "an Arrow file"}
-
 
 @contextmanager
 def open_memory(data: Any) -> Iterator[DuckTable]:
@@ -57,20 +54,20 @@ def open_memory(data: Any) -> Iterator[DuckTable]:
 
     name = "the table in memory"
     in_words = partial(library_errors_in_fixed_words, name)
-    held, unread = (data, []) if isinstance(data, pa.Table) else _as_arrow(data, name)
+    rows, not_of_arrow = (data, []) if isinstance(data, pa.Table) else _as_arrow(data, name)
     with embedded() as connection:
         with in_words():
-            schema = readable_schema(held.schema)
-            held = held if held.schema.types == schema.types else held.cast(schema)
-            failing = _not_registered(connection, held)
-            held, unread = held.drop_columns(failing), [*unread, *failing]
-            connection.register(ROWS, held)
-        opened = DuckTable(name, held.schema, connection, ROWS, in_words, rows=lambda: int(held.num_rows))
-        opened.unreadable = tuple(unread)
+            schema = readable_schema(rows.schema)
+            rows = rows if rows.schema.types == schema.types else rows.cast(schema)
+            not_of_duckdb = _not_registered(connection, rows)
+            rows = rows.drop_columns(not_of_duckdb)
+            connection.register(ROWS, rows)
+        opened = DuckTable(name, rows.schema, connection, ROWS, in_words, rows=lambda: int(rows.num_rows))
+        opened.unreadable = (*not_of_arrow, *not_of_duckdb)
         yield opened
 
 
-def _not_registered(connection: Any, held: Any) -> list[str]:
+def _not_registered(connection: Any, rows: Any) -> list[str]:
     """The columns of types that DuckDB does not have."""
     import duckdb
 
@@ -81,42 +78,40 @@ def _not_registered(connection: Any, held: Any) -> list[str]:
             return True
         return False
 
-    return [name for name in held.column_names if fails(held.select([name]))] if fails(held) else []
+    return [name for name in rows.column_names if fails(rows.select([name]))] if fails(rows) else []
 
 
 def _as_arrow(data: Any, name: str) -> tuple[Any, list[str]]:
     """A table of Arrow with the columns of any data, and the names of the columns that cannot be converted."""
+    import pyarrow as pa
+
     try:
         return _converted(data), []
     except (ConfideError, MemoryError):
         raise
     except Exception:  # it may quote values: nothing is raised while it is handled
-        alone = _columns_alone(data)
-    # Convert the columns that can be converted; the others are an error only if they are read
-    failing = [place for place, (_, column) in enumerate(alone) if not _converts(column)]
-    others = [place for place in range(len(alone)) if place not in failing]
-    if not failing or not others:
-        raise unreadable(name, [alone[place][0] for place in failing])
-    rest = data.iloc[:, others] if hasattr(data, "iloc") else dict(list(data.items())[place] for place in others)
+        single_columns = _single_columns(data)
+    # Convert column by column; those that cannot be converted are an error only if they are read
+    converted, failing = [], []
+    for column_name, column in single_columns:
+        try:
+            converted.append(_converted(column))
+        except Exception:
+            failing.append(column_name)
+    if not converted or not failing:
+        raise unreadable(name, failing)
     with replaced_errors(lambda error: unreadable(name)):
-        return _converted(rest), [alone[place][0] for place in failing]
+        arrays = [array for table in converted for array in table.columns]
+        return pa.Table.from_arrays(arrays, schema=pa.schema([*chain(*(table.schema for table in converted))])), failing
 
 
-def _columns_alone(data: Any) -> list[tuple[str, Any]]:
-    """The name of each column, and the data with this column alone; none if columns cannot be taken one by one."""
+def _single_columns(data: Any) -> list[tuple[str, Any]]:
+    """The name of each column, and the data without the other columns; none if columns cannot be taken one by one."""
     if isinstance(data, Mapping):
         return [(str(name), {name: column}) for name, column in data.items()]
     if hasattr(data, "iloc"):
         return [(str(name), data.iloc[:, [place]]) for place, name in enumerate(data.columns)]
     return []
-
-
-def _converts(data: Any) -> bool:
-    try:
-        _converted(data)
-    except Exception:
-        return False
-    return True
 
 
 def _converted(data: Any) -> Any:
@@ -157,19 +152,19 @@ def open_batches(
     with embedded() as connection:
         with in_words():
             schema = readable_schema(first.schema)
-            unread = _not_registered(connection, pa.Table.from_batches([first]).cast(schema))
-            schema = pa.schema([field for field in schema if field.name not in unread])
+            not_of_duckdb = _not_registered(connection, pa.Table.from_batches([first]).cast(schema))
+            schema = pa.schema([field for field in schema if field.name not in not_of_duckdb])
         pieces = split_batches(chain([first], arriving), schema)
         opened = StreamedTable(name, schema, connection, first, pieces, in_words)
-        opened.unreadable = tuple(unread)
+        opened.unreadable = tuple(not_of_duckdb)
         yield opened
 
 
 class StreamedTable(DuckTable):
     """Rows that can be read once; `first` are the first rows, and `pieces` all rows."""
 
+    # The sums of rows are checked while they are read, so whole lists are read.
     takes_entries = False
-    """The sums of rows are checked while they are read, so whole lists are read."""
 
     threads = 1
 
@@ -184,26 +179,27 @@ class StreamedTable(DuckTable):
         *,
         texts: bool = False,
     ) -> None:
-        super().__init__(name, schema, connection, ROWS, self._or_own_failure, renew=self._register, texts=texts)
-        self._first, self._pieces, self._failure, self._of_stream = first, pieces, list[Exception](), in_words
-        self._arrives = schema
+        super().__init__(name, schema, connection, ROWS, self._stream_errors, renew=self._register, texts=texts)
+        self._first, self._arriving_schema, self._stream_in_words = first, schema, in_words
+        self._pieces: Iterable[Any] | None = pieces
+        self._failures: list[Exception] = []
         self._left_out = 0
 
     @contextmanager
-    def _or_own_failure(self) -> Iterator[None]:
+    def _stream_errors(self) -> Iterator[None]:
         """Raise an error of the stream itself in place of the error of the engine that reads it.
 
         An error of a library is then put into words; one of the caller's own code, such as a generator, is unchanged.
         """
-        with self._of_stream(), replaced_errors(lambda error: next(iter(self._failure), None)):
+        with self._stream_in_words(), replaced_errors(lambda error: next(iter(self._failures), None)):
             yield
 
     def _passing(self, pieces: Iterable[Any]) -> Iterator[Any]:
-        """The batches that count; an exception is kept for `_or_own_failure`."""
+        """The batches that count; an exception is recorded for `_stream_errors`."""
         try:
             yield from self._complete(pieces) if self._incomplete else pieces
         except Exception as failure:
-            self._failure.append(failure)
+            self._failures.append(failure)
             raise
 
     def _complete(self, pieces: Iterable[Any]) -> Iterator[Any]:
@@ -225,8 +221,8 @@ class StreamedTable(DuckTable):
             raise InputError(
                 "source", f"{self.name} can be read once only", remedy="Give it again, or write it into a file first"
             )
-        pieces, self._pieces = self._pieces, None  # type: ignore[assignment]
-        self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arrives, self._passing(pieces)))
+        pieces, self._pieces = self._pieces, None
+        self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arriving_schema, self._passing(pieces)))
 
     def counted_rows(self) -> None:
         """Return None: the row count of a stream is unknown before it is read."""
@@ -257,12 +253,16 @@ class StreamedTable(DuckTable):
         return first_length(self._first.column(column))
 
 
+def _has_columns(data: Any) -> bool:
+    return isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc")
+
+
 def as_record_batch(columns: Mapping[str, Any]) -> Any:
     """An Arrow record batch of arrays by name: shape (n,), or (n, K) for a list in each row; others are left out."""
     import pyarrow as pa
 
-    held = {str(name): _as_column(as_host_array(column)) for name, column in columns.items()}
-    return pa.record_batch({name: column for name, column in held.items() if column is not None})
+    arrays = {str(name): _as_column(as_host_array(column)) for name, column in columns.items()}
+    return pa.record_batch({name: array for name, array in arrays.items() if array is not None})
 
 
 def _as_column(column: Any) -> Any | None:
@@ -288,10 +288,10 @@ def as_record_batches(batch: Any, name: str) -> Iterator[Any]:
         yield batch
     elif isinstance(batch, pa.Table):
         yield from batch.to_batches()
-    elif isinstance(batch, Mapping) or hasattr(batch, "__arrow_c_stream__") or hasattr(batch, "iloc"):
-        table, unread = _as_arrow(batch, name)
-        if unread:
-            raise unreadable(name, unread)
+    elif _has_columns(batch):
+        table, not_of_arrow = _as_arrow(batch, name)
+        if not_of_arrow:
+            raise unreadable(name, not_of_arrow)
         yield from or_empty_batch(table.to_batches(), table.schema)
     else:
         raise InputTypeError(
@@ -301,11 +301,20 @@ def as_record_batches(batch: Any, name: str) -> Iterator[Any]:
         )
 
 
+_ARROW_STREAM = b"\xff\xff\xff\xff"  # its first bytes
+
+# First bytes of what can be read from a file, but not as it arrives.
+_FILES_ONLY = {b"\x1f\x8b": "gzip", b"(\xb5/\xfd": "Zstandard", b"PAR1": "Parquet", b"ARROW1": "an Arrow file"}
+
+_PEEKED = 2**16
+
+
 @contextmanager
 def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
     """Standard input: an Arrow stream, or CSV with a line of column names; it is read once."""
     import pyarrow as pa
 
+    # Refuse what cannot be read as it arrives
     stream, name = cast(BufferedReader, sys.stdin.buffer), "standard input"
     head: bytes = stream.peek(_PEEKED)
     if not head:
@@ -314,7 +323,8 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
         if head.startswith(first_bytes):
             remedy = "Give the name of the file instead, or unpack it on the way, such as by gunzip -c"
             raise FormatError("path", f"{name} must be CSV or an Arrow stream", got=kind, remedy=remedy)
-    if head[:4] == _ARROW_STREAM:
+    # An Arrow stream, or else CSV
+    if head.startswith(_ARROW_STREAM):
         in_words = partial(file_errors_in_fixed_words, name, Format("arrow"))
         with in_words():
             batches = pa.ipc.open_stream(stream)
@@ -330,6 +340,9 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
         opened = StreamedTable(name, first.schema, connection, first, chain([first], batches), in_words, texts=True)
         opened.rows, opened.decimal = CSV_ROWS, decimal
         yield opened
+
+
+_BATCH_ROWS = 2**14
 
 
 @contextmanager
@@ -366,7 +379,7 @@ def csv_batches(stream: BufferedReader, name: str) -> Iterator[Iterator[Any]]:
         with embedded() as connection:
             connection.execute("SET threads = 1")
             pipe = f"read_csv('/dev/fd/{reading}', {dialect.options}, compression='none')"
-            yield batches(connection.sql(select("*", pipe)).to_arrow_reader(_ROWS))
+            yield batches(connection.sql(select("*", pipe)).to_arrow_reader(_BATCH_ROWS))
     finally:
         os.close(reading)
 
@@ -473,7 +486,7 @@ def _open_data(data: Any) -> Iterator[Table]:
     elif hasattr(data, "read_next_batch"):  # a stream that is read once
         with open_batches(iter(data), schema=data.schema) as opened:
             yield opened
-    elif isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc") or _is_arrow(data):
+    elif _has_columns(data) or type(data).__module__.partition(".")[0] == "pyarrow":
         with open_memory(data) as opened:
             yield opened
     elif isinstance(data, Iterable):
@@ -494,10 +507,6 @@ def _open_dataset(data: Any) -> Iterator[Table]:
     with open_batches(data.to_batches(columns=agreed.names), "the data set", schema=agreed) as opened:
         opened.disagreements = disagreements
         yield opened
-
-
-def _is_arrow(data: Any) -> bool:
-    return type(data).__module__.partition(".")[0] == "pyarrow"
 
 
 def _ibis_table(expression: Any) -> Table:

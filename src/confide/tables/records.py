@@ -1,7 +1,6 @@
 """Records of a table: the columns of a record, and the batches in which all records can be used."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -10,338 +9,22 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import Candidates
-from confide.core import critical_thresholds, false_negative_thresholds
-from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
-from confide.tables.arrow import ColumnRef, column_of, integers_of, number_column, to_numpy
-from confide.tables.expressions import exact, matches, number
+from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn, WeightColumn
-from confide.tables.number_columns import NumberColumns, Reason, Reasons, mark, number_error, other_sums
+from confide.tables.number_columns import Reason, Reasons, mark
+from confide.tables.readers import RecordReader
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
-
-@dataclass(frozen=True)
-class RecordReader(ABC):
-    """The columns of each record, and its score."""
-
-    # Whether the range of scores is left to the code that counts them.
-    checked_when_counted = False
-
-    score: str | None
-    reads: tuple[ColumnRef, ...]
-    requirements: tuple[str, ...]  # on every record, in words; the first is about the score itself
-    width: int  # about as many numbers are read of each record
-    in_sql: bool  # whether engines can compute the score
-
-    @property
-    def kind(self) -> ScoreKind:
-        """The score's name and range."""
-        return score_kind(self.score)
-
-    def reason(self, requirement: str) -> int:
-        """The reason of records that break a requirement: its position, from 1 on."""
-        return self.requirements.index(requirement) + 1
-
-    def in_range(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each score is a number in the score's range."""
-        low, high = np.float64(self.kind.low), np.float64(self.kind.high)  # Python's would be rounded to float32
-        inside: NDArray[np.bool_] = (scores >= low) & (scores <= high)
-        return inside | (scores == np.inf) if self.kind.takes_infinity else inside
-
-    @abstractmethod
-    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """The input of a score, in arrays of n records, and the reasons of unusable records."""
-
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """The errors column by column, for a batch with errors; empty if the reasons have no further details."""
-        return []
-
-    def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[Any]:
-        """The scores, shape (n,), of arrays without reasons."""
-        return arrays[0]
-
-    def evaluated(self, arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
-        """What an evaluation compares with a release: the score, unless sets or intervals are made from the arrays."""
-        return [self.score_of(arrays)]
-
-    def scores(self, batch: Any) -> tuple[NDArray[Any], Reasons]:
-        """The scores of a batch, NaN if there is none, and the reasons of those records."""
-        arrays, reasons = self.read(batch)
-        if reasons is None:
-            return self.score_of(arrays), None
-        usable, scores = reasons == 0, np.full(len(reasons), np.nan)
-        if usable.any():
-            scores[usable] = self.score_of([array[usable] for array in arrays])
-        return scores, reasons
-
-    def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
-        """The score and the records that break each requirement, as Ibis expressions; only if `in_sql`."""
-        raise NotImplementedError
-
-
-class ScoreReader(RecordReader):
-    """A column of ready-made scores."""
-
-    checked_when_counted = True
-
-    @classmethod
-    def of(cls, column: str, score: str | None) -> "ScoreReader":
-        """The reader of a column."""
-        requirement = f"column {column!r} must hold a number {score_kind(score).range_text} (not missing, not NaN)"
-        return cls(score, (ColumnRef(column),), (requirement,), 1, True)
-
-    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """The column."""
-        return [number_column(batch, self.reads[0].column)], None
-
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """Scores that are missing or out of range."""
-        scores = number_column(batch, self.reads[0].column)
-        return [number_error(Reason.NUMBER, self.requirements[0], scores, ~self.in_range(scores))]
-
-    def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
-        """The column in double precision."""
-        return exact(table[self.reads[0].column]), {}
-
-
-@dataclass(frozen=True)
-class ProbabilityReader(RecordReader):
-    """Probabilities of classes or of labels, from which sets are made."""
-
-    probabilities: NumberColumns
-
-    @classmethod
-    def of_sets(cls, probabilities: NumberColumns, score: str) -> "ProbabilityReader":
-        """The reader of probabilities alone; those of classes that exclude each other sum to one."""
-        sums = (probabilities.sum_requirement,) if probabilities.exclusive else ()
-        requirements = (*probabilities.probability_requirements, *sums)
-        return cls(score, probabilities.reads, requirements, probabilities.width, False, probabilities)
-
-    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """The probabilities, shape (n, K)."""
-        p, reasons = self.probabilities.matrix(batch)
-        if self.probabilities.exclusive:
-            reasons = mark(reasons, other_sums(p), self.reason(self.probabilities.sum_requirement))
-        return [p], reasons
-
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """Columns of probabilities."""
-        return self.probabilities.column_errors(batch)
-
-
-@dataclass(frozen=True)
-class ClassReader(ProbabilityReader):
-    """A classification score of each record's own class; of a list, only its entry is read if the table can."""
-
-    label: NamedColumn
-    by_entry: bool = False
-
-    @classmethod
-    def of(cls, p: NumberColumns, label: NamedColumn, score: str, *, entries: bool) -> "ClassReader":
-        """The reader of probabilities and labels; `entries`: the table can read entries of lists."""
-        in_sql = score_kind(score).of_one_entry and not p.logits  # one minus a probability
-        by_entry = entries and in_sql and p.from_list and label.positions
-        entry = ColumnRef(p.columns[0], "entry", label.read.column), ColumnRef(p.columns[0], "length")
-        reads = (*(entry if by_entry else p.reads), label.read)
-        requirements = (*p.probability_requirements, label.requirement, p.sum_requirement)
-        return cls(score, reads, requirements, 1 if by_entry else p.width, in_sql, p, label, by_entry)
-
-    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """Probabilities, shape (n, K), or the label's own, shape (n, 1); and the positions of the labels."""
-        place = self.label.places(batch)
-        if self.by_entry:
-            p, reasons = self._entries(batch, place)
-        else:
-            p, reasons = self.probabilities.matrix(batch, order="F" if self.in_sql else "C")
-            reasons = mark(reasons, other_sums(p), self.reason(self.probabilities.sum_requirement))
-        if (place < 0).any():
-            reasons = mark(reasons, self.label.unusable(batch), self.reason(self.label.requirement))
-        return [p, place], reasons
-
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """Columns of probabilities, and the label."""
-        reason = self.reason(self.label.requirement)
-        return [*super().column_errors(batch), self.label.column_error(batch, reason)]
-
-    def evaluated(self, arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Probabilities and labels."""
-        return arrays
-
-    def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
-        """Any classification score; +inf for labels that are no class. Randomised scores draw new numbers."""
-        p, place = arrays
-        if self.in_sql:
-            of_label = p if self.by_entry else p[np.arange(len(p)), place][:, None]
-            return own_class_scores(of_label, np.minimum(place, 0), "lac")
-        return own_class_scores(p, place, str(self.score))
-
-    def _entries(self, batch: Any, place: NDArray[np.int64]) -> tuple[NDArray[Any], Reasons]:
-        (column,) = self.probabilities.columns
-        p = to_numpy(column_of(batch, ColumnRef(column, "entry")))
-        length = integers_of(column_of(batch, ColumnRef(column, "length")), -1)
-        reasons = mark(None, length != self.probabilities.width, Reason.LENGTH)
-        return p[:, None], mark(reasons, (place >= 0) & ~((p >= 0) & (p <= 1)), Reason.NUMBER)
-
-    def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
-        """1 - p of the label's own class, in double precision; +inf for labels that are no class."""
-        import ibis
-
-        place, missing = self.label.expressions(table)
-        unlabelled = {self.reason(self.label.requirement): missing}
-        columns, width = self.probabilities.columns, self.probabilities.width
-        # One column per class: compare the label with each name
-        if not self.probabilities.from_list:
-            labels = matches(table[self.label.read.column], self.label.values)
-            scores = [number(1.0) - p for p in self.probabilities.expressions(table)]
-            return ibis.cases(*zip(labels, scores, strict=True), else_=number(np.inf)), unlabelled
-        # Lists: engines may evaluate an index of any row, so it is 0 where there is no such entry
-        lists = table[columns[0]]
-        usable = (place < width) & (lists.length() == width)
-        p = usable.ifelse(lists[usable.ifelse(place, 0).cast("int32")], ibis.null(lists.type().value_type))
-        score = (place >= width).ifelse(number(np.inf), number(1.0) - exact(p))
-        return score, {Reason.LENGTH: (lists.length() != width).fill_null(True), **unlabelled}
-
-
-@dataclass(frozen=True)
-class TargetReader(RecordReader):
-    """A regression score: absolute residual, gamma, or CQR and its sides; or predictions alone."""
-
-    names: tuple[str, ...]  # of the predictions, and of the target if it is read
-    positive: bool
-    scored: bool
-
-    @classmethod
-    def of(cls, predictions: tuple[str, ...], target: str | None, score: str) -> "TargetReader":
-        """The reader of predictions and targets; without a target of predictions alone, which have no score."""
-        names, positive = (*predictions, *(() if target is None else (target,))), score_kind(score).positive
-        apart = f"columns {', '.join(map(repr, names))} must hold numbers that are not too far apart to be subtracted"
-        finite = [finite_requirement(name, positive and place == 0) for place, name in enumerate(names)]
-        in_sql = score in ("absolute_residual", "cqr", "cqr_low", "cqr_high")
-        requirements = (*(() if target is None else (apart,)), *finite)
-        return cls(
-            score, tuple(map(ColumnRef, names)), requirements, len(names), in_sql, names, positive, target is not None
-        )
-
-    @property
-    def _columns(self) -> list[tuple[int, str, bool]]:  # (reason, column, whether its numbers must be positive)
-        reasons = enumerate(self.names, start=2 if self.scored else 1)  # after the one about their difference
-        return [(reason, name, self.positive and name == self.names[0]) for reason, name in reasons]
-
-    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """Predictions, shape (n,), or quantiles, shape (n, 2); and targets, if they are read."""
-        numbers, reasons = [number_column(batch, name) for name in self.names], None
-        for column, (reason, _, positive) in zip(numbers, self._columns, strict=True):
-            reasons = mark(reasons, _unusable(column, positive), reason)
-        y = [numbers.pop()] if self.scored else []
-        return [numbers[0] if len(numbers) == 1 else np.column_stack(numbers), *y], reasons
-
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """The errors column by column, also if several numbers of a record are wrong."""
-        errors = []
-        for reason, name, positive in self._columns:
-            column = number_column(batch, name)
-            errors.append(number_error(reason, self.requirements[reason - 1], column, _unusable(column, positive)))
-        return errors
-
-    def evaluated(self, arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
-        """Predictions and targets."""
-        return arrays
-
-    def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
-        """Any regression score that needs no difficulty."""
-        with np.errstate(over="ignore"):
-            return np.asarray(interval_score(arrays[0], arrays[1], str(self.score)))
-
-    def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
-        """The score in double precision, for the absolute residual and CQR."""
-        *f, y = (exact(table[name]) for name in self.names)
-        reasons = (reason for reason, *_ in self._columns)
-        wrong = {reason: ~finite_expression(column) for reason, column in zip(reasons, [*f, y], strict=True)}
-        if self.score == "absolute_residual":
-            return (y - f[0]).abs(), wrong
-        below, above = f[0] - y, y - f[-1]
-        if self.score == "cqr":
-            return (below >= above).ifelse(below, above), wrong
-        return (below if self.score == "cqr_low" else above), wrong
-
-
-@dataclass(frozen=True)
-class LossReader(RecordReader):
-    """The critical threshold of a monotone bounded loss, by a fresh uniform number per record (theory.md, R1)."""
-
-    losses: NumberColumns
-    candidates: Candidates
-    bound: float
-
-    @classmethod
-    def of(cls, losses: NumberColumns, candidates: Candidates, score: str, bound: float) -> "LossReader":
-        """The reader of losses."""
-        requirements = (
-            f"{losses.title} must hold losses in [0, {bound:g}] that do not increase with the threshold",
-            f"{losses.title} must hold a list of {losses.width} losses, one for each finite candidate",
-        )
-        return cls(score, losses.reads, requirements, losses.width, False, losses, candidates, bound)
-
-    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """The losses, shape (n, m - 1)."""
-        losses, reasons = self.losses.matrix(batch, self.bound)
-        return [losses], mark(reasons, np.any(np.diff(losses, axis=1) > 0, axis=1), Reason.NUMBER)
-
-    def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
-        """The first candidate at which the loss is at most bound * u."""
-        return critical_thresholds(arrays[0], self.candidates, bound=self.bound)
-
-
-@dataclass(frozen=True)
-class FalseNegativeReader(ProbabilityReader):
-    """The critical threshold of the false-negative rate of sets of labels; draws new uniform random numbers."""
-
-    truth: NumberColumns
-
-    @classmethod
-    def of(cls, p: NumberColumns, truth: NumberColumns, score: str) -> "FalseNegativeReader":
-        """The reader of probabilities and true labels."""
-        requirement = f"{truth.title} must hold 1 for each label that is true and 0 for others"
-        return cls(
-            score, (*p.reads, *truth.reads), (*p.probability_requirements, requirement), 2 * p.width, False, p, truth
-        )
-
-    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """Probabilities and true labels, shape (n, K) each."""
-        arrays, reasons = super().read(batch)
-        truth, _ = self.truth.matrix(batch)
-        unknown = ~((truth == 0) | (truth == 1)).all(axis=1)
-        return [*arrays, truth], mark(reasons, unknown, self.reason(self.requirements[-1]))
-
-    def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
-        """The score 1 - p of one true label, chosen at random."""
-        return false_negative_thresholds(arrays[0], arrays[1] == 1)
-
-
-def finite_requirement(column: str, positive: bool = False) -> str:
-    """The requirement on a prediction or a target, for messages."""
-    what = "a positive number" if positive else "a number"
-    return f"column {column!r} must hold {what} that is finite (not missing, not NaN)"
-
-
-def _unusable(column: NDArray[Any], positive: bool) -> NDArray[np.bool_]:
-    wrong: NDArray[np.bool_] = ~np.isfinite(column)
-    return wrong | ~(column > 0) if positive else wrong
-
-
-def finite_expression(column: Any) -> Any:
-    """Whether a number is finite, as an expression; defined for missing numbers as well."""
-    return ((column > number(-np.inf)) & (column < number(np.inf))).fill_null(False)
-
-
-_CELLS = 2**18
-_LEAST_ROWS, _MOST_ROWS = 2**11, 2**17
+# Numbers in a batch, unless its rows would be fewer or more than these.
+_NUMBERS = 2**18
+_LEAST_ROWS = 2**11
+_MOST_ROWS = 2**17
 
 
 def rows_per_batch(width: int) -> int:
     """Rows of a batch, so that it has a quarter of a million numbers, or 2048 rows."""
-    return min(_MOST_ROWS, max(_LEAST_ROWS, _CELLS // max(width, 1)))
+    return min(_MOST_ROWS, max(_LEAST_ROWS, _NUMBERS // max(width, 1)))
 
 
 class BatchReader(Protocol):
@@ -434,28 +117,25 @@ class RecordColumns:
         return self.reader.width
 
     @property
-    def in_sql(self) -> bool:
-        """Whether engines can count the records."""
-        return self.reader.in_sql
-
-    @property
     def requirements(self) -> list[str]:
         """The requirements on every record, in words."""
         persons = () if self.people is None else self.people.requirements
-        return [*self.reader.requirements, *(column.requirement for column in self.required), *persons]
+        return [*self.reader.requirements, *(column.requirement for column in self.required.values()), *persons]
 
     @property
-    def required(self) -> list[NamedColumn | AnyGroups | WeightColumn]:
-        """The columns, in addition to the score, in which every record must have a usable value."""
-        groups = () if self.other_groups else self._groups
-        return [*groups, *(() if self.weight is None else (self.weight,))]
+    def required(self) -> dict[int, NamedColumn | AnyGroups | WeightColumn]:
+        """The columns beside the score that every record must have a value in, by the reason of those without one."""
+        columns = (*(() if self.other_groups else self._groups), *self._weights)
+        return dict(enumerate(columns, start=len(self.reader.requirements) + 1))
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The input of a score, in arrays of n records, and the reasons of unusable records."""
         arrays, reasons = self.reader.read(batch)
         if self.reader.checked_when_counted:
             reasons = mark(reasons, ~self.reader.in_range(arrays[0]), Reason.NUMBER)
-        return arrays, self.with_column_reasons(batch, reasons, [column.unusable(batch) for column in self.required])
+        return arrays, self.with_column_reasons(
+            batch, reasons, [column.unusable(batch) for column in self.required.values()]
+        )
 
     def with_column_reasons(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
         """The reasons, with those of the required columns, whose `unusable` records are given, and of people."""
@@ -466,17 +146,20 @@ class RecordColumns:
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """The errors column by column, for a batch with errors."""
-        others = enumerate(self.required, start=len(self.reader.requirements) + 1)
-        return [*self.reader.column_errors(batch), *(column.column_error(batch, reason) for reason, column in others)]
+        others = [column.column_error(batch, reason) for reason, column in self.required.items()]
+        return [*self.reader.column_errors(batch), *others]
 
     @property
     def _columns(self) -> list[ColumnRef]:
-        others = (*self._groups, *(() if self.weight is None else (self.weight,)))
-        return [*self.reader.reads, *(column.read for column in others)]
+        return [*self.reader.reads, *(column.read for column in (*self._groups, *self._weights))]
 
     @property
     def _groups(self) -> tuple[NamedColumn | AnyGroups, ...]:
         return () if self.group is None else self.group.each
+
+    @property
+    def _weights(self) -> tuple[WeightColumn, ...]:
+        return () if self.weight is None else (self.weight,)
 
 
 @dataclass(frozen=True)
@@ -527,20 +210,3 @@ class JoinedColumns:
             for before, score in self._places
             for error in score.column_errors(batch)
         ]
-
-
-def process_records(
-    table: Table,
-    columns: RecordColumns,
-    add: Callable[[list[Any], Any], None],
-    progress: Progress,
-    *,
-    skip_incomplete: bool,
-) -> int:
-    """Pass the records of a table on to an evaluation, batch by batch with their arrays; returns their number."""
-    number, rows = 0, columns.counting(table, skip_incomplete=skip_incomplete)
-    with closing(checked_batches(rows, columns, progress, skips=not skip_incomplete)) as batches:
-        for batch, arrays in batches:
-            add(columns.reader.evaluated(arrays), batch)
-            number += batch.num_rows
-    return number
