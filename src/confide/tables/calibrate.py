@@ -131,7 +131,7 @@ class TableRequest:
             raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
 
     @property
-    def is_division(self) -> bool:
+    def is_divided(self) -> bool:
         """Whether there is a threshold for each group or class, whose names may come from the table."""
         return self.request.disjoint or self.columns.by_class
 
