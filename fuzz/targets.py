@@ -28,9 +28,9 @@ from confide.ledger.database import missing
 from confide.ledger.schema import TABLES, seal
 from confide.support import ObjectPath
 from confide.support.checks import exact_level
-from confide.tables.counts_file import COLUMNS, add_rows, of_csv, of_json
 from confide.tables.failures import RowErrors
 from confide.tables.files import matches
+from confide.tables.unread import COLUMNS, add_rows, of_csv, of_json
 from fuzz.kinds import KINDS
 from fuzz.source import Source, change, one_line
 from fuzz.stated_targets import name_of_a_score, private_keys, server_address

@@ -41,7 +41,7 @@ def one_rank_less(utilities: Any) -> Any:
 NOISE = [
     Fault(
         "every selection has half of its noise",
-        "confide.selection.selector:noisy_max",
+        "confide.selection.draws:noisy_max",
         arguments(lambda scale: (scale / 2,)),
         f"{SELECTOR}::test_installed_sampler_matches_exact_law",
     ),
@@ -65,25 +65,25 @@ NOISE = [
     ),
     Fault(
         "counts get half of their noise",
-        "confide.selection.selector:laplace",
+        "confide.selection.draws:laplace",
         arguments(lambda scale: (scale / 2,)),
         "noisy_counts/test_noise.py::test_draws_have_the_law",
     ),
     Fault(
         "zCDP of a range is understated",
-        "confide.selection.selector:zcdp_of_range",
+        "confide.selection.draws:zcdp_of_range",
         result(lambda rho: 0.999 * rho),
         "selection/test_zcdp.py::test_every_order_of_every_two_point_law",
     ),
     Fault(
         "tails of noise end one value early",
-        "confide.noisy_counts.noise:NoiseTail.at_least",
+        "confide.noisy_counts:NoiseTail.at_least",
         arguments(lambda tail, t: (tail, t + 1)),
         "noisy_counts/test_noise.py::test_tails_of_weighted_sums_are_summed",
     ),
     Fault(
         "every part of an evaluation gets the whole error",
-        "confide.noisy_counts.interval:simultaneous",
+        "confide.noisy_counts:simultaneous",
         arguments(lambda error, _: (error, 1)),
         "noisy_counts/test_interval.py::test_the_error_of_each_of_many_parts",
     ),
@@ -204,7 +204,7 @@ PROMISES = [
     ),
     Fault(
         "scores at a candidate are counted above it",
-        "confide.counting.histogram:ScoreHistogram.from_scores",
+        "confide.counting:ScoreHistogram.from_scores",
         lambda right: lambda cls, scores, *how: right(cls, np.nextafter(scores, np.inf), *how),
         "counting/test_histogram.py",
     ),

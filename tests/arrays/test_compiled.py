@@ -8,7 +8,7 @@ import numpy as np
 import confide.arrays.compiled
 from confide import Candidates
 from confide.arrays.compiled import worth_compiling
-from confide.counting.cells import Cells
+from confide.counting import Cells
 
 
 def test_scores_without_useful_cells():

@@ -15,7 +15,7 @@ from confide.cli.options import NAMES
 from confide.cli.request import written_request
 from confide.core import load_release
 from confide.ledger import Ledger
-from confide.tables.request import TableOptions
+from confide.tables.calibrate import TableOptions
 from tests.draws import always
 from tests.files import class_table, classified, read, write
 

@@ -10,9 +10,9 @@ from hypothesis.extra import numpy as hnp
 
 import confide
 import confide.arrays.blocks
-import confide.counting.histogram
+import confide.counting
 from confide import Candidates, ScoreHistogram
-from confide.counting.histogram import BinCounter
+from confide.counting import BinCounter
 from tests.planted_values import PLANTED, assert_no_private_value
 from tests.refused import numbers, refused
 from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
@@ -97,10 +97,10 @@ def test_counts_equal_brute_force(scores, edges, own, block, threads):
     edges = edges[np.isfinite(edges)]
     candidates = Candidates.of(np.append(edges, np.inf))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(confide.counting.histogram, "BLOCK", block)
-        patch.setattr(confide.counting.histogram, "_WORTH_CELLS", own)
-        patch.setattr(confide.counting.histogram, "_ENOUGH", block // 4)
-        patch.setattr(confide.counting.histogram, "_BLOCKS", 3 * block)
+        patch.setattr(confide.counting, "BLOCK", block)
+        patch.setattr(confide.counting, "_WORTH_CELLS", own)
+        patch.setattr(confide.counting, "_WORTH_SORTING", block // 4)
+        patch.setattr(confide.counting, "_SLICE", 3 * block)
         patch.setattr(confide.arrays.blocks, "_WORTH_THREADS", 1)
         patch.setattr(confide.arrays.blocks, "_processors", lambda: threads)
         assert_counts(scores, candidates)
@@ -108,7 +108,7 @@ def test_counts_equal_brute_force(scores, edges, own, block, threads):
 
 @pytest.mark.parametrize("n", [1, 6, 7, 8, 14, 15])
 def test_blocks(monkeypatch, n):
-    monkeypatch.setattr(confide.counting.histogram, "BLOCK", 7)
+    monkeypatch.setattr(confide.counting, "BLOCK", 7)
     scores = np.random.default_rng(n).random(2 * n)[::2]
     assert_counts(scores, FAMILIES["unit"])
     bad = scores.copy()
@@ -133,7 +133,7 @@ def test_sorted_scores(dtype):
     expected = np.searchsorted(scores.astype(np.float64), candidates.edges, side="right")
     for values in (scores, scores[::-1], np.append(scores[400_000:], scores[:400_000])):
         assert ScoreHistogram.from_scores(values, candidates).counts.cumsum()[:-1].tolist() == expected.tolist()
-        counter = confide.counting.histogram.BinCounter(candidates.edges, 0.0, np.inf)
+        counter = confide.counting.BinCounter(candidates.edges, 0.0, np.inf)
         for start in range(0, len(values), 20_000):
             counter.add(values[start : start + 20_000])
         assert counter.counts().cumsum()[:-1].tolist() == expected.tolist()

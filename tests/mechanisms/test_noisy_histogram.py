@@ -12,7 +12,7 @@ from confide.candidates import Candidates, Spread
 from confide.core import histogram_size
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, sized_histogram_for
 from confide.selection import noisy_counts
-from confide.selection.selector import laplace
+from confide.selection.draws import laplace
 from tests.builders import slow
 from tests.exact import (
     added,

@@ -20,7 +20,7 @@ from confide.mechanisms.pps_laplace import (
     walk_stays_below,
 )
 from confide.selection import noisy_counts
-from confide.selection.selector import laplace
+from confide.selection.draws import laplace
 from tests.builders import slow
 from tests.exact import assert_drawn_from, histograms, replaced, worst_log_ratio
 

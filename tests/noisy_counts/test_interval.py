@@ -10,8 +10,16 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from confide.errors import InputError, InputTypeError
-from confide.noisy_counts import coverage_interval, coverage_share, draw_counts, one_count_interval, simultaneous
-from confide.noisy_counts.noise import ROUNDING, noise_tail, reaches
+from confide.noisy_counts import (
+    ROUNDING,
+    coverage_interval,
+    coverage_share,
+    draw_counts,
+    noise_tail,
+    one_count_interval,
+    reaches,
+    simultaneous,
+)
 from tests.builders import slow
 from tests.noisy_counts.exact_misses import misses, noise, tail
 from tests.refused import Refused

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from confide.errors import InputError, InputTypeError
-from confide.noisy_counts import draw_counts, log_mgf, noise_law
-from confide.noisy_counts.noise import _WIDEST, noise_tail
-from confide.selection.selector import laplace
+from confide.noisy_counts import _WIDEST, draw_counts, log_mgf, noise_law, noise_tail
+from confide.selection.draws import laplace
 from confide.support import scale_for
 from tests.builders import slow
 from tests.federated.test_secure_sum import chi_square

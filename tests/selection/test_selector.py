@@ -8,7 +8,7 @@ from opendp import mod
 from scipy import stats
 
 from confide.selection import select, selection_law, with_contrib
-from confide.selection.selector import noisy_max
+from confide.selection.draws import noisy_max
 from confide.support import scale_for
 from tests.builders import slow
 from tests.exact import law

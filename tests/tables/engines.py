@@ -127,7 +127,7 @@ class DuckDBInSQL(DuckDB):
 
         class InSQL(IbisTable):
             def count(self, job: Any, progress: Any) -> Any:
-                if not job.columns.in_sql:
+                if not job.columns.reader.in_sql:
                     return None
                 return grouped_counts(self.expression, job, progress)
 

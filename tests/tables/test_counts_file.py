@@ -13,11 +13,9 @@ from confide.errors import FormatError, InputError
 from confide.support import as_place
 from confide.tables import CountsFiles, ScoreColumn, TargetColumns
 from confide.tables.bin_counts import Job
-from confide.tables.counting import Counting
-from confide.tables.counts_file import read_counts
+from confide.tables.counting import Columns, Counting
 from confide.tables.named_columns import group_column
-from confide.tables.request import Columns
-from confide.tables.unread import UnreadTable
+from confide.tables.unread import UnreadTable, read_counts
 from tests.refused import refused
 
 SECRET = 918273

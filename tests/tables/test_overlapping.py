@@ -17,7 +17,7 @@ from confide.tables import (
     open_table,
     predict_table,
 )
-from confide.tables.request import TableRequest
+from confide.tables.calibrate import TableRequest
 from tests.files import in_order_of
 from tests.refused import bad_rows, refused
 from tests.tables.engines import everyday_on

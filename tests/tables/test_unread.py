@@ -27,11 +27,12 @@ from confide.tables import (
     counting_query,
 )
 from confide.tables.bin_counts import Job, count_rows
+from confide.tables.calibrate import bounded
+from confide.tables.counting import split_columns
 from confide.tables.expressions import _call, with_trees
 from confide.tables.open_table import as_open_table
-from confide.tables.request import split_columns
 from confide.tables.table import no_progress
-from confide.tables.unread import UnreadTable, bounded
+from confide.tables.unread import UnreadTable
 from tests.builders import slow
 from tests.draws import always, recording
 from tests.refused import Refused, bad_rows, refused

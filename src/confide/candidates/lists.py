@@ -54,12 +54,10 @@ class Candidates:
         edges = np.array(self.edges, dtype=np.float64) + 0.0
         if edges.ndim != 1:
             raise InputError("candidates", "must be one-dimensional", got=f"shape {edges.shape}")
-        if len(edges) >= MOST_CANDIDATES:
-            raise InputError(
-                "candidates", f"must number at most {MOST_CANDIDATES}, +inf included", got=str(len(edges) + 1)
-            )
+        _refuse_too_many(edges)
         raise_for_rows("candidates", ~np.isfinite(edges), "must be finite", "that are not", "Drop them")
-        fallen, remedy = np.append(False, ~(edges[1:] > edges[:-1])), "Sort them and remove duplicates"
+        fallen = np.append(False, ~(edges[1:] > edges[:-1]))
+        remedy = "Sort them and remove duplicates"
         raise_for_rows("candidates", fallen, "must be strictly increasing", "not above their predecessor", remedy)
         edges.flags.writeable = False
         object.__setattr__(self, "edges", edges)
@@ -101,8 +99,8 @@ class Candidates:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        how = ", ".join(f"{key}={value!r}" for key, value in self.recipe.items() if key != "kind")
-        return f"Candidates.{self.recipe['kind']}({how})"
+        arguments = ", ".join(f"{key}={value!r}" for key, value in self.recipe.items() if key != "kind")
+        return f"Candidates.{self.recipe['kind']}({arguments})"
 
     @classmethod
     def from_recipe(cls, recipe: Mapping[str, Any]) -> "Candidates":
@@ -239,21 +237,25 @@ class Candidates:
 
     @classmethod
     def _build(cls, edges: NDArray[np.float64], recipe: Mapping[str, Any]) -> "Candidates":
-        if len(edges) >= MOST_CANDIDATES:
-            raise InputError(
-                "candidates",
-                f"must number at most {MOST_CANDIDATES}, +inf included",
-                got=str(len(edges) + 1),
-            )
+        _refuse_too_many(edges)
         if not np.isfinite(edges).all():
             raise InputError("candidates", "must not overflow", remedy="Choose a unit nearer to 1")
         return cls(distinct(_rounded(edges)), recipe)
+
+
+def _refuse_too_many(edges: NDArray[np.float64]) -> None:
+    if len(edges) >= MOST_CANDIDATES:
+        raise InputError("candidates", f"must number at most {MOST_CANDIDATES}, +inf included", got=str(len(edges) + 1))
 
 
 @lru_cache(maxsize=64)
 def _quantiles(law: Spread, size: int) -> Candidates:
     stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
     return Candidates._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
+
+
+# Four for each power of ten from 1 - 1e-6 to 1 - 1e-12 differ in twelve digits.
+_MOST_BEYOND = 24
 
 
 def _logits(size: int) -> NDArray[np.float64]:
@@ -264,9 +266,9 @@ def _logits(size: int) -> NDArray[np.float64]:
     return np.append(np.linspace(-end, end, size - beyond), last)
 
 
-def spread_of(recipe: Mapping[str, Any]) -> Spread:
-    """The law of a recipe of the kind `spread`."""
-    return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"))
+# The significant digits of candidates, and the powers of ten that are exact floats.
+_DIGITS = 12
+_POWERS = np.array([float(10**places) for places in range(23)])
 
 
 def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -275,27 +277,25 @@ def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     Integers of 12 digits and powers of ten up to 22 are exact, so that their quotient is the float of these digits. A
     product near one half could be rounded to another integer; such edges, and very large or small ones, are printed.
     """
-    # Scaled to integers of 12 digits.
+    # Scale to integers of 12 digits
     size = np.abs(edges)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         places = _DIGITS - 1 - np.floor(np.log10(size))
-        whole = (places >= 0) & (places <= 22)
+        whole = (places >= 0) & (places < len(_POWERS))
         power = _POWERS[np.where(whole, places, 0).astype(np.int64)]
         scaled = size * power
         digits = np.rint(scaled)
         sure = whole & (np.abs(scaled - digits) < 0.49) & (digits > 10 ** (_DIGITS - 1)) & (digits < 10**_DIGITS)
         rounded: NDArray[np.float64] = np.copysign(digits / power, edges)
-    # The others, by their text.
+    # Print the others
     printed = np.flatnonzero(~sure)
     rounded[printed] = [float(f"{edge:.{_DIGITS}g}") for edge in edges[printed].tolist()]
     return rounded
 
 
-_DIGITS = 12
-
-# Four for each power of ten from 1 - 1e-6 to 1 - 1e-12 differ in twelve digits.
-_MOST_BEYOND = 24
-_POWERS = np.array([float(10**places) for places in range(23)])
+def spread_of(recipe: Mapping[str, Any]) -> Spread:
+    """The law of a recipe of the kind `spread`."""
+    return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"))
 
 
 def spread_words(recipe: Mapping[str, Any]) -> str:

@@ -24,101 +24,6 @@ SpreadKind = Literal["probability", "margin", "mass", "penalised", "rank", "resi
 
 _Edges = NDArray[np.float64]
 
-# The logit of 1 - 1e-6.
-_LOGITS = 13.8
-
-# The logit of 1 - 1e-12, the last candidate below a largest score of 1: those of over-confident models crowd there.
-_MOST_LOGITS = 27.6
-
-# Beyond it lies an eighth as many candidates.
-_BEYOND = 8
-
-
-@dataclass(frozen=True)
-class Spread:
-    """How candidates are spread. A plan chooses their number.
-
-    Parameters
-    ----------
-    kind
-        The kind of score, one of `SHAPES`; by default that of the score that is calibrated.
-    unit
-        For `residual` and `signed`: a public number in the units of the scores, such as a typical size of the target
-        or of an error. It helps within a factor of 100 of the scores. Without one the law is three times as wide, and
-        centred at 1.
-    around
-        A public guess of the threshold, made without the records: the law is centred there and narrow.
-    most
-        The size of the longest list, a divisor of `FINEST`; by default it follows from the kind.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If a number is not finite, or not of the kind.
-
-    Examples
-    --------
-    >>> Spread("probability").edges(6).round(3)
-    array([0.   , 0.01 , 0.138, 0.5  , 0.862, 0.99 , 1.   , 1.   , 1.   ])
-    >>> Spread("residual", unit=25.0).edges(5).round(1)
-    array([  0. ,   1.1,  11.9,  52.7, 586.9])
-    """
-
-    kind: SpreadKind | None = None
-    unit: float | None = None
-    around: float | None = None
-    most: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.kind is not None:
-            one_of("kind", self.kind, tuple(SHAPES))
-        if self.unit is not None:
-            if self.kind is not None and not self.shape.has_unit:
-                raise InputError("unit", f"must be left out for scores of kind {self.kind!r}, which have a fixed scale")
-            object.__setattr__(self, "unit", positive_number("unit", self.unit))
-        if self.around is not None:
-            if self.kind is not None and self.shape.guesses is None:
-                raise InputError("around", "must be left out for scores of unknown spread", remedy="Name the score")
-            object.__setattr__(self, "around", _guess(self.kind, self.around))
-        if self.most is not None and FINEST % positive_integer("most", self.most):
-            raise InputError("most", f"must divide {FINEST}", got=str(self.most))
-
-    @property
-    def shape(self) -> "Shape":
-        """The properties of its kind."""
-        if self.kind is None:
-            raise InputError("kind", "must be given, because the score is not named")
-        return SHAPES[self.kind]
-
-    def edges(self, size: int) -> _Edges:
-        """The finite candidates, increasing, before they are rounded; float64 of shape about (size,).
-
-        The list of a size is a part of the list of every multiple of it that divides `FINEST`.
-        """
-        shape = self.shape
-        size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
-        edges = shape.edges(max(size, 2), self)
-        return distinct(edges[np.isfinite(edges)])
-
-
-def distinct(edges: _Edges) -> _Edges:
-    """The different numbers among finite ones, increasing: `np.unique`, which would import numpy.ma, 30 ms."""
-    edges = np.sort(edges)
-    different: _Edges = edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]
-    return different
-
-
-def _guess(kind: SpreadKind | None, around: Any) -> float:
-    if isinstance(around, bool) or not isinstance(around, Real):
-        raise InputTypeError("around", "must be a number", got=type(around).__name__)
-    # A score of the kind must be able to have this value.
-    value = float(around)
-    least, most = (None if kind is None else SHAPES[kind].guesses) or (-math.inf, math.inf)
-    if not (math.isfinite(value) and least <= value <= most):
-        raise InputError("around", "must be a finite threshold that a score of its kind can have")
-    return value
-
-
 # The steps of the finest list. Lists whose number of steps divides it are parts of it, also after rounding.
 FINEST = 15 * 2**11
 
@@ -145,6 +50,28 @@ def cauchy(number: int, width: float, low: float, high: float, centre: float = 0
     return quantiles
 
 
+# Lists of each kind of scores: about as many candidates as steps. A law is wide without a guess and narrow around one.
+# Its centre and width change the resolution only, never the guarantee.
+
+# The logits of 1e-6 and of 1 - 1e-6 are minus and plus this.
+_LOGITS = 13.8
+
+# The logit of 1 - 1e-12, the last candidate below a largest score of 1: those of over-confident models crowd there.
+_MOST_LOGITS = 27.6
+
+# Above 1 - 1e-6 lies an eighth as many candidates.
+_BEYOND = 8
+
+
+def _probability(size: int, law: "Spread") -> _Edges:
+    return np.append(1 / (1 + np.exp(-_logits(size, law.around))), 1.0)
+
+
+def _margin(size: int, law: "Spread") -> _Edges:
+    around = None if law.around is None else (1 + law.around) / 2
+    return np.append(np.tanh(_logits(size, around) / 2), 1.0)
+
+
 def _logits(size: int, around: float | None) -> _Edges:
     """About `size` logits of a probability, around 1/2 or around a guess; and an eighth more, up to 1 - 1e-12."""
     if around is None:
@@ -158,21 +85,12 @@ def _logit(p: float) -> float:
     return math.inf if p >= 1 else -math.inf if p <= 0 else math.log(p / (1 - p))
 
 
-def _probability(size: int, law: Spread) -> _Edges:
-    return np.append(1 / (1 + np.exp(-_logits(size, law.around))), 1.0)
-
-
-def _margin(size: int, law: Spread) -> _Edges:
-    around = None if law.around is None else (1 + law.around) / 2
-    return np.append(np.tanh(_logits(size, around) / 2), 1.0)
-
-
-def _mass(size: int, law: Spread) -> _Edges:
+def _mass(size: int, law: "Spread") -> _Edges:
     # Rounding errors of sums of probabilities of 64, 32 and 16 bits.
     return np.concatenate([_below_one(size, law.around), [1.0, 1 + 1e-9, 1 + 1e-5, 1.01]])
 
 
-def _penalised(size: int, law: Spread) -> _Edges:
+def _penalised(size: int, law: "Spread") -> _Edges:
     """One half for sums of probabilities, and the other for penalties above 1."""
     half = _share(size, 2)
     above = law.around - 1 if law.around is not None and law.around > 1 else None
@@ -187,32 +105,28 @@ def _below_one(size: int, around: float | None) -> _Edges:
     return 1 - 1 / (1 + np.exp(cauchy(size, width, -_LOGITS, 32.0, centre)))
 
 
-def _rank(size: int, law: Spread) -> _Edges:
+def _rank(size: int, law: "Spread") -> _Edges:
     centre, width = (0.5, 1.0) if law.around is None else (math.log10(max(law.around, 1.0)), 0.3)
     return np.round(10.0 ** cauchy(size, width, 0.0, 6.0, centre))
 
 
-def _residual(size: int, law: Spread) -> _Edges:
+def _residual(size: int, law: "Spread") -> _Edges:
     return np.append(0.0, _decades(size, law, -300.0))
 
 
-def _signed(size: int, law: Spread) -> _Edges:
+def _signed(size: int, law: "Spread") -> _Edges:
     half = _decades(_share(size, 2), law, -1 - 4 * _width(law))
     return np.concatenate([-half[::-1], [0.0], half])
 
 
-def _any(size: int, law: Spread) -> _Edges:
+def _any(size: int, law: "Spread") -> _Edges:
     """Both sides of 0, as for probabilities and for residuals without a unit."""
     inside = 1 / (1 + np.exp(-cauchy(_share(size, 4), 4.0, -_LOGITS, _LOGITS)))
     positive = np.concatenate([inside, [1.0], _decades(_share(size, 4), law, -1 - 4 * _width(law))])
     return np.concatenate([-positive, [0.0], positive])
 
 
-def _width(law: Spread) -> float:
-    return 0.3 if law.around else 3.0 if law.unit is None else 1.0
-
-
-def _decades(size: int, law: Spread, low: float) -> _Edges:
+def _decades(size: int, law: "Spread", low: float) -> _Edges:
     """Positive numbers, log-spaced, up to where steps exceed one decade."""
     # Beyond a gap of one decade the next candidate is +inf.
     decades = cauchy(size, _width(law), low, 300.0)
@@ -222,15 +136,11 @@ def _decades(size: int, law: Spread, low: float) -> _Edges:
     return values[values > 0]
 
 
-# The range of plausible sizes of a threshold, by the recipe of its candidates.
-#
-# Candidates reach far, so that a wrong guess of the scale costs resolution only. With few records a far candidate can
-# be drawn by chance, and is then not an estimate. Thresholds outside the range get a warning.
+def _width(law: "Spread") -> float:
+    return 0.3 if law.around else 3.0 if law.unit is None else 1.0
 
-# A unit or guess helps within this factor. Beyond it the draw was chance, or the unit is wrong.
-_UNITS = 20.0
 
-# Residuals without a unit, and scores without a name.
+# Without a unit: the largest plausible size of residuals, and of scores without a name.
 _NO_UNIT = 1e6
 
 
@@ -263,7 +173,7 @@ class Shape:
     """
 
     words: str
-    edges: Callable[[int, Spread], _Edges]
+    edges: Callable[[int, "Spread"], _Edges]
     guesses: tuple[float, float] | None = (0.0, math.inf)
     has_unit: bool = False
     is_log_spaced: bool = False
@@ -322,6 +232,100 @@ SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
         ),
     }
 )
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How candidates are spread. A plan chooses their number.
+
+    Parameters
+    ----------
+    kind
+        The kind of score, one of `SHAPES`; by default that of the score that is calibrated.
+    unit
+        For `residual` and `signed`: a public number in the units of the scores, such as a typical size of the target
+        or of an error. It helps within a factor of 100 of the scores. Without one the law is three times as wide, and
+        centred at 1.
+    around
+        A public guess of the threshold, made without the records: the law is centred there and narrow.
+    most
+        The size of the longest list, a divisor of `FINEST`; by default it follows from the kind.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If a number is not finite, or not of the kind.
+
+    Examples
+    --------
+    >>> Spread("probability").edges(6).round(3)
+    array([0.   , 0.01 , 0.138, 0.5  , 0.862, 0.99 , 1.   , 1.   , 1.   ])
+    >>> Spread("residual", unit=25.0).edges(5).round(1)
+    array([  0. ,   1.1,  11.9,  52.7, 586.9])
+    """
+
+    kind: SpreadKind | None = None
+    unit: float | None = None
+    around: float | None = None
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind is not None:
+            one_of("kind", self.kind, tuple(SHAPES))
+        if self.unit is not None:
+            if self.kind is not None and not self.shape.has_unit:
+                raise InputError("unit", f"must be left out for scores of kind {self.kind!r}, which have a fixed scale")
+            object.__setattr__(self, "unit", positive_number("unit", self.unit))
+        if self.around is not None:
+            if self.kind is not None and self.shape.guesses is None:
+                raise InputError("around", "must be left out for scores of unknown spread", remedy="Name the score")
+            object.__setattr__(self, "around", _guess(self.kind, self.around))
+        if self.most is not None and FINEST % positive_integer("most", self.most):
+            raise InputError("most", f"must divide {FINEST}", got=str(self.most))
+
+    @property
+    def shape(self) -> Shape:
+        """What follows from its kind."""
+        if self.kind is None:
+            raise InputError("kind", "must be given, because the score is not named")
+        return SHAPES[self.kind]
+
+    def edges(self, size: int) -> _Edges:
+        """The finite candidates, increasing, before they are rounded; float64 of shape about (size,).
+
+        The list of a size is a part of the list of every multiple of it that divides `FINEST`.
+        """
+        shape = self.shape
+        size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
+        edges = shape.edges(max(size, 2), self)
+        return distinct(edges[np.isfinite(edges)])
+
+
+def _guess(kind: SpreadKind | None, around: Any) -> float:
+    if isinstance(around, bool) or not isinstance(around, Real):
+        raise InputTypeError("around", "must be a number", got=type(around).__name__)
+    # A score of the kind must be able to have this value.
+    value = float(around)
+    least, most = (None if kind is None else SHAPES[kind].guesses) or (-math.inf, math.inf)
+    if not (math.isfinite(value) and least <= value <= most):
+        raise InputError("around", "must be a finite threshold that a score of its kind can have")
+    return value
+
+
+def distinct(edges: _Edges) -> _Edges:
+    """The different numbers among finite ones, increasing: `np.unique`, which would import numpy.ma, 30 ms."""
+    edges = np.sort(edges)
+    different: _Edges = edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]
+    return different
+
+
+# The range of plausible sizes of a threshold, by the recipe of its candidates.
+#
+# Candidates reach far, so that a wrong guess of the scale costs resolution only. With few records a far candidate can
+# be drawn by chance, and is then not an estimate. Thresholds outside the range get a warning.
+
+# A unit or guess helps within this factor. Beyond it the draw was chance, or the unit is wrong.
+_UNITS = 20.0
 
 
 def plausible_size(recipe: Mapping[str, Any]) -> float:

@@ -1,20 +1,75 @@
-"""The draws of releases, all from one value: `Draws`, by default OpenDP's samplers, which cannot be seeded.
+"""The draws of releases by OpenDP's samplers, and the exact law and the exact zCDP of the exponential mechanism.
 
-No argument, file or environment variable replaces it. Tests do, by a private function, for the thread that calls it: a
-`threading.local`, because a release in another thread must never see it, and new threads can inherit a `ContextVar`.
+All draws come from one value: `Draws`, by default OpenDP's samplers, which cannot be seeded. No argument, file or
+environment variable replaces it. Tests do, by a private function, for the thread that calls it: a `threading.local`,
+because a release in another thread must never see it, and new threads can inherit a `ContextVar`.
 """
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import fresh_uniforms
-from confide.selection.selector import laplace, noisy_max
+from confide.support import MOST_LOSS, float_above, needs_extra
+
+# OpenDP's features are global, so one thread must not switch them off while another builds. `opendp.prelude` is not
+# imported: it imports scikit-learn and polars if they are installed, which takes over a second.
+_FEATURES = threading.Lock()
+
+
+def check_sampler() -> None:
+    """Raise an error if OpenDP is not installed, before a budget is charged. Applying releases does not need OpenDP."""
+    with needs_extra("drawing a release", None, "opendp"):
+        pass
+
+
+def with_contrib(build: Callable[[], Any]) -> Any:
+    """Build with OpenDP's `contrib` feature on, then restore the previous state."""
+    from opendp.mod import GLOBAL_FEATURES, disable_features, enable_features
+
+    with _FEATURES:
+        had = "contrib" in GLOBAL_FEATURES
+        enable_features("contrib")
+        try:
+            return build()
+        finally:
+            if not had:
+                disable_features("contrib")
+
+
+@lru_cache(maxsize=128)
+def noisy_max(scale: float) -> Any:
+    """OpenDP's measurement: the index of the largest utility, int64 of shape (m,), after noise of this scale."""
+    check_sampler()
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_noisy_max
+    from opendp.measures import zero_concentrated_divergence
+    from opendp.metrics import linf_distance
+
+    metric = linf_distance(T="i64")
+    domain = vector_domain(atom_domain(T="i64"))
+    return with_contrib(lambda: make_noisy_max(domain, metric, zero_concentrated_divergence(), scale=scale))
+
+
+@lru_cache(maxsize=64)
+def laplace(scale: float) -> Any:
+    """OpenDP's measurement: counts, int64 of shape (m,), plus discrete Laplace noise of this scale."""
+    check_sampler()
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.measurements import make_laplace
+    from opendp.metrics import l1_distance
+
+    domain, metric = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
+    return with_contrib(lambda: make_laplace(domain, metric, scale=scale))
 
 
 @dataclass(frozen=True)
@@ -25,6 +80,32 @@ class Draws:
     noisy_counts: Callable[[NDArray[np.int64], float], NDArray[np.int64]]
     noisy_number: Callable[[int, float], int]
     uniforms: Callable[[int], NDArray[np.float64]]
+
+
+_SECURE = Draws(
+    select=lambda utilities, scale: int(noisy_max(scale)(utilities)),
+    noisy_counts=lambda counts, scale: np.asarray(laplace(scale)(counts), dtype=np.int64),
+    noisy_number=lambda n, scale: int(laplace(scale)(np.array([n]))[0]),
+    uniforms=fresh_uniforms,
+)
+
+
+class _Thread(threading.local):
+    draws = _SECURE
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def _drawing_with(**functions: Any) -> Iterator[None]:
+    """Replace some functions of `Draws` in this thread. For tests alone: what is released then is not private."""
+    before = _thread.draws
+    _thread.draws = replace(before, **functions)
+    try:
+        yield
+    finally:
+        _thread.draws = before
 
 
 def select(utilities: NDArray[np.int64], scale: float) -> int:
@@ -58,27 +139,74 @@ def uniforms(n: int) -> NDArray[np.float64]:
     return _thread.draws.uniforms(n)
 
 
-_SECURE = Draws(
-    select=lambda utilities, scale: int(noisy_max(scale)(utilities)),
-    noisy_counts=lambda counts, scale: np.asarray(laplace(scale)(counts), dtype=np.int64),
-    noisy_number=lambda n, scale: int(laplace(scale)(np.array([n]))[0]),
-    uniforms=fresh_uniforms,
-)
+# The exponential mechanism (McSherry and Talwar 2007). The law of the index j depends only on (u_j - max u)/scale. So
+# the privacy loss is the *range distance* of neighbouring utility vectors, max_ij |(u_i - u'_i) - (u_j - u'_j)|,
+# divided by the scale: Lemma P2 of docs/theory.md. OpenDP's sampler is assumed to draw an index with the stated law.
+# Its privacy map is not used. That map starts from the largest change of one utility, and certifies twice that, divided
+# by the scale, for utilities that move in both directions, as these do.
 
 
-class _Thread(threading.local):
-    draws = _SECURE
+def selection_law(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The exact law over candidates with weights exp((u_j - max u)/scale): w_j / sum w. Shape (m,), float64."""
+    law: NDArray[np.float64] = weights / weights.sum()
+    return law
 
 
-_thread = _Thread()
+# The exact zCDP of a mechanism with bounded range, and the largest range that a zCDP loss allows.
+#
+# A mechanism has range eta if, for neighbouring data, the log-ratio of its two laws lies in an interval of length eta.
+# The exponential mechanism has the range distance over the scale (docs/theory.md, Lemma P2). It is then rho(eta)-zCDP,
+#
+#     rho(eta) = k - 1 - ln(k)   with   k = eta / (1 - e^-eta),
+#
+# and no smaller number is valid (docs/theory.md, Lemma P3). It is slightly less than eta^2/8. Lemma P3 writes mu for k.
+
+# For smaller ranges no float lies between the loss and eta^2/8.
+_LEAST = Fraction(1, 10**9)
+
+# Digits of the computation, and a bound on its error for ranges from 1e-9 to 1e9, with ten digits to spare.
+_DIGITS = 90
+_ERROR = Fraction(1, 10**70)
 
 
-@contextmanager
-def _drawing_with(**functions: Any) -> Iterator[None]:
-    """Replace some functions of `Draws` in this thread. For tests alone: what is released then is not private."""
-    before = _thread.draws
-    _thread.draws = replace(before, **functions)
-    try:
-        yield
-    finally:
-        _thread.draws = before
+def zcdp_of_range(*ranges: float | Fraction) -> float:
+    """The zCDP loss of mechanisms of these ranges together, rounded up.
+
+    Examples
+    --------
+    >>> round(zcdp_of_range(1.0), 5), round(zcdp_of_range(4.0), 3)
+    (0.1233, 1.67)
+    """
+    if any(map(math.isinf, ranges)):
+        return math.inf
+    return float_above(sum((_above(Fraction(eta)) for eta in ranges), Fraction(0)))
+
+
+@lru_cache(maxsize=256)
+def range_of_zcdp(rho: float) -> float:
+    """The largest range, a float of at most 1e6, whose zCDP loss is at most rho.
+
+    Examples
+    --------
+    >>> round(range_of_zcdp(0.125), 3), round(range_of_zcdp(0.5), 3), round(range_of_zcdp(2.0), 2)
+    (1.007, 2.056, 4.45)
+    """
+    low, high = math.sqrt(8 * rho), MOST_LOSS
+    while zcdp_of_range(low) > rho:  # the root was rounded up
+        low = math.nextafter(low, 0.0)
+    if low >= high or zcdp_of_range(high) <= rho:
+        return high
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if zcdp_of_range(middle) <= rho else (low, middle)
+    return low
+
+
+def _above(eta: Fraction) -> Fraction:
+    """The zCDP loss of one range, never below it; at most eta^2/8."""
+    if eta < _LEAST:
+        return eta**2 / 8
+    exact = Context(prec=_DIGITS)
+    length = exact.divide(Decimal(eta.numerator), Decimal(eta.denominator))
+    k = exact.divide(length, exact.subtract(Decimal(1), exact.exp(exact.minus(length))))
+    loss = exact.subtract(exact.subtract(k, Decimal(1)), exact.ln(k))
+    return min(Fraction(loss) + _ERROR, eta**2 / 8)

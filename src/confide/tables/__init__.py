@@ -6,29 +6,23 @@ DuckDB, pyarrow and Ibis are imported when a table is opened, not before. Their 
 never passed on.
 
 columns.py         the columns of each record: the only definition, and everything that depends on their kind
-open_table.py      from a name or data to a table; files, streams, databases, spark open one kind each
-table.py           the interface of a table; duckdb_table.py, databases.py and spark.py implement it
+open_table.py      from a name or data to a table, also of data in memory and of streams
+table.py           the interface of a table; files.py, duckdb_table.py, databases.py and spark.py implement it
 arrow.py           Arrow's types and columns, and from Arrow to numpy and back
-expressions.py     types and columns of SQL and Ibis, and the rule of missing values
-named_columns.py   the columns of labels, groups, weights and persons
+expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
+named_columns.py   the columns of labels, groups and weights; number_columns.py: of probabilities, labels and losses
 readers.py         from columns to one score per record: in numpy, or as SQL
 records.py         all columns of a record together, and the one loop over checked batches
 failures.py        rows that cannot be used; errors of files and engines, in fixed words
 bin_counts.py      counts per bin, in this process or by an engine; counting.py: histograms and public samples
-predictors.py      from columns to sets and intervals; writers.py: predictions, also written by engines
+predictors.py      from columns to sets and intervals
 file_formats.py    file extensions, and files written batch by batch; predict.py writes predictions into them
-unread.py          the query that counts where this process reads nothing; counts_file.py: files of its answer
-published.py       files of noisy counts that another engine made
+unread.py          the query that counts where this process reads nothing, and files of counts
 calibrate.py, evaluate.py, batches.py   the other calls
 """
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
-from confide.tables.calibrate import (
-    calibrate_table,
-    class_histograms,
-    counting_query,
-    recalibrate_table,
-)
+from confide.tables.calibrate import TableRequest, calibrate_table, counting_query, recalibrate_table
 from confide.tables.columns import (
     SIDES,
     ClassColumns,
@@ -38,8 +32,15 @@ from confide.tables.columns import (
     TargetColumns,
     class_keys,
 )
-from confide.tables.counting import group_histograms, read_numbers, read_pilot, read_scores, score_histogram
-from confide.tables.counts_file import read_published_counts
+from confide.tables.counting import (
+    Columns,
+    class_histograms,
+    group_histograms,
+    read_numbers,
+    read_pilot,
+    read_scores,
+    score_histogram,
+)
 from confide.tables.evaluate import (
     evaluate,
     evaluate_table,
@@ -57,9 +58,8 @@ from confide.tables.predict import (
     refuse_existing_folder,
     refuse_existing_predictions,
 )
-from confide.tables.request import Columns, TableRequest
 from confide.tables.table import ContributionBound, Progress, no_progress
-from confide.tables.unread import DIALECTS, CountsFiles
+from confide.tables.unread import DIALECTS, CountsFiles, read_published_counts
 
 __all__ = [
     "COUNT_SCHEMA", "ClassColumns", "ColumnSpec", "ContributionBound", "CountsFiles", "EngineError", "LossColumns",

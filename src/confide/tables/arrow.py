@@ -49,9 +49,6 @@ class ColumnRef:
         return f"{self.form} {self.column}"
 
 
-_ROWS = 16384
-
-
 def is_integer(kind: Any) -> bool:
     """Whether a type holds integers."""
     import pyarrow as pa
@@ -84,8 +81,8 @@ def is_text(kind: Any) -> bool:
     """Whether a type holds texts, plain or categorical."""
     import pyarrow as pa
 
-    held = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(held) or pa.types.is_large_string(held) or pa.types.is_string_view(held))
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
 
 
 def list_element(kind: Any) -> Any | None:
@@ -135,12 +132,12 @@ def to_numpy(column: Any) -> NDArray[Any]:
         return to_numpy(column.cast(pa.int8())).astype(np.bool_)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return np.asarray(column)
-    held = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if not held.null_count:
-        return np.from_dlpack(held)
-    known = np.from_dlpack(held.drop_null())
-    array = np.full(len(held), np.nan, known.dtype if pa.types.is_floating(kind) else np.float64)
-    array[to_numpy(held.is_valid())] = known
+    values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not values.null_count:
+        return np.from_dlpack(values)
+    known = np.from_dlpack(values.drop_null())
+    array = np.full(len(values), np.nan, known.dtype if pa.types.is_floating(kind) else np.float64)
+    array[to_numpy(values.is_valid())] = known
     return array
 
 
@@ -237,10 +234,7 @@ def column_of(batch: Any, read: ColumnRef) -> Any:
 
 def number_column(batch: Any, name: str) -> NDArray[Any]:
     """A column of numbers, shape (n,), with NaN for missing numbers."""
-    import pyarrow as pa
-
-    column = column_of(batch, ColumnRef(name))
-    array = as_numeric(name, to_numpy(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column))
+    array = _numbers(name, column_of(batch, ColumnRef(name)))
     if array.ndim != 1:
         raise InputError("column", f"{name!r} must hold one number per record", got=f"shape {array.shape}")
     return array
@@ -260,17 +254,17 @@ def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDAr
         raise InputError("column", f"{name!r} must hold lists of numbers, or be a matrix")
     whole = integers_of(pc.list_value_length(lists), -1) == width
     if whole.all():
-        return _entries(name, lists).reshape(len(lists), width), None
+        return _numbers(name, lists.flatten()).reshape(len(lists), width), None
     matrix = np.full((len(lists), width), np.nan)
-    matrix[whole] = _entries(name, lists.filter(from_numpy(whole))).reshape(-1, width)
+    matrix[whole] = _numbers(name, lists.filter(from_numpy(whole)).flatten()).reshape(-1, width)
     return matrix, whole
 
 
-def _entries(name: str, lists: Any) -> NDArray[Any]:
+def _numbers(name: str, values: Any) -> NDArray[Any]:
+    """The values of a column as numbers, of booleans 0 and 1."""
     import pyarrow as pa
 
-    entries = lists.flatten()
-    return as_numeric(name, to_numpy(entries.cast(pa.int8()) if pa.types.is_boolean(entries.type) else entries))
+    return as_numeric(name, to_numpy(values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values))
 
 
 def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -> NDArray[np.int64]:
@@ -286,7 +280,7 @@ def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -
         places = [place for place, integer in integers.items() if abs(integer) < 2**63]
         known = from_numpy(np.array([integers[place] for place in places], np.int64))
         values = values.cast(pa.int64(), safe=False) if kind != pa.uint64() else _below_2_63(values)
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    elif is_text(kind):
         known = from_texts([str(canonical_name(name)) for name in names]).cast(pa.large_string())
         values = values.cast(pa.large_string())
     else:
@@ -322,8 +316,8 @@ def texts_of(batch: Any, read: ColumnRef) -> tuple[NDArray[Any], NDArray[np.bool
 def _names(batch: Any, read: ColumnRef) -> Any:
     import pyarrow as pa
 
-    held = column_of(batch, read)
-    return held.cast(held.type.value_type) if pa.types.is_dictionary(held.type) else held
+    values = column_of(batch, read)
+    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
 def _below_2_63(values: Any) -> Any:
@@ -354,12 +348,16 @@ def or_empty_batch(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
     """
     import pyarrow as pa
 
-    none = True
+    is_empty = True
     for batch in batches:
-        none = False
+        is_empty = False
         yield batch
-    if none:
+    if is_empty:
         yield pa.RecordBatch.from_pylist([], schema=schema)
+
+
+# The binary digits of a float, by its size.
+_FLOAT_DIGITS = {16: 11, 32: 24, 64: 53}
 
 
 def widens(kind: Any, wider: Any) -> bool:
@@ -381,7 +379,7 @@ def widens(kind: Any, wider: Any) -> bool:
     if element is not None and wider_element is not None:
         size = getattr(wider, "list_size", None)
         return size in (None, getattr(kind, "list_size", None)) and widens(element, wider_element)
-    # Numbers: every digit must fit
+    # Numbers: every digit must fit; a signed type has no place for the upper half of an unsigned one of its size
     if pa.types.is_decimal(kind) and pa.types.is_decimal(wider):
         more_whole_digits = wider.precision - wider.scale >= kind.precision - kind.scale
         return bool(more_whole_digits and wider.scale >= kind.scale)
@@ -392,10 +390,6 @@ def widens(kind: Any, wider: Any) -> bool:
         digits = _FLOAT_DIGITS.get(wider.bit_width) if pa.types.is_floating(wider) else wider.bit_width - signed[1]
         return bool(kind.bit_width - signed[0] <= digits and (signed == sorted(signed) or not is_integer(wider)))
     return is_text(kind) and is_text(wider)
-
-
-# The binary digits of a float, by its size.
-_FLOAT_DIGITS = {16: 11, 32: 24, 64: 53}
 
 
 def widest_schema(parts: Sequence[Any]) -> Any:
@@ -419,16 +413,16 @@ def type_disagreements(parts: Sequence[tuple[str, Any]], schema: Any) -> dict[st
     """
     disagreements = {}
     for field in schema:
-        # The first part that differs, and the first part that it differs from
-        kinds = [
-            (schema_of.field(field.name).type if field.name in schema_of.names else None, title)
-            for title, schema_of in parts
-        ]
+        kinds = [(part.field(field.name).type if field.name in part.names else None, title) for title, part in parts]
         known = [(kind, title) for kind, title in kinds if kind is not None]
-        other = next((pair for pair in kinds if pair[0] is None or not widens(pair[0], field.type)), None)
-        if known and other is not None:
-            first = next((pair for pair in known if pair[0] != other[0]), (field.type, "the first part"))
-            disagreements[field.name] = " and ".join(f"{_type_name(kind)} in {title}" for kind, title in (first, other))
+        # The first part that differs, and the first part that it differs from
+        differing = next(((kind, title) for kind, title in kinds if kind is None or not widens(kind, field.type)), None)
+        if known and differing is not None:
+            first = next(
+                ((kind, title) for kind, title in known if kind != differing[0]), (field.type, "the first part")
+            )
+            pair = (f"{_type_name(kind)} in {title}" for kind, title in (first, differing))
+            disagreements[field.name] = " and ".join(pair)
     return disagreements
 
 
@@ -441,11 +435,15 @@ def _type_name(kind: Any) -> str:
     return str(kind) if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) else describe_type(kind)
 
 
+# The most rows of a batch, so that memory does not grow with the batches of a source.
+_MOST_ROWS = 2**14
+
+
 def split_batches(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
-    """Record batches of at most _ROWS rows with this schema."""
+    """Record batches of a bounded number of rows with this schema."""
     for batch in batches:
-        for start in range(0, batch.num_rows, _ROWS):
-            yield _alike(batch.slice(start, _ROWS), schema)
+        for start in range(0, batch.num_rows, _MOST_ROWS):
+            yield _alike(batch.slice(start, _MOST_ROWS), schema)
 
 
 def _alike(batch: Any, schema: Any) -> Any:
@@ -457,8 +455,8 @@ def _alike(batch: Any, schema: Any) -> Any:
             raise InputError(
                 "batches", "every batch must have the columns of the first", remedy=f"{name!r} is not in a later one"
             )
-    other = type_disagreements([("the first batch", schema), ("a later one", batch.schema)], schema)
-    for name, kinds in other.items():
+    disagreements = type_disagreements([("the first batch", schema), ("a later one", batch.schema)], schema)
+    for name, kinds in disagreements.items():
         raise InputError("batches", f"column {name!r} must have the type of the first batch", got=kinds)
     return batch.select(schema.names).cast(schema)
 

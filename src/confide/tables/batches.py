@@ -25,9 +25,9 @@ from confide.tables.arrow import ColumnRef, first_length
 from confide.tables.bin_counts import Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.failures import RowErrors
+from confide.tables.open_table import as_record_batches
 from confide.tables.readers import RecordReader, ScoreReader
 from confide.tables.records import RecordColumns
-from confide.tables.streams import as_record_batches
 from confide.tables.table import ContributionBound, Table, no_progress
 
 Scores: TypeAlias = ColumnSpec | str | Callable[[Any], Any] | None
@@ -39,6 +39,7 @@ COUNT_COLUMNS = {"bin": "int32", "count": "int64"}
 COUNT_SCHEMA = "bin int, count long"
 """The same schema in the notation of Spark's `mapInArrow`."""
 
+# The most requirements of a record: bins below 0, of as many reasons, count the records that break them.
 _MOST_REASONS = 7
 
 
@@ -179,19 +180,18 @@ def _counted(
     with needs_extra("a batch", "standard", "pyarrow"):
         pass
     what = ScoreColumn(scores, score) if isinstance(scores, str) else scores
-    name = what.kind.name if isinstance(what, ColumnSpec) else score
-    if score not in (None, name):
-        raise InputError("score", f"must be left out or be {name!r}, which is computed", got=repr(score))
+    kind = what.kind if isinstance(what, ColumnSpec) else score_kind(score)
+    if isinstance(what, ColumnSpec) and score not in (None, kind.name):
+        raise InputError("score", f"must be left out or be {kind.name!r}, which is computed", got=repr(score))
+    chosen = kind.candidates() if candidates is None else candidates
     # The first batch shows the columns that a score is computed from; a function's scores need no columns
     if isinstance(what, ColumnSpec):
-        chosen = what.kind.candidates() if candidates is None else candidates
         arriving = (piece for batch in batches for piece in as_record_batches(batch, "the batches"))
         first = next(arriving, None)
         pieces: Iterator[Any] = arriving if first is None else chain([first], arriving)
-        (reader,) = (ScoreReader.of("score", name),) if first is None else what.readers(_Columns(first))
+        (reader,) = (ScoreReader.of("score", kind.name),) if first is None else what.readers(_Columns(first))
     else:
-        chosen = score_kind(name).candidates() if candidates is None else candidates
-        reader = ScoreReader.of("scores", name)
+        reader = ScoreReader.of("scores", score)
         pieces = (_computed_scores(batch, what) for batch in batches)
     ((counts, errors),) = count_stream(pieces, [Job(RecordColumns(reader), chosen.edges)], no_progress, threads=1)
     return chosen, reader, counts[0], errors
@@ -231,8 +231,7 @@ def _computed_scores(batch: Any, scores: Any) -> Any:
 
 
 def _whole_numbers(table: Any, name: str) -> NDArray[np.int64]:
-    held = table[name] if isinstance(table, Mapping) else table.column(name)
-    array = as_numeric(name, held)
+    array = as_numeric(name, table[name] if isinstance(table, Mapping) else table.column(name))
     if array.dtype.kind not in "iu":
         raise InputTypeError(name, "must hold whole numbers, none of them missing", got=f"dtype {array.dtype}")
     return array.astype(np.int64)

@@ -22,7 +22,10 @@ from confide.tables.number_columns import Reason, mark
 from confide.tables.records import RecordColumns, rows_per_batch
 from confide.tables.table import PERSON_ERROR_COLUMN, Progress, Table
 
+# With more groups, each expects too few records for counting by cells.
 _FEW_GROUPS = 16
+
+# Scores of a group are counted so many at a time.
 _GATHERED = 2**14
 
 
@@ -42,7 +45,7 @@ class Job:
     @property
     def groups(self) -> int:
         """The number of groups; 1 without a group column."""
-        return 1 if self.group is None else len(self.group.names) + self.group.others  # the last: no threshold
+        return 1 if self.group is None else len(self.group.names) + self.group.others  # others have no threshold
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -67,7 +70,8 @@ class Counters:
 
     def __init__(self, job: Job) -> None:
         self._job, self.errors = job, RowErrors()
-        kind, expected = job.columns.reader.kind, None if job.groups <= _FEW_GROUPS else 0
+        kind = job.columns.reader.kind
+        expected = None if job.groups <= _FEW_GROUPS else 0
         self._groups = [
             BinCounter(job.edges, kind.low, kind.high, expected, infinity=kind.takes_infinity)
             for _ in range(job.groups)
@@ -97,12 +101,12 @@ class Counters:
         elif group is None:
             self._count_all(scores, start)
         else:
-            self._divide(scores, np.where(places < 0, len(group.names), places))
+            self._count_by_group(scores, np.where(places < 0, len(group.names), places))
 
     def counts(self) -> NDArray[np.int64]:
         """The counts per group and bin, with the shape of the job."""
         for place in range(len(self._groups)):
-            self._pour(place)
+            self._count_gathered(place)
         weights = [] if self._job.columns.weight is None else [self._weights]
         return np.stack([*weights, *(counter.counts() for counter in self._groups)])
 
@@ -115,18 +119,18 @@ class Counters:
             self.errors.missing |= counter.missing > 0
             counter.missing = counter.outside = 0
 
-    def _divide(self, scores: NDArray[Any], group: NDArray[Any]) -> None:
-        places = group.astype(np.int16) if len(self._groups) < 2**15 else group
+    def _count_by_group(self, scores: NDArray[Any], places: NDArray[Any]) -> None:
+        if len(self._groups) < 2**15:
+            places = places.astype(np.int16)  # numpy sorts these by their digits, several times faster
         order = np.argsort(places, kind="stable")
         ends = np.cumsum(np.bincount(places, minlength=len(self._groups)))
-        for place, piece in enumerate(np.split(scores[order], ends[:-1])):
-            if len(piece):
-                waiting = self._gathered[place]
-                waiting.append(piece)
-                if sum(map(len, waiting)) >= _GATHERED:
-                    self._pour(place)
+        for place, scores_of_group in enumerate(np.split(scores[order], ends[:-1])):
+            if len(scores_of_group):
+                self._gathered[place].append(scores_of_group)
+                if sum(map(len, self._gathered[place])) >= _GATHERED:
+                    self._count_gathered(place)
 
-    def _pour(self, place: int) -> None:
+    def _count_gathered(self, place: int) -> None:
         if self._gathered[place]:
             self._groups[place].add(np.concatenate(self._gathered[place]))
             self._gathered[place] = []
@@ -163,22 +167,27 @@ def count_stream(
         except BaseException as error:
             failures.append(error)
 
-    threads_started = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers[1:]]
-    for thread in threads_started:
+    others = [threading.Thread(target=work, args=(counters,), daemon=True) for counters in workers[1:]]
+    for thread in others:
         thread.start()
     work(workers[0])
-    for thread in threads_started:
+    for thread in others:
         thread.join()
     if failures:
         raise failures[0]
-    return [_merged(counters) for counters in zip(*workers, strict=True)]
+
+    # Add what the threads counted, job by job
+    counted = []
+    for counters in zip(*workers, strict=True):
+        errors = RowErrors()
+        for counter in counters:
+            errors.merge(counter.errors)
+        counted.append((np.sum([counter.counts() for counter in counters], axis=0), errors))
+    return counted
 
 
-def _merged(counters: Sequence[Counters]) -> Counts:
-    errors = RowErrors()
-    for counter in counters:
-        errors.merge(counter.errors)
-    return np.sum([counter.counts() for counter in counters], axis=0), errors
+# The engines' names of double precision that are not DOUBLE.
+DOUBLES: Mapping[str, str] = {"bigquery": "FLOAT64"}
 
 
 def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
@@ -220,10 +229,6 @@ def _fetched(query: Any, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
     return list(fetched)
 
 
-# The engines' names of double precision that are not DOUBLE.
-DOUBLES: Mapping[str, str] = {"bigquery": "FLOAT64"}
-
-
 def scored_rows(table: Any, columns: RecordColumns) -> Any:
     """The records of an Ibis table: `score` (float64 or null), `reason` and `group` (a position; 0 without groups).
 
@@ -235,7 +240,7 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
     # The values of a record, and the conditions under which it cannot be used
     score, reasons = reader.expressions(table)
     values: dict[str, Any] = {"group": ibis.literal(0, "int32")}
-    for reason, column in enumerate(columns.required, start=len(reader.requirements) + 1):
+    for reason, column in columns.required.items():
         assert not isinstance(column, AnyGroups)  # groups are counted by a public list of names
         value, reasons[reason] = column.expressions(table)
         values |= {"weight": value} if column is columns.weight else {"group": value.cast("int32")}
@@ -262,9 +267,9 @@ def binned(rows: Any, job: Job, engine: str) -> Any:
 
     Unusable rows have a null bin. It is selected first, as PostgreSQL computes an expression again wherever it is used.
     """
-    keys = ["bin", *_of_job(job, "group")]
+    groups = [] if job.group is None else ["group"]
     place = (rows.reason == 0).ifelse(bin_index(rows.score, job.edges, engine), None)
-    return _grouped(rows.select(*_of_job(job, "group", "weight"), bin=place), keys)
+    return _grouped(rows.select(*groups, *_weights(job), bin=place), ["bin", *groups])
 
 
 def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
@@ -275,13 +280,11 @@ def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
     columns = {"group": usable.ifelse(rows.group, nothing)}
     columns["bin"] = usable.ifelse(bin_index(rows.score, job.edges, engine), nothing)
     keys = [*(["part"] if "part" in rows.columns else []), "reason"]
-    return _grouped(rows.select(*keys, *_of_job(job, "weight"), **columns), [*keys, *columns])
+    return _grouped(rows.select(*keys, *_weights(job), **columns), [*keys, *columns])
 
 
-def _of_job(job: Job, *names: str) -> list[str]:
-    """Those columns of scored rows that a job needs."""
-    needed = {"group": job.group, "weight": job.columns.weight}
-    return [name for name in names if needed[name] is not None]
+def _weights(job: Job) -> list[str]:
+    return [] if job.columns.weight is None else ["weight"]
 
 
 def _grouped(rows: Any, keys: Sequence[str]) -> Any:

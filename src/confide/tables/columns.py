@@ -36,23 +36,14 @@ from confide.tables.predictors import (
     set_predictor,
     sides_of,
 )
-from confide.tables.readers import (
-    ClassReader,
-    FalseNegativeReader,
-    LossReader,
-    RecordReader,
-    ScoreReader,
-    TargetReader,
-)
+from confide.tables.readers import ClassReader, FalseNegativeReader, LossReader, RecordReader, ScoreReader, TargetReader
 from confide.tables.table import Table
 
 ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with ScoreColumn"
 # Stands for both cqr_low and cqr_high, each with its own threshold.
 SIDES = "cqr_sides"
 
-_NO_CANDIDATES = "candidates", "must be given for losses: the thresholds that they belong to"
-
-# Column names whose end states which of two quantiles the column contains.
+# Column names whose end states which of two quantiles the column contains, such as y_lo, upper or y_q95.
 _QUANTILE_NAME = re.compile(
     r"(.*[^a-z])?((?P<word>lower|low|lo|upper|high|hi)|(q|p|quantile|percentile)_?(?P<level>[0-9]+))", re.DOTALL
 )
@@ -522,7 +513,7 @@ class LossColumns(ColumnSpec):
         if self.losses is None:
             return self
         if not isinstance(candidates, Candidates):
-            raise InputError(*_NO_CANDIDATES)
+            raise _no_candidates()
         return replace(self, candidates=candidates)
 
     def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
@@ -548,7 +539,7 @@ class LossColumns(ColumnSpec):
         if self.losses is None:
             return (self._label_reader(table),)
         if self.candidates is None:
-            raise InputError(*_NO_CANDIDATES)
+            raise _no_candidates()
         losses, _ = number_columns(table, self.losses, "losses", length=self.candidates.size - 1)
         if losses.width != self.candidates.size - 1:
             raise InputError(
@@ -582,6 +573,10 @@ class LossColumns(ColumnSpec):
         if release.loss is None:
             raise InputError("release", "must be a bound on a loss, to be evaluated on losses")
         return reader, outcomes
+
+
+def _no_candidates() -> InputError:
+    return InputError("candidates", "must be given for losses: the thresholds that they belong to")
 
 
 def _upper_first(lower: str, upper: str) -> bool:

@@ -2,21 +2,42 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.arrays import GroupColumns
 from confide.candidates import Candidates
-from confide.core import Pilot
+from confide.core import (
+    ClassShift,
+    Pilot,
+    Population,
+    RecordWeights,
+    check_together,
+)
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.scores import ScoreKind
-from confide.tables.arrow import ColumnRef, number_column
+from confide.support import (
+    as_integer,
+    canonical_name,
+    check_types,
+    order_of,
+    several,
+)
+from confide.tables.arrow import ColumnRef, is_integer, number_column
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.columns import ColumnSpec
-from confide.tables.named_columns import GroupedColumns, NamedColumn, WeightColumn, group_column
+from confide.tables.named_columns import (
+    GroupedColumns,
+    NamedColumn,
+    Names,
+    WeightColumn,
+    group_column,
+    one_column,
+)
 from confide.tables.number_columns import refuse_first_rows
 from confide.tables.open_table import as_open_table
 from confide.tables.readers import ClassReader
@@ -65,7 +86,7 @@ class Counting:
     @property
     def in_sql(self) -> bool:
         """Whether engines can count the scores."""
-        return all(columns.in_sql for columns in self.records)
+        return all(columns.reader.in_sql for columns in self.records)
 
     @property
     def rows(self) -> Table:
@@ -92,6 +113,119 @@ class Counting:
         return [
             job.histograms(of_score, counts) for (counts, _), of_score, job in zip(counted, lists, jobs, strict=True)
         ]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of each record of a table in addition to its score: its group, its weight, its person.
+
+    Parameters
+    ----------
+    by, groups
+        The column of each record's group, and the public list of its values. With class weights: the column of its
+        class. For groups that overlap: the columns, and a mapping from each of them to the public list of its values.
+    by_class
+        Whether there is a threshold for each class.
+    weights
+        The column of each record's weight.
+    people
+        The bound on the number of records that count for each person.
+    skip_incomplete
+        Whether records with missing values are left out.
+    """
+
+    by: str | Sequence[str] | None = None
+    groups: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None = None
+    by_class: bool = False
+    weights: str | None = None
+    people: ContributionBound | None = None
+    skip_incomplete: bool = False
+
+    def __post_init__(self) -> None:
+        check_types(self, by_class=bool, weights=str, people=ContributionBound, skip_incomplete=bool)
+        if self.groups is not None and not isinstance(self.groups, Mapping):
+            several("groups", self.groups)
+        if self.by_class and (self.by is not None or self.groups is not None):
+            raise InputError("by", "by and groups must be left out with by_class")
+
+    def check(self, population: Population | None) -> None:
+        """Check that the columns fit the population of a request: with weights there is one threshold."""
+        if population is None:
+            check_together(by=self.by, groups=self.groups)
+        elif self.groups is not None or self.by_class:
+            raise InputError(
+                "groups", "groups and by_class must be left out with weights: they belong to one threshold"
+            )
+        elif isinstance(population, RecordWeights) and self.by is not None:
+            raise InputError("by", "must be left out with weights of records")
+
+    @property
+    def names(self) -> tuple[str | int, ...] | GroupColumns:
+        """The public names of groups, or the columns of groups that overlap, as a request takes them."""
+        if not isinstance(self.groups, Mapping):
+            if self.groups is not None and not isinstance(self.by, str):
+                raise InputError("groups", "must be a mapping from each column of by to the list of its values")
+            return tuple(self.groups or ())
+        return GroupColumns(self.groups)
+
+    def group(
+        self, table: Table, what: ColumnSpec, population: Population | None
+    ) -> NamedColumn | GroupedColumns | None:
+        """The column that a threshold or a class weight depends on; None if neither does."""
+        if isinstance(population, ClassShift):
+            return class_weight_column(table, what, None if self.by is None else one_column(self.by), population)
+        if self.by_class:
+            return what._class_column(table)
+        if self.by is None:
+            return None
+        names = self.names
+        if isinstance(names, GroupColumns):
+            return GroupedColumns.of(table, self.by, names)
+        return named_column(table, one_column(self.by), names)
+
+    def counting(
+        self,
+        table: Table,
+        what: ColumnSpec,
+        group: NamedColumn | GroupedColumns | None,
+        population: Population | None,
+    ) -> Counting:
+        """Build the counting pass, with the column of each record's weight if the population has weights."""
+        weight = WeightColumn.of(table, self.weights, population) if isinstance(population, RecordWeights) else None
+        return Counting.of(table, what, group, self.people, self.skip_incomplete, weight)
+
+
+def split_columns(options: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
+    """Split options into the columns and the other options."""
+    names = [field.name for field in fields(Columns)]
+    columns = Columns(**{name: options[name] for name in names if name in options})
+    return columns, {name: value for name, value in options.items() if name not in names}
+
+
+def named_column(table: Table, column: str, names: Names) -> NamedColumn:
+    """A column with a public list of names, which are integers if the column holds those, or all can be in CSV."""
+    group = group_column(table, column, names)
+    in_csv = table.texts and all(as_integer(name) is not None for name in names)
+    integers = in_csv or is_integer(table.type_of(column))
+    return replace(group, names=tuple(as_integer(name) if integers else canonical_name(name) for name in names))  # type: ignore[misc]
+
+
+def class_weight_column(table: Table, what: ColumnSpec, by: str | None, shift: ClassShift) -> NamedColumn:
+    """The column of each record's class, for its weight: the label or a named column, with the names of the weights."""
+    if by is not None:
+        return named_column(table, by, tuple(shift.classes))
+    if not what._labelled:
+        raise InputError(
+            "by", "must name the column of each record's class with class_weights: no label is read otherwise"
+        )
+    column = what._class_column(table)
+    order = order_of(column.names, shift.classes)
+    if order is None:
+        known = set(map(canonical_name, shift.classes))
+        without = [name for name in column.names if canonical_name(name) not in known]
+        remedy = f"{without[0]!r} has none" if without else "some are of no class"
+        raise InputError("class_weights", "must have a weight for every class, and no other", remedy=remedy)
+    return replace(column, names=tuple(shift.classes[place] for place in order), others=False)
 
 
 def score_histogram(
@@ -180,6 +314,32 @@ def group_histograms(
         column = group_column(table, group, tuple(names))
         counting = Counting.of(table, what, column, people, skip_incomplete)
         return dict(counting.run(candidates, progress)[0])
+
+
+def class_histograms(
+    source: Any,
+    what: ColumnSpec,
+    candidates: Candidates,
+    *,
+    people: ContributionBound | None = None,
+    skip_incomplete: bool = False,
+    progress: Progress = no_progress,
+) -> dict[str | int, ScoreHistogram]:
+    """Count one histogram per class, by the names under which classes are released; arguments as in `score_histogram`.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from confide.tables import ClassColumns
+    >>> table = pyarrow.table({"p_no": [0.9, 0.2], "p_yes": [0.1, 0.8], "y": ["no", "yes"]})
+    >>> counts = class_histograms(table, ClassColumns("p_*", "y"), Candidates.of([0.15, 0.5]))
+    >>> {name: histogram.counts.tolist() for name, histogram in counts.items()}
+    {'no': [1, 0, 0], 'yes': [0, 1, 0]}
+    """
+    with as_open_table(source) as table:
+        return dict(
+            Counting.of(table, what, what._class_column(table), people, skip_incomplete).run(candidates, progress)[0]
+        )
 
 
 def read_numbers(table: Table) -> NDArray[np.float64]:

@@ -21,19 +21,16 @@ from numpy.typing import NDArray
 from confide.core import LONGEST
 from confide.errors import InputError, replaced_errors
 from confide.support import names_server, shown_address
-from confide.tables.arrow import (
-    ColumnRef,
-    describe_type,
-    is_boolean,
-    is_integer,
-    is_number,
-    or_empty_batch,
-)
+from confide.tables.arrow import ColumnRef, describe_type, is_boolean, is_integer, is_number, or_empty_batch
 from confide.tables.bin_counts import Job, grouped_counts
 from confide.tables.duckdb_table import DuckTable, embedded
 from confide.tables.expressions import exact, identifier, incomplete_expression, select
 from confide.tables.failures import RowErrors, columns_of, engine_errors_in_fixed_words
 from confide.tables.table import ContributionBound, Progress, Table
+
+# The engines that count: they read the text of a number as the double next to it, and have NaN and infinities.
+# Of SQLite, whose columns hold values of any type, each value has to be looked at.
+ENGINES = ("postgres", "datafusion", "polars", "snowflake", "bigquery", "databricks")
 
 
 class IbisTable(Table):
@@ -149,23 +146,18 @@ class IbisTable(Table):
         ALL, here with no rows, it expects 200 groups, and shares the work among its processes.
         """
         engine, rows = self.engine, self.expression
-        if engine not in ENGINES or not job.columns.in_sql:
+        if engine not in ENGINES or not job.columns.reader.in_sql:
             return None
         with engine_errors_in_fixed_words():
             return grouped_counts(rows.union(rows.filter(False)) if engine == "postgres" else rows, job, progress)
 
 
-# The engines that count: they read the text of a number as the double next to it, and have NaN and infinities.
-# Of SQLite, whose columns hold values of any type, each value has to be looked at.
-ENGINES = ("postgres", "datafusion", "polars", "snowflake", "bigquery", "databricks")
-
-
 def _with_arrow_types(expression: Any) -> Any:
-    """The table with texts, as PostgreSQL writes them, in place of values that Arrow has no exact type for."""
+    """The table with PostgreSQL's texts in place of values that Arrow has no exact type for."""
 
     def has_type(kind: Any) -> bool:
-        others = (kind.is_uuid, kind.is_inet, kind.is_macaddr, kind.is_geospatial, kind.is_interval, kind.is_unknown)
-        return has_type(kind.value_type) if kind.is_array() else not any(is_other() for is_other in others)
+        checks = (kind.is_uuid, kind.is_inet, kind.is_macaddr, kind.is_geospatial, kind.is_interval, kind.is_unknown)
+        return has_type(kind.value_type) if kind.is_array() else not any(check() for check in checks)
 
     if expression.get_backend().name != "postgres":
         return expression
@@ -187,14 +179,16 @@ def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> I
     backend._run_pre_execute_hooks(selected)
     with closing(backend.con.execute(backend.compile(selected))) as cursor:
         fetched = iter(partial(cursor.fetchmany, rows), [])
-        batches = (
-            pa.record_batch([_of_type(*of) for of in zip(columns, kinds, zip(*some, strict=True), strict=True)], schema)
-            for some in fetched
-        )
-        yield from or_empty_batch(batches, schema)
+
+        def batch(fetched_rows: Sequence[Sequence[Any]]) -> Any:
+            values = zip(*fetched_rows, strict=True)
+            arrays = [_sqlite_array(*column) for column in zip(columns, kinds, values, strict=True)]
+            return pa.record_batch(arrays, schema)
+
+        yield from or_empty_batch(map(batch, fetched), schema)
 
 
-def _of_type(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
+def _sqlite_array(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
     """Values of SQLite as an Arrow array; raises `InputError` if one of them would have to be converted."""
     import pyarrow as pa
 
@@ -216,7 +210,7 @@ def _of_type(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
     )
     if any(wrong):
         raise unlike
-    # The others become Arrow's
+    # Booleans, decimals and floats are stored as other types than Arrow's
     if is_boolean(kind) or pa.types.is_decimal(kind) or read.form == "number":
         convert = float if read.form == "number" else bool if is_boolean(kind) else lambda value: Decimal(repr(value))
         values = [None if value is None else convert(value) for value in values]
@@ -229,6 +223,7 @@ def _md5(text: str | None) -> str | None:
     return None if text is None else hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
+# The schemes of addresses: of PostgreSQL, of engines that read Parquet files, and of files that are not read from here.
 _POSTGRES = ("postgresql", "postgres")
 _IN_MEMORY = ("polars", "datafusion")
 _ELSEWHERE = ("s3n", "hdfs", "dbfs", "http", "https", "ftp", "hf", "wasb", "wasbs", "oss", "cos")
@@ -269,15 +264,14 @@ def files_behind(url: str) -> tuple[Path, ...]:
 def open_database(url: str, table: str | None) -> Iterator[Table]:
     """Open a table of the database at an address; `polars://FILE` reads Parquet files by that engine."""
     # Refuse addresses that are not read from here
-    shown, scheme, path = without_password(url), url.partition("://")[0].lower(), url.partition("://")[2]
+    scheme, _, path = url.partition("://")
+    shown, scheme = without_password(url), scheme.lower()
     if scheme in _ELSEWHERE:
         raise InputError(
             "source",
-            (
-                f"{shown!r} is not on this machine and is not read from there: copy the files here, or into a "
-                "bucket of s3://, gs:// or az://"
-            ),
-            remedy=("Or hand over pyarrow.dataset.dataset(...), or a data frame of Spark, in Python"),
+            f"{shown!r} is not on this machine and is not read from there: copy the files here, or into a "
+            "bucket of s3://, gs:// or az://",
+            remedy="Or hand over pyarrow.dataset.dataset(...), or a data frame of Spark, in Python",
         )
     if scheme not in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
         _check_engine(shown, scheme)
@@ -289,9 +283,9 @@ def open_database(url: str, table: str | None) -> Iterator[Table]:
         with ExitStack() as opening:
             with engine_errors_in_fixed_words(doing):
                 connection = opening.enter_context(embedded(path))
-                opened = _duckdb_table(connection, shown, str(table))
-                opened.files = files_behind(url)
-            yield opened
+                duck_table = _duckdb_table(connection, shown, str(table))
+                duck_table.files = files_behind(url)
+            yield duck_table
         return
     # Other engines by Ibis
     extra = "confide[postgres]" if scheme in _POSTGRES else f"ibis-framework[{scheme}]"
@@ -305,9 +299,9 @@ def open_database(url: str, table: str | None) -> Iterator[Table]:
                 expression = connection.read_parquet(path)
             else:
                 expression = _table(connection, shown, str(table))
-        named = IbisTable(f"table {table!r}" if table else repr(shown), expression)
-        named.files = files_behind(url)
-        yield named
+        opened_table = IbisTable(f"table {table!r}" if table else repr(shown), expression)
+        opened_table.files = files_behind(url)
+        yield opened_table
     finally:
         connection.disconnect()
 
@@ -328,7 +322,7 @@ def _check_engine(shown: str, scheme: str) -> None:
     if scheme not in known:
         raise InputError(
             "source",
-            (f"{shown!r} must be a file, postgresql://, duckdb://, sqlite:// or another engine of Ibis"),
+            f"{shown!r} must be a file, postgresql://, duckdb://, sqlite:// or another engine of Ibis",
             got=f"{scheme}://",
         )
 
@@ -355,7 +349,11 @@ def _table(connection: Any, shown: str, name: str) -> Any:
     try:
         return connection.table(table, database=schema or None)
     except TableNotFound:
-        raise InputError("table", f"{name!r} is not in {shown!r}, or this role may not see it") from None
+        raise _no_such_table(name, shown) from None
+
+
+def _no_such_table(name: str, shown: str) -> InputError:
+    return InputError("table", f"{name!r} is not in {shown!r}, or this role may not see it")
 
 
 def _duckdb_table(connection: Any, shown: str, name: str) -> DuckTable:
@@ -365,7 +363,7 @@ def _duckdb_table(connection: Any, shown: str, name: str) -> DuckTable:
     try:
         schema = connection.sql(select("*", source, "LIMIT 0")).to_arrow_table().schema
     except duckdb.CatalogException:
-        raise InputError("table", f"{name!r} is not in {shown!r}, or this role may not see it") from None
+        raise _no_such_table(name, shown) from None
     count = select("count(*)", source)
     return DuckTable(
         f"table {name!r}",

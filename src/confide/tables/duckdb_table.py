@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 from confide.errors import InputError
@@ -30,6 +29,8 @@ _SETTINGS = (
     "SET enable_progress_bar = false",
     "SET python_enable_replacements = false",
 )
+
+# So many cells of a column of CSV are looked at.
 _FIRST = 1000
 
 # The name under which data in memory are registered.
@@ -164,21 +165,24 @@ class DuckTable(Table):
     @cached_property
     def _first_forms(self) -> dict[str, "_FirstCells"]:
         """The forms of the first cells of every column of a CSV."""
-        # One query for all columns, with four aggregates of each
-        names = [name for name in self.schema.names if self._is_cell(name)]
-        expressions = []
-        for name in names:
-            cell, number = self._cell(name), self._number(name, self.type_of(name))
-            other = f"FILTER ({cell} IS NOT NULL AND {number} IS NULL"
-            expressions += [
-                f"count(*) {other})",
-                f"count(*) {other} AND TRY_CAST({_point(cell)} AS DOUBLE) IS NOT NULL)",
-                f"count(*) {other} AND regexp_full_match(trim({cell}), {text(_THOUSANDS)}))",
-                f"COALESCE(bool_and(regexp_full_match({cell}, '-?[0-9]+')), false)",
-            ]
+        expressions: dict[tuple[str, str], str] = {}  # by column and field
+        for name in self.schema.names:
+            if self._is_cell(name):
+                cell, number = self._cell(name), self._number(name, self.type_of(name))
+                other = f"FILTER ({cell} IS NOT NULL AND {number} IS NULL"
+                decimal, integer = f"TRY_CAST({_point(cell)} AS DOUBLE)", f"regexp_full_match({cell}, '-?[0-9]+')"
+                thousands = f"regexp_full_match(trim({cell}), {text(_THOUSANDS)})"
+                expressions[name, "others"] = f"count(*) {other})"
+                expressions[name, "decimals"] = f"count(*) {other} AND {decimal} IS NOT NULL)"
+                expressions[name, "thousands"] = f"count(*) {other} AND {thousands})"
+                expressions[name, "integers"] = f"COALESCE(bool_and({integer}), false)"
+        # One query for all columns
         with self._in_words():
-            values = iter(self._first_cells(", ".join(expressions)))
-        return {name: _FirstCells(*islice(values, 4)) for name in names}
+            values = self._first_cells(", ".join(expressions.values()))
+        forms: dict[str, dict[str, Any]] = {}
+        for (name, form), value in zip(expressions, values, strict=True):
+            forms.setdefault(name, {})[form] = value
+        return {name: _FirstCells(**fields) for name, fields in forms.items()}
 
     def _first_cells(self, expressions: str) -> Any:
         first_rows = select("*", self._source, f"LIMIT {_FIRST}")

@@ -40,7 +40,7 @@ from confide.tables.named_columns import (
 )
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import SetPredictor
-from confide.tables.records import RecordColumns, checked_batches, process_records
+from confide.tables.records import RecordColumns, checked_batches
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
 if TYPE_CHECKING:
@@ -262,6 +262,23 @@ def _tallied(
 
     rows = process_records(table, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
     return tally, rows
+
+
+def process_records(
+    table: Table,
+    columns: RecordColumns,
+    add: Callable[[list[Any], Any], None],
+    progress: Progress,
+    *,
+    skip_incomplete: bool,
+) -> int:
+    """Pass the records of a table on to an evaluation, batch by batch with their arrays; returns their number."""
+    number, rows = 0, columns.counting(table, skip_incomplete=skip_incomplete)
+    with closing(checked_batches(rows, columns, progress, skips=not skip_incomplete)) as batches:
+        for batch, arrays in batches:
+            add(columns.reader.evaluated(arrays), batch)
+            number += batch.num_rows
+    return number
 
 
 def evaluate_table_privately(

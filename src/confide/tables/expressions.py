@@ -127,8 +127,10 @@ def bin_index(score: Any, edges: NDArray[np.float64], engine: str) -> Any:
     if not len(edges):
         return ibis.literal(0, "int32")
     if engine == "postgres":
-        # The thresholds at or below -x among the negated edges are the edges at or above x.
-        at_or_above = _width_bucket()(-score, ibis.literal(_array(-edges[::-1])).cast("array<float64>"))
+        # The thresholds at or below -x among the negated edges are the edges at or above x
+        # Each number by the shortest text that reads back as it
+        array = "{" + ",".join(map(repr, (-edges[::-1]).tolist())) + "}"
+        at_or_above = _width_bucket()(-score, ibis.literal(array).cast("array<float64>"))
         return (ibis.literal(len(edges), "int32") - at_or_above).cast("int32")
     if engine == "polars":
         return _compared(score, edges, 0, len(edges))
@@ -175,11 +177,6 @@ def with_trees(sql: str, edges: NDArray[np.float64], double: str = "DOUBLE") -> 
     return call.sub(lambda match: compared(match[1], 0, len(edges)), sql)
 
 
-def _array(values: NDArray[np.float64]) -> str:
-    """PostgreSQL's text of an array, with the shortest text of every number that reads back as it."""
-    return "{" + ",".join(repr(value) for value in values.tolist()) + "}"
-
-
 def _width_bucket() -> Any:
     import ibis
     import ibis.expr.datatypes as dt
@@ -191,15 +188,20 @@ def _width_bucket() -> Any:
     return width_bucket
 
 
+# Records with missing values, by the rule above.
+
+# The forms in which a column is read as numbers.
 _NUMBERS = ("number", "numbers", "entry", "length")
-_NAN = "'nan'"
+
 # The marks of missing numbers in CSV, in lower case; the last is that of PostgreSQL and MySQL.
 _MARKS = "('nan', 'na', 'n/a', '<na>', '#n/a', 'null', 'none', '\\n')"
 
 
 def incomplete_sql(reads: Sequence[ColumnRef], schema: Any, *, texts: bool) -> str:
     """A condition in DuckDB's SQL for a record that lacks a value; with `texts` every cell arrives as text."""
-    wrong = [_missing_sql(column, schema.field(column).type, texts, numeric) for column, numeric in _columns(reads)]
+    wrong = [
+        _missing_sql(column, schema.field(column).type, texts, numeric) for column, numeric in _columns(reads).items()
+    ]
     return f"({' OR '.join(wrong) or 'false'})"
 
 
@@ -211,9 +213,8 @@ def _missing_sql(column: str, kind: Any, texts: bool, numeric: bool) -> str:
         return f"(COALESCE({name}, '') = ''{f' OR lower(trim({name})) IN {_MARKS}' if numeric else ''})"
     if list_element(kind) is not None:
         lists = f"CAST({name} AS DOUBLE[])"
-        return (
-            f"({name} IS NULL OR list_count({lists}) < len({lists}) OR list_contains({lists}, CAST({_NAN} AS DOUBLE)))"
-        )
+        nan = f"list_contains({lists}, CAST('nan' AS DOUBLE))"
+        return f"({name} IS NULL OR list_count({lists}) < len({lists}) OR {nan})"
     if pa.types.is_floating(kind):
         return f"({name} IS NULL OR isnan({name}))"
     return f"(COALESCE(CAST({name} AS VARCHAR), '') = '')" if is_text(kind) else f"({name} IS NULL)"
@@ -227,7 +228,7 @@ def incomplete_expression(table: Any, reads: Sequence[ColumnRef], *, nan: bool =
     import ibis
 
     wrong = ibis.literal(False)
-    for column, _ in _columns(reads):
+    for column in _columns(reads):
         wrong |= _missing_expression(table[column], nan)
     return wrong
 
@@ -244,9 +245,7 @@ def _missing_expression(column: Any, nan: bool) -> Any:
     return missing | (text == "").fill_null(False) if text.type().is_string() else missing
 
 
-def _columns(reads: Sequence[ColumnRef]) -> list[tuple[str, bool]]:
-    """The columns, each once, and whether each is read as numbers."""
-    columns: dict[str, bool] = {}
-    for read in reads:
-        columns[read.column] = columns.get(read.column, False) or read.form in _NUMBERS
-    return list(columns.items())
+def _columns(reads: Sequence[ColumnRef]) -> dict[str, bool]:
+    """The columns, and whether each is read as numbers."""
+    numeric = {read.column for read in reads if read.form in _NUMBERS}
+    return {read.column: read.column in numeric for read in reads}

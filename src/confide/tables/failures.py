@@ -5,10 +5,11 @@ No message contains a value: rows have a reason and the first row's number, and 
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from confide.tables.file_formats import Format
 _MOST_NAMED = 3
 
 _SKIP = "Records with missing values are left out by skip_incomplete; results are then about complete records alone"
+
+# A number of records, and the first of them if rows have an order.
+RowCount: TypeAlias = tuple[int, int | None]
 
 
 @dataclass(frozen=True)
@@ -46,10 +50,9 @@ class RowErrors:
     """Count the records that break requirements while a table is read, in any order of its batches."""
 
     def __init__(self) -> None:
-        # The number of records and the first of them: by reason, and by reason and requirement of one column
-        self._by_reason: dict[int, tuple[int, int | None]] = {}
-        self._by_column: dict[tuple[int, str], tuple[int, int | None]] = {}
-        self._hints: dict[tuple[int, str], int] = {}
+        self._by_reason: dict[int, RowCount] = {}
+        self._by_column: dict[tuple[int, str], RowCount] = {}  # by reason and requirement
+        self._hints: Counter[tuple[int, str]] = Counter()  # by reason and correction
         self.missing = False
 
     def note(self, reasons: NDArray[np.integer], start: int | None, column_errors: Sequence[ColumnError] = ()) -> None:
@@ -57,23 +60,21 @@ class RowErrors:
         for reason in np.unique(reasons[reasons != 0]).tolist():
             self.add(reason, *_counted(reasons == reason, start))
         for error in column_errors:
-            _add(self._by_column, (error.reason, error.requirement), *_counted(error.wrong, start))
+            _increase(self._by_column, (error.reason, error.requirement), *_counted(error.wrong, start))
             self.missing |= error.missing
-            for hint, number in error.hints.items():
-                self._hints[error.reason, hint] = self._hints.get((error.reason, hint), 0) + number
+            self._hints.update({(error.reason, hint): number for hint, number in error.hints.items()})
 
     def add(self, reason: int, number: int, first: int | None = None) -> None:
         """Record a number of rows with one reason."""
-        _add(self._by_reason, reason, number, first)
+        _increase(self._by_reason, reason, number, first)
 
     def merge(self, other: "RowErrors") -> None:
         """Add the errors that another object has recorded."""
         for reason, (number, first) in other._by_reason.items():
             self.add(reason, number, first)
         for column, (number, first) in other._by_column.items():
-            _add(self._by_column, column, number, first)
-        for hint, number in other._hints.items():
-            self._hints[hint] = self._hints.get(hint, 0) + number
+            _increase(self._by_column, column, number, first)
+        self._hints.update(other._hints)
         self.missing |= other.missing
 
     def counts(self) -> dict[int, int]:
@@ -98,7 +99,7 @@ class RowErrors:
         for reason, number in fields["reasons"]:
             errors.add(reason, number)
         errors._by_column = {(reason, words): (number, None) for reason, words, number in fields["columns"]}
-        errors._hints = {(reason, hint): number for reason, hint, number in fields["hints"]}
+        errors._hints.update({(reason, hint): number for reason, hint, number in fields["hints"]})
         errors.missing = fields["missing"]
         return errors
 
@@ -112,27 +113,26 @@ class RowErrors:
         sentences = []
         for reason in sorted({*self._by_reason, *(reason for reason, _ in self._by_column)}):
             # Name few columns one by one
-            columns = {words: number for (of_reason, words), number in self._by_column.items() if of_reason == reason}
+            columns = {words: counted for (of_reason, words), counted in self._by_column.items() if of_reason == reason}
             if not 0 < len(columns) <= _MOST_NAMED:
                 columns = {requirements[reason - 1]: self._by_reason.get(reason) or max(columns.values())}
             sentences += [
-                f"{words} in every row; {_which(count, first, rows)}"
-                for words, (count, first) in sorted(columns.items())
+                f"{words} in every row; {_which(*counted, rows)}" for words, counted in sorted(columns.items())
             ]
+            # State how many records a correction would make usable
             hints = sorted((hint, number) for (of_reason, hint), number in self._hints.items() if of_reason == reason)
             sentences += [f"{number} would {hint}" for hint, number in hints]
         where = f" ({rows.in_words})" if any(first is not None for _, first in self._by_reason.values()) else ""
         raise InputError("table", "; ".join(sentences) + where, remedy=_SKIP if skips and self.missing else "")
 
 
-def _add(counts: dict[Any, tuple[int, int | None]], key: Any, number: int, first: int | None) -> None:
-    count, before = counts.get(key, (0, first))
-    rows = [row for row in (before, first) if row is not None]
+def _increase(counts: dict[Any, RowCount], key: Any, number: int, first: int | None) -> None:
     if number:
-        counts[key] = (count + number, min(rows) if rows else None)
+        before, earlier = counts.get(key, (0, None))
+        counts[key] = (before + number, min((row for row in (earlier, first) if row is not None), default=None))
 
 
-def _counted(wrong: NDArray[np.bool_], start: int | None) -> tuple[int, int | None]:
+def _counted(wrong: NDArray[np.bool_], start: int | None) -> RowCount:
     places = np.flatnonzero(wrong)
     return len(places), None if start is None or not len(places) else start + int(places[0])
 
@@ -144,8 +144,12 @@ def _which(count: int, first: int | None, rows: Rows) -> str:
     return f"{words}, row {first + rows.first}" if count == 1 else f"{words}, the first is row {first + rows.first}"
 
 
-class EngineError(ConfideError):
-    """A database or a cluster failed or rejected the query."""
+# Errors of files, of engines and of libraries that read records: their texts may quote records.
+
+NOT_UTF8 = (
+    "it is not UTF-8 text; save it again as UTF-8 (in Excel: Save as, CSV UTF-8), or convert it, as Latin-1 by "
+    "iconv -f latin1 -t utf-8 OLD > NEW (for Unicode text of Excel, -f utf-16)"
+)
 
 
 @contextmanager
@@ -160,21 +164,15 @@ def file_errors_in_fixed_words(names: str, form: Format) -> Iterator[None]:
         if isinstance(error, duckdb.Error) and (reason := store_reason(error)) is not None:
             return InputError("path", f"{names} cannot be read: {reason}")
         if isinstance(error, duckdb.Error | pa.ArrowException | OSError | UnicodeDecodeError):
-            return FormatError("path", f"{names} {_of_file(str(error), form)}")
+            return FormatError("path", f"{names} {_fault_of_file(str(error), form)}")
         return None
 
     with replaced_errors(instead):
         yield
 
 
-NOT_UTF8 = (
-    "it is not UTF-8 text; save it again as UTF-8 (in Excel: Save as, CSV UTF-8), or convert it, as Latin-1 by "
-    "iconv -f latin1 -t utf-8 OLD > NEW (for Unicode text of Excel, -f utf-16)"
-)
-
-
-def _of_file(text: str, form: Format) -> str:
-    # Only numbers are taken from the text, which may quote records
+def _fault_of_file(text: str, form: Format) -> str:
+    """What is wrong with a file; only numbers are taken from the error's text."""
     if text.startswith("Out of Memory"):
         return "needs more memory to read than there is"
     row = re.search(r"\A[A-Za-z ]*Error: CSV Error on Line: ([0-9]{1,15})$", text.partition("\n")[0])  # counts records
@@ -189,10 +187,41 @@ def _of_file(text: str, form: Format) -> str:
     return f"cannot be read{where}: it has more or fewer values than the header has names, or a quote does not close"
 
 
+class EngineError(ConfideError):
+    """A database or a cluster failed or rejected the query."""
+
+
 _BRING = (
     "the extras confide[postgres] and confide[spark] install the packages for these engines, and ibis-framework[NAME] "
     "those for the engine of that name"
 )
+
+# Known causes, by SQLSTATE and by the type of an error.
+_STATES = {
+    "42501": "the role has no right to read the table",
+    "42P01": "there is no such table",
+    "3D000": "there is no such database",
+    "28P01": "the password was rejected",
+    "28000": "the role was rejected",
+    "22003": "a number exceeds double precision",
+    "57014": "the query was cancelled",
+    "53100": "the server's disk is full",
+    "53200": "the server is out of memory",
+}
+_TYPES = {
+    "OperationalError": "no connection, or it was lost",
+    "IOException": "a file is missing or cannot be read",
+    "OutOfMemoryException": "it needs more memory than there is",
+    "TableNotFound": "there is no such table",
+    "NumericValueOutOfRange": "a number exceeds double precision",
+    **dict.fromkeys(
+        ("ArrowInvalid", "ArrowTypeError", "DataError"),
+        "a column has a type, or a value such as an infinite date, that Arrow lacks: name the columns to keep",
+    ),
+    "OperationNotDefinedError": (
+        "Ibis cannot do this with it (people need numbered rows, skip_incomplete a filter of lists)"
+    ),
+}
 
 
 @contextmanager
@@ -205,10 +234,16 @@ def engine_errors_in_fixed_words(doing: str = "the query", brings: str = _BRING)
         if isinstance(error, ImportError):
             missing = f"the package {error.name.partition('.')[0]!r}" if error.name else "a package that Ibis needs"
             return InputError("source", f"{missing} is not installed", remedy=brings)
-        return EngineError("engine", f"failed at {doing}: {_of_engine(error)}")
+        return EngineError("engine", f"failed at {doing}: {_fault_of_engine(error)}")
 
     with replaced_errors(instead):
         yield
+
+
+def _fault_of_engine(error: Exception) -> str:
+    """A known cause by its SQLSTATE or type; never the error's text."""
+    state, kind = getattr(error, "sqlstate", None), type(error).__name__
+    return _STATES.get(state or "") or _TYPES.get(kind, f"its driver reports {kind}")
 
 
 _LIBRARIES = ("duckdb", "ibis", "numpy", "pandas", "polars", "psycopg", "py4j", "pyarrow", "pyspark", "sqlite3")
@@ -266,37 +301,3 @@ def library_errors_in_fixed_words(name: str) -> Iterator[None]:
 
     with replaced_errors(instead):
         yield
-
-
-_STATES = {
-    "42501": "the role has no right to read the table",
-    "42P01": "there is no such table",
-    "3D000": "there is no such database",
-    "28P01": "the password was rejected",
-    "28000": "the role was rejected",
-    "22003": "a number exceeds double precision",
-    "57014": "the query was cancelled",
-    "53100": "the server's disk is full",
-    "53200": "the server is out of memory",
-}
-_TYPES = {
-    "OperationalError": "no connection, or it was lost",
-    "IOException": "a file is missing or cannot be read",
-    "OutOfMemoryException": "it needs more memory than there is",
-    "TableNotFound": "there is no such table",
-    "NumericValueOutOfRange": "a number exceeds double precision",
-    **dict.fromkeys(
-        ("ArrowInvalid", "ArrowTypeError", "DataError"),
-        "a column has a type, or a value such as an infinite date, that Arrow lacks: name the columns to keep",
-    ),
-    "OperationNotDefinedError": (
-        "Ibis cannot do this with it (people need numbered rows, skip_incomplete a filter of lists)"
-    ),
-}
-
-
-def _of_engine(error: Exception) -> str:
-    """A known cause by its SQLSTATE or type; never the error's text."""
-    state = getattr(error, "sqlstate", None)
-    kind = type(error).__name__
-    return _STATES.get(state or "") or _TYPES.get(kind, f"its driver reports {kind}")

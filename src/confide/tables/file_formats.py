@@ -5,6 +5,7 @@ the spreadsheet of a reader. Numbers, dates, telephone numbers and a single dash
 Parquet and Arrow files.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -106,6 +107,7 @@ def file_format(path: FileLocation, *, to_read: bool = False) -> Format:
     return form
 
 
+# Batches are joined until they have so many rows or bytes.
 _ROWS = 2**16
 _BYTES = 2**25
 
@@ -178,7 +180,7 @@ def _parquet_writer(path: Path, schema: Any) -> Any:
 
 # Cells that a spreadsheet reads as a formula: a sign counts if a character follows that numbers and dates lack.
 _RUNS = r"^[=@\t\r]|^[+\-].*[^0-9 .,:()/eE+\-]"
-_NUMBER = r"(?i)^[+\-](inf|infinity|nan)$"
+_NO_FORMULA = r"(?i)^[+\-](inf|infinity|nan)$"
 
 
 def without_formulas(table: Any) -> Any:
@@ -191,8 +193,6 @@ def without_formulas(table: Any) -> Any:
     >>> table["note"].to_pylist()
     ["'=1+1", '-1.5e-3', '+49 170', '-', "'-A1", '-inf', None]
     """
-    import re
-
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -200,7 +200,7 @@ def without_formulas(table: Any) -> Any:
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
             column = table.column(place)
             runs = pc.match_substring_regex(column, f"(?s){_RUNS}")
-            runs = pc.and_not(runs, pc.match_substring_regex(column, _NUMBER))
+            runs = pc.and_not(runs, pc.match_substring_regex(column, _NO_FORMULA))
             if pc.any(runs).as_py():
                 marked = pc.binary_join_element_wise(pa.scalar("'", field.type), column, pa.scalar("", field.type))
                 table = table.set_column(place, field, pc.if_else(runs, marked, column))

@@ -182,6 +182,7 @@ def _duckdb_filesystem(bucket: ObjectPath) -> Any:
     return Objects(skip_instance_cache=True)
 
 
+# Files that are opened at a time.
 _AT_ONCE = 16
 
 
@@ -213,11 +214,11 @@ def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> Du
     dialects = [_csv_dialect(place) for place in places]
     for place, dialect in zip(places, dialects, strict=True):
         if dialect != dialects[0]:
-            alone = sorted({*dialect.names} ^ {*dialects[0].names})
+            unshared = sorted({*dialect.names} ^ {*dialects[0].names})
             raise InputError(
                 "path",
                 f"{str(place)!r} must have the columns and the separator of {str(places[0])!r}",
-                got=f"a column {alone[0]!r} that only one of them has" if alone else "another order or separator",
+                got=f"a column {unshared[0]!r} that only one of them has" if unshared else "another order or separator",
             )
     # Every cell is read as text, also the values of folders
     folders = _folder_types(places, dialects[0].names)
@@ -286,10 +287,9 @@ def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> 
     folders = _schema_of(connection, list(_folder_types(places, agreed.names).items()))
 
     def renew(wanted: Collection[str] | None) -> None:
-        held = pa.schema([field for field in agreed if wanted is None or field.name in wanted] or [agreed.field(0)])
-        pieces = (_in_folder(piece, place, folders) for place in places for piece in _arrow_stream(place, held))
-        schema = pa.schema([*held, *folders])
-        connection.register(ROWS, pa.RecordBatchReader.from_batches(schema, pieces))
+        fields = [field for field in agreed if wanted is None or field.name in wanted] or [agreed.field(0)]
+        pieces = (piece for place in places for piece in _arrow_stream(place, pa.schema(fields), folders))
+        connection.register(ROWS, pa.RecordBatchReader.from_batches(pa.schema([*fields, *folders]), pieces))
 
     table = DuckTable(
         name,
@@ -306,28 +306,26 @@ def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> 
 _OPENERS = {"csv": _csv_files, "parquet": _parquet_files, "arrow": _arrow_files}
 
 
-def _in_folder(batch: Any, place: FileLocation, folders: Any) -> Any:
-    """A batch with the columns for parts such as `ward=north` of its file's path."""
-    import pyarrow as pa
-
-    values = _folder_values(place)
-    for field in folders:
-        value = pa.scalar(values[field.name], pa.string()).cast(field.type)
-        batch = batch.append_column(field, pa.repeat(value, batch.num_rows))
-    return batch
-
-
 def _arrow_rows(place: FileLocation, names: Sequence[str]) -> int:
     """The number of rows; of the batches only these columns are fetched."""
     reader, _ = _arrow_reader(place, names)
     return sum(int(reader.get_batch(i).num_rows) for i in range(reader.num_record_batches))
 
 
-def _arrow_stream(place: FileLocation, schema: Any) -> Iterator[Any]:
-    """The record batches of an Arrow file, in pieces with the columns of this schema; other columns are not fetched."""
+def _arrow_stream(place: FileLocation, schema: Any, folders: Any) -> Iterator[Any]:
+    """The record batches of an Arrow file, in pieces with the columns of this schema and those of its path's folders.
+
+    Other columns are not fetched.
+    """
+    import pyarrow as pa
+
     reader, mapped = _arrow_reader(place, schema.names)
+    values = _folder_values(place)
+    in_path = [(field, pa.scalar(values[field.name], pa.string()).cast(field.type)) for field in folders]
     for i in range(reader.num_record_batches):
         for piece in split_batches([reader.get_batch(i)], schema):
+            for field, value in in_path:
+                piece = piece.append_column(field, pa.repeat(value, piece.num_rows))
             yield piece
             # Release the memory pages, so that a file of one huge batch is streamed as well
             if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
@@ -340,15 +338,15 @@ def _arrow_reader(place: FileLocation, names: Sequence[str] | None = None) -> tu
 
     mapped = None
     if isinstance(place, ObjectPath):
-        held = pa.PythonFile(ObjectReader(place), mode="r")
+        file = pa.PythonFile(ObjectReader(place), mode="r")
     else:
         with place.open("rb") as stream:
             mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        held = pa.py_buffer(mapped)
-    reader = pa.ipc.open_file(held)
+        file = pa.py_buffer(mapped)
+    reader = pa.ipc.open_file(file)
     if names is not None and len(names) < len(reader.schema):
         options = pa.ipc.IpcReadOptions(included_fields=sorted(map(reader.schema.get_field_index, names)))
-        reader = pa.ipc.open_file(held, options=options)
+        reader = pa.ipc.open_file(file, options=options)
     return reader, mapped
 
 
@@ -376,6 +374,10 @@ def _top_level(nodes: Iterable[tuple[str, str, int | None, str]]) -> list[list[t
     return list(files.values())
 
 
+# The first bytes that are looked at.
+_HEAD = 256
+
+
 def _check_readable(place: FileLocation) -> None:
     """Reject a file that is missing, unreadable, or has no bytes; and CSV that is packed or encoded in another way."""
     try:
@@ -387,6 +389,7 @@ def _check_readable(place: FileLocation) -> None:
         raise InputError("path", f"{str(place)!r} cannot be read: {error.strerror}") from None
     if not head:
         raise FormatError("path", f"{str(place)!r} is empty: it has no bytes")
+    # CSV is packed as its name states, and has no zero bytes, which UTF-16 has
     form = format_of(place)
     if form is None or form.kind != "csv":
         return
@@ -398,7 +401,8 @@ def _check_readable(place: FileLocation) -> None:
         raise FormatError("path", f"{str(place)!r} cannot be read: {NOT_UTF8}")
 
 
-_HEAD = 256
+# The dialect of CSV.
+
 DELIMITERS = ",;\t|"
 
 # Taken for the separator of a file with one column, whose cells can contain every other one.

@@ -50,15 +50,14 @@ class NamedColumn:
     @property
     def requirement(self) -> str:
         """The requirement on every record, for messages."""
-        k = len(self.names)
+        k, column = len(self.names), f"column {self.read.column!r}"
         if self.others:
-            return f"column {self.read.column!r} must hold the true class, none missing,"
+            return f"{column} must hold the true class, none missing,"
         if self.positions:
-            return f"column {self.read.column!r} must hold the position of a class, 0 to {k - 1},"
-        some = ", ".join(map(str, self.names[:10])) + (", ..." if k > 10 else "")
-        if self.what == "classes" and is_numbering(list(map(str, self.names))):
-            some += "; other names with classes=[...]"
-        return f"column {self.read.column!r} must hold one of the {k} {self.what} ({some})"
+            return f"{column} must hold the position of a class, 0 to {k - 1},"
+        other = self.what == "classes" and is_numbering(list(map(str, self.names)))
+        advice = "; other names with classes=[...]" if other else ""
+        return f"{column} must hold one of the {k} {self.what} ({_first_names(self.names)}{advice})"
 
     @property
     def values(self) -> Names:
@@ -82,6 +81,7 @@ class NamedColumn:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        # Any position of a class counts, also of one that the model never learned
         texts = pc.fill_null(column_of(batch, self.read).cast(pa.string()), "")
         whole: NDArray[np.bool_] = pc.match_substring_regex(texts, "^(0|[1-9][0-9]*)$").to_numpy(zero_copy_only=False)
         return ~whole
@@ -95,19 +95,20 @@ class NamedColumn:
         values = column_of(batch, self.read).filter(pa.array(wrong))
         if is_integer(values.type) or self.positions:
             return ColumnError(reason, self.requirement, wrong, values.null_count > 0)
-        # Count the texts that each correction would turn into a name
         texts = pc.fill_null(values.cast(pa.string()), "")
+        missing = bool(pc.any(pc.equal(texts, "")).as_py())
+        # Count the texts that a correction would turn into a name; only the first one that helps is reported
         trimmed, names = pc.utf8_trim_whitespace(texts), [str(canonical_name(name)) for name in self.names]
-        tries = {
+        without_zeros = pc.replace_substring_regex(trimmed, r"^(-?[0-9]+)\.0*$", r"\1")
+        corrections = {
             "be one without the surrounding blanks": (trimmed, names),
             "be one in other upper and lower case": (pc.utf8_lower(trimmed), [name.lower() for name in names]),
-            "be one without '.0', as whole numbers are written": (_without_zeros(trimmed), names),
+            "be one without '.0', as whole numbers are written": (without_zeros, names),
         }
-        hints = {hint: pc.sum(pc.is_in(tried, pa.array(among))).as_py() or 0 for hint, (tried, among) in tries.items()}
-        # Only the first correction that helps is reported
-        first = dict([(hint, number) for hint, number in hints.items() if number][:1])
-        missing = bool(pc.any(pc.equal(texts, "")).as_py())
-        return ColumnError(reason, self.requirement, wrong, missing, first)
+        for hint, (corrected, known) in corrections.items():
+            if usable := pc.sum(pc.is_in(corrected, pa.array(known))).as_py():
+                return ColumnError(reason, self.requirement, wrong, missing, {hint: usable})
+        return ColumnError(reason, self.requirement, wrong, missing)
 
     def expressions(self, table: Any) -> tuple[Any, Any]:
         """The position as an Ibis expression, of `others` the next one; and the records that cannot be used."""
@@ -127,6 +128,10 @@ class NamedColumn:
         return unknown.ifelse(len(self.names), place), missing
 
 
+def _first_names(names: Names) -> str:
+    return ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")
+
+
 @dataclass(frozen=True)
 class GroupedColumns:
     """Columns of groups that overlap: each record has a group in every column."""
@@ -137,8 +142,8 @@ class GroupedColumns:
     @classmethod
     def of(cls, table: Table, by: str | Sequence[str], columns: GroupColumns) -> "GroupedColumns":
         """The columns of a table, after checks."""
-        read = zip(columns.read_from(by), columns.columns.values(), strict=True)
-        return cls(tuple(group_column(table, column, tuple(values)) for column, values in read), columns)
+        values_of = dict(zip(columns.read_from(by), columns.columns.values(), strict=True))
+        return cls(tuple(group_column(table, column, tuple(values)) for column, values in values_of.items()), columns)
 
     def places(self, batch: Any) -> NDArray[np.int64]:
         """The positions of each record's groups among all, int64, shape (n, columns); -1 for none."""
@@ -186,12 +191,6 @@ class AnyGroups:
         return ColumnError(reason, self.requirement, unusable, missing=bool(unusable.any()))
 
 
-def _without_zeros(texts: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.replace_substring_regex(texts, r"^(-?[0-9]+)\.0*$", r"\1")
-
-
 def label_column(table: Table, column: str, names: Names, *, positions: bool = False) -> NamedColumn:
     """The label column of a table, matched with the class names; with `positions` it contains integers from 0."""
     table.check_names(column, "classes")
@@ -201,10 +200,9 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
         held = describe_type(table.type_of(column))
         raise InputError("column", f"{column!r} must hold positions, by label_positions", got=held)
     if integers and not positions and not any(as_integer(name) is not None for name in names):
-        some = ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")
         raise InputError(
             "column",
-            f"{column!r} holds integers, and the classes are named {some}",
+            f"{column!r} holds integers, and the classes are named {_first_names(names)}",
             remedy="Replace the integers by names of classes. If they are positions of these classes, counted from 0, "
             "set label_positions",
         )
@@ -215,10 +213,10 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
 def group_column(table: Table, column: str, names: Names) -> NamedColumn:
     """The column of each record's group, for groups with these names, which are integers if the column holds those."""
     table.check_names(column, "groups")
-    wrong = sum(as_integer(name) is None for name in names)
-    if is_integer(table.type_of(column)) and wrong:
+    others = sum(as_integer(name) is None for name in names)
+    if is_integer(table.type_of(column)) and others:
         raise InputError(
-            "groups", f"must be integers, because column {column!r} holds integers", got=f"{wrong} that are not"
+            "groups", f"must be integers, because column {column!r} holds integers", got=f"{others} that are not"
         )
     return NamedColumn(ColumnRef(column, "label"), names, "groups")
 

@@ -23,7 +23,12 @@ from confide.tables.records import BatchReader, RecordColumns, checked_batches
 from confide.tables.table import Progress, Table
 
 AnyGroup: TypeAlias = NamedColumn | GroupedColumns | None
-SET, SIZE, LOWER, UPPER = "prediction_set", "set_size", "lower", "upper"
+
+# The names of added columns; those of a level end in its number.
+SET = "prediction_set"
+SIZE = "set_size"
+LOWER = "lower"
+UPPER = "upper"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,13 +141,13 @@ def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any
     known, number = release.classes, number_of_classes(release)
     # More columns than classes: name those that are of no class
     if number is not None and p.width > number:
-        texts = set(map(str, known)) if isinstance(known, tuple) else set(map(str, names))
-        others = [repr(column) for column, name in zip(p.columns, names, strict=False) if str(name) not in texts]
+        classes = set(map(str, known)) if isinstance(known, tuple) else set(map(str, names))
+        unknown = [repr(column) for column, name in zip(p.columns, names, strict=False) if str(name) not in classes]
         raise InputError(
             "probabilities",
             f"must be those of the {number} classes of the release",
             got=f"{p.width} columns, or entries of a list",
-            remedy=f"Of no class: {', '.join(others)}" if others else "",
+            remedy=f"Of no class: {', '.join(unknown)}" if unknown else "",
         )
     # Names of columns, or of the pair, state an order
     _check_pair_order(p, names, release)
@@ -274,6 +279,9 @@ class _AllPredictors:
 # Of written predictions: `rows`, and for sets, if there are any, `mean_set_size` and `empty_sets`.
 Summary: TypeAlias = dict[str, float]
 
+# Centres are computed from ends. If the ends are this many times farther apart, centres differ only by rounding.
+_EXACT = 1e14
+
 
 class PredictionCounts:
     """Count rows and the members of sets batch by batch; for intervals, keep their widths and positions."""
@@ -309,7 +317,3 @@ class PredictionCounts:
         if self._sizes is None or not self.rows:
             return {"rows": self.rows}
         return {"rows": self.rows, "mean_set_size": self._members / self.rows, "empty_sets": self._empty}
-
-
-# Centres are computed from ends. If the ends are this many times farther apart, centres differ only by rounding.
-_EXACT = 1e14

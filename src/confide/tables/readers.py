@@ -21,7 +21,7 @@ from confide.tables.named_columns import NamedColumn
 from confide.tables.number_columns import NumberColumns, Reason, Reasons, mark, number_error, other_sums
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecordReader(ABC):
     """The columns of each record, and its score."""
 
@@ -32,7 +32,7 @@ class RecordReader(ABC):
     reads: tuple[ColumnRef, ...]
     requirements: tuple[str, ...]  # on every record, in words; the first is about the score itself
     width: int  # about as many numbers are read of each record
-    in_sql: bool  # whether engines can compute the score
+    in_sql: bool = False  # whether engines can compute the score
 
     @property
     def kind(self) -> ScoreKind:
@@ -89,7 +89,7 @@ class ScoreReader(RecordReader):
     def of(cls, column: str, score: str | None) -> "ScoreReader":
         """The reader of a column."""
         requirement = f"column {column!r} must hold a number {score_kind(score).range_text} (not missing, not NaN)"
-        return cls(score, (ColumnRef(column),), (requirement,), 1, True)
+        return cls(score=score, reads=(ColumnRef(column),), requirements=(requirement,), width=1, in_sql=True)
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The column."""
@@ -105,7 +105,7 @@ class ScoreReader(RecordReader):
         return exact(table[self.reads[0].column]), {}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ProbabilityReader(RecordReader):
     """Probabilities of classes or of labels, from which sets are made."""
 
@@ -116,7 +116,8 @@ class ProbabilityReader(RecordReader):
         """The reader of probabilities alone; those of classes that exclude each other sum to one."""
         sums = (probabilities.sum_requirement,) if probabilities.exclusive else ()
         requirements = (*probabilities.probability_requirements, *sums)
-        return cls(score, probabilities.reads, requirements, probabilities.width, False, probabilities)
+        width, reads = probabilities.width, probabilities.reads
+        return cls(score=score, reads=reads, requirements=requirements, width=width, probabilities=probabilities)
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The probabilities, shape (n, K)."""
@@ -130,7 +131,7 @@ class ProbabilityReader(RecordReader):
         return self.probabilities.column_errors(batch)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ClassReader(ProbabilityReader):
     """A classification score of each record's own class; of a list, only its entry is read if the table can."""
 
@@ -143,9 +144,16 @@ class ClassReader(ProbabilityReader):
         in_sql = score_kind(score).of_one_entry and not p.logits  # one minus a probability
         by_entry = entries and in_sql and p.from_list and label.positions
         entry = ColumnRef(p.columns[0], "entry", label.read.column), ColumnRef(p.columns[0], "length")
-        reads = (*(entry if by_entry else p.reads), label.read)
-        requirements = (*p.probability_requirements, label.requirement, p.sum_requirement)
-        return cls(score, reads, requirements, 1 if by_entry else p.width, in_sql, p, label, by_entry)
+        return cls(
+            score=score,
+            reads=(*(entry if by_entry else p.reads), label.read),
+            requirements=(*p.probability_requirements, label.requirement, p.sum_requirement),
+            width=1 if by_entry else p.width,
+            in_sql=in_sql,
+            probabilities=p,
+            label=label,
+            by_entry=by_entry,
+        )
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """Probabilities, shape (n, K), or the label's own, shape (n, 1); and the positions of the labels."""
@@ -203,7 +211,7 @@ class ClassReader(ProbabilityReader):
         return score, {Reason.LENGTH: (lists.length() != width).fill_null(True), **unlabelled}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TargetReader(RecordReader):
     """A regression score: absolute residual, gamma, or CQR and its sides; or predictions alone."""
 
@@ -214,35 +222,50 @@ class TargetReader(RecordReader):
     @classmethod
     def of(cls, predictions: tuple[str, ...], target: str | None, score: str) -> "TargetReader":
         """The reader of predictions and targets; without a target of predictions alone, which have no score."""
-        names, positive = (*predictions, *(() if target is None else (target,))), score_kind(score).positive
+        scored, positive = target is not None, score_kind(score).positive
+        names = predictions if target is None else (*predictions, target)
         apart = f"columns {', '.join(map(repr, names))} must hold numbers that are not too far apart to be subtracted"
-        finite = [finite_requirement(name, positive and place == 0) for place, name in enumerate(names)]
-        in_sql = score in ("absolute_residual", "cqr", "cqr_low", "cqr_high")
-        requirements = (*(() if target is None else (apart,)), *finite)
+        kinds = ["a positive number" if positive else "a number", *["a number"] * (len(names) - 1)]
+        finite = [
+            f"column {name!r} must hold {kind} that is finite (not missing, not NaN)"
+            for name, kind in zip(names, kinds, strict=True)
+        ]
         return cls(
-            score, tuple(map(ColumnRef, names)), requirements, len(names), in_sql, names, positive, target is not None
+            score=score,
+            reads=tuple(map(ColumnRef, names)),
+            requirements=tuple([apart, *finite] if scored else finite),
+            width=len(names),
+            in_sql=score in ("absolute_residual", "cqr", "cqr_low", "cqr_high"),
+            names=names,
+            positive=positive,
+            scored=scored,
         )
 
     @property
-    def _columns(self) -> list[tuple[int, str, bool]]:  # (reason, column, whether its numbers must be positive)
-        reasons = enumerate(self.names, start=2 if self.scored else 1)  # after the one about their difference
-        return [(reason, name, self.positive and name == self.names[0]) for reason, name in reasons]
+    def _reasons(self) -> dict[str, int]:
+        """The reason of records without a usable number, by column; after the one about their difference."""
+        return {name: reason for reason, name in enumerate(self.names, start=2 if self.scored else 1)}
+
+    def _unusable(self, name: str, column: NDArray[Any]) -> NDArray[np.bool_]:
+        wrong: NDArray[np.bool_] = ~np.isfinite(column)
+        return wrong | ~(column > 0) if self.positive and name == self.names[0] else wrong
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """Predictions, shape (n,), or quantiles, shape (n, 2); and targets, if they are read."""
-        numbers, reasons = [number_column(batch, name) for name in self.names], None
-        for column, (reason, _, positive) in zip(numbers, self._columns, strict=True):
-            reasons = mark(reasons, _unusable(column, positive), reason)
+        numbers, reasons = [], None
+        for name, reason in self._reasons.items():
+            numbers.append(number_column(batch, name))
+            reasons = mark(reasons, self._unusable(name, numbers[-1]), reason)
         y = [numbers.pop()] if self.scored else []
         return [numbers[0] if len(numbers) == 1 else np.column_stack(numbers), *y], reasons
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """The errors column by column, also if several numbers of a record are wrong."""
-        errors = []
-        for reason, name, positive in self._columns:
-            column = number_column(batch, name)
-            errors.append(number_error(reason, self.requirements[reason - 1], column, _unusable(column, positive)))
-        return errors
+        columns = {name: number_column(batch, name) for name in self.names}
+        return [
+            number_error(reason, self.requirements[reason - 1], columns[name], self._unusable(name, columns[name]))
+            for name, reason in self._reasons.items()
+        ]
 
     def evaluated(self, arrays: list[NDArray[Any]]) -> list[NDArray[Any]]:
         """Predictions and targets."""
@@ -256,8 +279,11 @@ class TargetReader(RecordReader):
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The score in double precision, for the absolute residual and CQR."""
         *f, y = (exact(table[name]) for name in self.names)
-        reasons = (reason for reason, *_ in self._columns)
-        wrong = {reason: ~finite_expression(column) for reason, column in zip(reasons, [*f, y], strict=True)}
+        finite = [(column > number(-np.inf)) & (column < number(np.inf)) for column in (*f, y)]
+        wrong = {
+            reason: ~is_finite.fill_null(False)
+            for reason, is_finite in zip(self._reasons.values(), finite, strict=True)
+        }
         if self.score == "absolute_residual":
             return (y - f[0]).abs(), wrong
         below, above = f[0] - y, y - f[-1]
@@ -266,7 +292,7 @@ class TargetReader(RecordReader):
         return (below if self.score == "cqr_low" else above), wrong
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LossReader(RecordReader):
     """The critical threshold of a monotone bounded loss, by a fresh uniform number per record (theory.md, R1)."""
 
@@ -281,7 +307,15 @@ class LossReader(RecordReader):
             f"{losses.title} must hold losses in [0, {bound:g}] that do not increase with the threshold",
             f"{losses.title} must hold a list of {losses.width} losses, one for each finite candidate",
         )
-        return cls(score, losses.reads, requirements, losses.width, False, losses, candidates, bound)
+        return cls(
+            score=score,
+            reads=losses.reads,
+            requirements=requirements,
+            width=losses.width,
+            losses=losses,
+            candidates=candidates,
+            bound=bound,
+        )
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The losses, shape (n, m - 1)."""
@@ -293,7 +327,7 @@ class LossReader(RecordReader):
         return critical_thresholds(arrays[0], self.candidates, bound=self.bound)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FalseNegativeReader(ProbabilityReader):
     """The critical threshold of the false-negative rate of sets of labels; draws new uniform random numbers."""
 
@@ -304,7 +338,12 @@ class FalseNegativeReader(ProbabilityReader):
         """The reader of probabilities and true labels."""
         requirement = f"{truth.title} must hold 1 for each label that is true and 0 for others"
         return cls(
-            score, (*p.reads, *truth.reads), (*p.probability_requirements, requirement), 2 * p.width, False, p, truth
+            score=score,
+            reads=(*p.reads, *truth.reads),
+            requirements=(*p.probability_requirements, requirement),
+            width=2 * p.width,
+            probabilities=p,
+            truth=truth,
         )
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
@@ -317,19 +356,3 @@ class FalseNegativeReader(ProbabilityReader):
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The score 1 - p of one true label, chosen at random."""
         return false_negative_thresholds(arrays[0], arrays[1] == 1)
-
-
-def finite_requirement(column: str, positive: bool = False) -> str:
-    """The requirement on a prediction or a target, for messages."""
-    what = "a positive number" if positive else "a number"
-    return f"column {column!r} must hold {what} that is finite (not missing, not NaN)"
-
-
-def _unusable(column: NDArray[Any], positive: bool) -> NDArray[np.bool_]:
-    wrong: NDArray[np.bool_] = ~np.isfinite(column)
-    return wrong | ~(column > 0) if positive else wrong
-
-
-def finite_expression(column: Any) -> Any:
-    """Whether a number is finite, as an expression; defined for missing numbers as well."""
-    return ((column > number(-np.inf)) & (column < number(np.inf))).fill_null(False)

@@ -1,6 +1,6 @@
 """Records of a table: the columns of a record, and the batches in which all records can be used."""
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -16,13 +16,15 @@ from confide.tables.number_columns import Reason, Reasons, mark
 from confide.tables.readers import RecordReader
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
-_CELLS = 2**18
-_LEAST_ROWS, _MOST_ROWS = 2**11, 2**17
+# Numbers in a batch, unless its rows would be fewer or more than these.
+_NUMBERS = 2**18
+_LEAST_ROWS = 2**11
+_MOST_ROWS = 2**17
 
 
 def rows_per_batch(width: int) -> int:
     """Rows of a batch, so that it has a quarter of a million numbers, or 2048 rows."""
-    return min(_MOST_ROWS, max(_LEAST_ROWS, _CELLS // max(width, 1)))
+    return min(_MOST_ROWS, max(_LEAST_ROWS, _NUMBERS // max(width, 1)))
 
 
 class BatchReader(Protocol):
@@ -115,28 +117,25 @@ class RecordColumns:
         return self.reader.width
 
     @property
-    def in_sql(self) -> bool:
-        """Whether engines can count the records."""
-        return self.reader.in_sql
-
-    @property
     def requirements(self) -> list[str]:
         """The requirements on every record, in words."""
         persons = () if self.people is None else self.people.requirements
-        return [*self.reader.requirements, *(column.requirement for column in self.required), *persons]
+        return [*self.reader.requirements, *(column.requirement for column in self.required.values()), *persons]
 
     @property
-    def required(self) -> list[NamedColumn | AnyGroups | WeightColumn]:
-        """The columns, in addition to the score, in which every record must have a usable value."""
-        groups = () if self.other_groups else self._groups
-        return [*groups, *(() if self.weight is None else (self.weight,))]
+    def required(self) -> dict[int, NamedColumn | AnyGroups | WeightColumn]:
+        """The columns beside the score that every record must have a value in, by the reason of those without one."""
+        columns = (*(() if self.other_groups else self._groups), *self._weights)
+        return dict(enumerate(columns, start=len(self.reader.requirements) + 1))
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The input of a score, in arrays of n records, and the reasons of unusable records."""
         arrays, reasons = self.reader.read(batch)
         if self.reader.checked_when_counted:
             reasons = mark(reasons, ~self.reader.in_range(arrays[0]), Reason.NUMBER)
-        return arrays, self.with_column_reasons(batch, reasons, [column.unusable(batch) for column in self.required])
+        return arrays, self.with_column_reasons(
+            batch, reasons, [column.unusable(batch) for column in self.required.values()]
+        )
 
     def with_column_reasons(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
         """The reasons, with those of the required columns, whose `unusable` records are given, and of people."""
@@ -147,17 +146,20 @@ class RecordColumns:
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """The errors column by column, for a batch with errors."""
-        others = enumerate(self.required, start=len(self.reader.requirements) + 1)
-        return [*self.reader.column_errors(batch), *(column.column_error(batch, reason) for reason, column in others)]
+        others = [column.column_error(batch, reason) for reason, column in self.required.items()]
+        return [*self.reader.column_errors(batch), *others]
 
     @property
     def _columns(self) -> list[ColumnRef]:
-        others = (*self._groups, *(() if self.weight is None else (self.weight,)))
-        return [*self.reader.reads, *(column.read for column in others)]
+        return [*self.reader.reads, *(column.read for column in (*self._groups, *self._weights))]
 
     @property
     def _groups(self) -> tuple[NamedColumn | AnyGroups, ...]:
         return () if self.group is None else self.group.each
+
+    @property
+    def _weights(self) -> tuple[WeightColumn, ...]:
+        return () if self.weight is None else (self.weight,)
 
 
 @dataclass(frozen=True)
@@ -208,20 +210,3 @@ class JoinedColumns:
             for before, score in self._places
             for error in score.column_errors(batch)
         ]
-
-
-def process_records(
-    table: Table,
-    columns: RecordColumns,
-    add: Callable[[list[Any], Any], None],
-    progress: Progress,
-    *,
-    skip_incomplete: bool,
-) -> int:
-    """Pass the records of a table on to an evaluation, batch by batch with their arrays; returns their number."""
-    number, rows = 0, columns.counting(table, skip_incomplete=skip_incomplete)
-    with closing(checked_batches(rows, columns, progress, skips=not skip_incomplete)) as batches:
-        for batch, arrays in batches:
-            add(columns.reader.evaluated(arrays), batch)
-            number += batch.num_rows
-    return number

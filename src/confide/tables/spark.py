@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
 from uuid import uuid4
 
@@ -18,13 +19,7 @@ import numpy as np
 
 from confide.errors import ConfideError, FormatError, InputError
 from confide.support import needs_extra
-from confide.tables.arrow import (
-    ColumnRef,
-    is_number,
-    is_text,
-    list_element,
-    or_empty_batch,
-)
+from confide.tables.arrow import ColumnRef, is_number, is_text, list_element, or_empty_batch
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.expressions import incomplete_expression
 from confide.tables.failures import EngineError, RowErrors, Rows, columns_of
@@ -38,6 +33,16 @@ Frame: TypeAlias = Any
 Result = TypeVar("Result")
 Work: TypeAlias = Callable[[Iterator[Any]], Iterator[Any]]
 """The work of a task on the Arrow batches of its partition."""
+
+
+# The name of the rows in queries, before Spark's own takes its place.
+_ROWS = "confide_rows"
+
+# Counts of a partition: of a bin of a group, by its position in the counts of the job; or errors, with count 0.
+_COUNTED = "place INT, errors STRING, n BIGINT"
+
+# Up to so many counts of a job, partitions send theirs to the driver; more are summed on the executors.
+_FEW_COUNTS = 2**14
 
 
 class SparkTable(Table):
@@ -88,15 +93,15 @@ class SparkTable(Table):
         """Count on the executors: every partition returns its bins that are not empty, and its errors."""
         reads = job.columns.reads
         counted = self._read(reads).mapInArrow(_counting(job, reads), _COUNTED)
-        if np.prod(job.shape) > _FEW:
+        if np.prod(job.shape) > _FEW_COUNTS:
             counted = counted.groupBy("place", "errors").sum("n")
         with report_progress(counted.sparkSession, progress):
             answer = in_words(counted.toArrow, reads)
-        # partitions return the errors in a row of their own
+        # Partitions return the errors in a row of their own
         errors, counts = RowErrors(), np.zeros(int(np.prod(job.shape)), dtype=np.int64)
-        place, text, n = (column.combine_chunks() for column in answer.columns)
-        for json in text.drop_null().to_pylist():
-            errors.merge(RowErrors.from_json(json))
+        place, texts, n = (column.combine_chunks() for column in answer.columns)
+        for text in texts.drop_null().to_pylist():
+            errors.merge(RowErrors.from_json(text))
         np.add.at(counts, place.to_numpy(), n.to_numpy())
         counts = counts.reshape(job.shape)
         progress(int(counts[-job.groups :].sum()))
@@ -108,13 +113,14 @@ class SparkTable(Table):
         from pyspark.sql.pandas.types import from_arrow_type
         from pyspark.sql.types import StructField, StructType
 
-        # the types of the added columns are those for a batch without rows
+        # The types of the added columns are those for a batch without rows
         reader = predictions.reader(as_text=False)
         reads = tuple(dict.fromkeys([*(ColumnRef(name, "value") for name in predictions.keep), *reader.reads]))
         frame = self._read(reads)
         fields = _fields(frame, reads)
         schema = _arrow_schema(fields, [read.alias for read in reads])
         added, _ = reader.read(pa.RecordBatch.from_pylist([], schema=schema))
+        # The kept columns are read first
         kinds = [field.dataType for field in fields[: len(predictions.keep)]]
         kinds += [from_arrow_type(column.type) for column in added]
         columns = StructType(list(map(StructField, predictions.names, kinds)))
@@ -129,7 +135,7 @@ class SparkTable(Table):
 
     def head(self, rows: int) -> "SparkTable":
         """The first few rows."""
-        return self._of(self._frame.limit(rows))
+        return self._with_frame(self._frame.limit(rows))
 
     def bound_contributions(self, people: ContributionBound) -> "SparkTable":
         """The table with a bounded number of rows of each person, by a window over that person's rows."""
@@ -142,13 +148,13 @@ class SparkTable(Table):
         rows = self._rows()
         wrong = incomplete_expression(rows, [replace(read, column=self._name(read.column)) for read in reads])
         self._incomplete = self._query(rows.filter(wrong))
-        return self._of(self._query(rows.filter(~wrong)))
+        return self._with_frame(self._query(rows.filter(~wrong)))
 
     def left_out(self) -> int:
         """The number of rows that lack a value in a column that is read, counted on each call."""
         return 0 if self._incomplete is None else int(in_words(self._incomplete.count))
 
-    def _of(self, frame: Frame) -> "SparkTable":
+    def _with_frame(self, frame: Frame) -> "SparkTable":
         changed = copy(self)
         changed._frame = frame
         return changed
@@ -196,16 +202,6 @@ class SparkTable(Table):
             case "text" if not (is_text(kind) or is_number(kind)):
                 return f"CAST({name} AS STRING)"
         return name
-
-
-# The name of the rows in queries, before Spark's own takes its place.
-_ROWS = "confide_rows"
-
-# Counts of a partition: of a bin of a group, by its position in the counts of the job; or errors, with count 0.
-_COUNTED = "place INT, errors STRING, n BIGINT"
-
-# Up to so many counts of a job, partitions send theirs to the driver; more are summed on the executors.
-_FEW = 2**14
 
 
 def _packing() -> Work:
@@ -303,10 +299,13 @@ def _exact(column: str, kind: Any, within: str = "{}") -> str:
 
 
 _LOGS = "the reason is in its logs, which may quote records, so show them to the owner of the data only"
+
+# Texts in errors of Spark, and what they mean.
+_DAMAGED_FILE = ("CANNOT_READ_FILE", "is not a Parquet file", "FAILED_READ_FILE")
 _WORDS = {
     ("PATH_NOT_FOUND",): "the path does not exist, or not where Spark looks for it",
     ("TABLE_OR_VIEW_NOT_FOUND",): "there is no table of that name",
-    ("CANNOT_READ_FILE", "is not a Parquet file", "FAILED_READ_FILE"): "a file is damaged, or is not a Parquet file",
+    _DAMAGED_FILE: "a file is damaged, or is not a Parquet file",
     ("No module named 'confide'",): "the executors' Python has no confide; install it there, or ship an environment",
     ("PYTHON_VERSION_MISMATCH",): "the executors run another version of Python than this process",
     ("OutOfMemoryError", "MEMORY_LIMIT_EXCEEDED"): "the executors or the driver need more memory",
@@ -329,16 +328,16 @@ def in_words(work: Callable[[], Result], columns: Sequence[ColumnRef] = ()) -> R
     except ConfideError:
         raise
     except Exception as error:
-        refusal = _in_words(error, list(dict.fromkeys(read.column for read in columns)))
+        refusal = _refusal_of(error, list(dict.fromkeys(read.column for read in columns)))
     raise refusal  # outside the handler: otherwise the error would be attached as the context
 
 
-def _in_words(error: Exception, columns: Sequence[str]) -> ConfideError:
+def _refusal_of(error: Exception, columns: Sequence[str]) -> ConfideError:
     text = f"{type(error).__name__} {error}"
     where = f"{columns_of('the data frame', columns)} cannot be computed"
     for marks, words in _WORDS.items():
         if any(mark in text for mark in marks):
-            kind = FormatError if "damaged" in words else InputError
+            kind = FormatError if marks == _DAMAGED_FILE else InputError
             return kind("source", f"{where}: {words}")
     spark = type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
     reason = f"a Spark job failed; {_LOGS}" if spark else f"its driver reports {type(error).__name__}"
@@ -352,19 +351,22 @@ def _quiet() -> Iterator[None]:
 
     loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
     for logger in loggers:
-        logger.addFilter(_nothing)
+        logger.addFilter(_no_record)
     try:
         yield
     finally:
         for logger in loggers:
-            logger.removeFilter(_nothing)
+            logger.removeFilter(_no_record)
 
 
-def _nothing(record: object) -> bool:
+def _no_record(record: object) -> bool:
     return False
 
 
+# Spark's property of a thread's jobs, by which their tasks are counted.
 _GROUP = "spark.jobGroup.id"
+
+# The time between two counts of tasks.
 _SECONDS = 0.5
 
 
@@ -409,15 +411,15 @@ def _report_of_context(context: Any, report: Callable[[int, int], None]) -> Iter
     context.setLocalProperty(_GROUP, group)
 
     def watch() -> None:
-        reached, of = 0, 1
+        reported = Fraction(0)
         while not done.wait(_SECONDS):
             try:
-                now, total = _tasks(context.statusTracker(), group)
+                completed, total = _tasks(context.statusTracker(), group)
             except Exception:
                 return  # the job itself reports the error
-            if total and now * of >= reached * total:
-                reached, of = now, total
-                report(now, total)
+            if total and Fraction(completed, total) >= reported:
+                reported = Fraction(completed, total)
+                report(completed, total)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

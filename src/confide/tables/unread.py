@@ -1,27 +1,288 @@
 """Tables that this process never reads: the query that counts one, and the files of its answer as a source.
 
 A request states all columns, so that the readers of every other table check them and write their expressions. Types
-are not known: numbers are cast to double precision, and labels and groups to texts.
+are not known: numbers are cast to double precision, and labels and groups to texts. Noisy counts of other engines are
+read from files in the same way, strictly. **Private**: no message contains a count.
 """
 
+import csv
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-from confide.candidates import Spread
-from confide.core import LONGEST, Request
-from confide.errors import InputError
-from confide.support import FileLocation, ObjectPath, as_place, one_of, same_place
-from confide.tables.bin_counts import DOUBLES, Counts, Job, binned_by_reason, scored_rows
+import numpy as np
+
+from confide.candidates import Candidates
+from confide.core import LONGEST, PublishedCounts
+from confide.errors import FormatError, InputError
+from confide.mechanisms import Noise
+from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, same_place
+from confide.tables.bin_counts import DOUBLES, Counts, Job, add_count, binned_by_reason, scored_rows
 from confide.tables.columns import ELSEWHERE, ColumnSpec
-from confide.tables.counts_file import COLUMNS, read_counts
+from confide.tables.counting import Columns
 from confide.tables.databases import IbisTable
 from confide.tables.expressions import with_trees
-from confide.tables.table import ContributionBound, Progress
+from confide.tables.failures import RowErrors
+from confide.tables.table import Progress
+
+# The rows of a file of counts, each with the columns that count.
+
+Row = Mapping[str, Any]
+
+_MOST_BYTES = 2**28
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+
+
+def bytes_of(place: FileLocation) -> bytes:
+    """The bytes of a file, which must not be too large."""
+    try:
+        with place.open("rb") as stream:
+            content: bytes = stream.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError("counts", f"{str(place)!r} cannot be read: {error.strerror}") from None
+    if len(content) > _MOST_BYTES:
+        raise InputError("counts", f"{str(place)!r} must not be larger than {_MOST_BYTES:,} bytes")
+    return content
+
+
+def text_of(content: bytes) -> str:
+    """Bytes as text."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FormatError("counts", "must be text in UTF-8") from None
+
+
+def of_csv(text: str, columns: Sequence[str]) -> Iterator[Row]:
+    r"""The rows of a CSV text.
+
+    Examples
+    --------
+    >>> list(of_csv("BIN,N\n3,20\n", ["bin", "n"]))
+    [{'bin': '3', 'n': '20'}]
+    """
+    try:
+        header, *lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
+    except csv.Error:
+        raise FormatError("counts", "must be well-formed CSV") from None
+    places = _places(header, columns)
+    for number, line in enumerate(lines):
+        if len(line) != len(header):
+            raise FormatError(f"counts[{number}]", f"must have {len(header)} cells, as the header")
+        yield {name: line[place].strip() for name, place in places.items()}
+
+
+def of_json(text: str, columns: Sequence[str]) -> Iterator[Row]:
+    """The rows of a JSON text: a list of objects, or an object in each line."""
+    texts = [text] if text.lstrip().startswith("[") else text.splitlines()
+    try:
+        read = [json.loads(line, object_pairs_hook=_Object) for line in texts]
+    except (ValueError, RecursionError):
+        read = []
+    if not read:
+        raise FormatError("counts", "must be a JSON list of objects, or one object in each line")
+    for number, row in enumerate(read[0] if isinstance(read[0], list) else read):
+        if not isinstance(row, _Object):
+            raise FormatError(f"counts[{number}]", "must be a JSON object")
+        places = _places([name for name, _ in row], columns)
+        yield {name: row[place][1] for name, place in places.items()}
+
+
+class _Object(tuple[tuple[str, Any], ...]):
+    """The fields of a JSON object, including repeated ones."""
+
+
+def _of_parquet(content: bytes, columns: Sequence[str]) -> Iterator[Row]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError, ValueError):
+        raise FormatError("counts", "must be a whole Parquet file") from None
+    places = _places(table.column_names, columns)
+    rows = zip(*(table.column(place).to_pylist() for place in places.values()), strict=True)
+    yield from (dict(zip(places, values, strict=True)) for values in rows)
+
+
+def _places(names: Sequence[str], columns: Sequence[str]) -> dict[str, int]:
+    """The positions of the columns; names in upper or lower case."""
+    known = [name.strip().lower() for name in names]
+    for name in columns:
+        if known.count(name) != 1:
+            raise FormatError("counts", f"must have the columns {', '.join(columns)}, as the query gives them")
+    return {name: known.index(name) for name in columns}
+
+
+_READERS: Mapping[str, Callable[[bytes, Sequence[str]], Iterator[Row]]] = {
+    ".csv": lambda content, columns: of_csv(text_of(content), columns),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), lambda content, columns: of_json(text_of(content), columns)),
+    ".parquet": _of_parquet,
+}
+
+
+def rows_of(place: FileLocation, columns: Sequence[str]) -> Iterator[Row]:
+    """The rows of a file, each with the columns that count."""
+    reader = _READERS.get(place.suffix.lower())
+    if reader is None:
+        raise InputError("counts", f"{str(place)!r} must be a .csv, .json, .jsonl or .parquet file")
+    return reader(bytes_of(place), columns)
+
+
+def whole_number(value: Any, argument: str, of_file: str) -> int:
+    """A whole number that a file contains as a number or a text."""
+    if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value):
+        return int(value)
+    if isinstance(value, Decimal) and value.is_finite() and value == int(value):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise FormatError(argument, f"must be a whole number{of_file}")
+
+
+# The columns of the answer; of weighted records also the sum of weights. Group and bin are empty with a reason.
+COLUMNS = ("query", "part", "reason", "group", "bin", "n")
+
+
+def read_counts(places: Sequence[FileLocation], jobs: Sequence[Job], digest: str) -> list[Counts]:
+    """The counts of each job in the answers to the query with this digest; those of several files are added.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
+    FormatError
+        If its rows are not counts of this query. The message names the row and contains no count.
+    """
+    totals = [(np.zeros(job.shape, dtype=np.int64), RowErrors()) for job in jobs]
+    weight = ["weight"] if jobs[0].columns.weight is not None else []
+    for place in places:
+        add_rows(rows_of(place, [*COLUMNS, *weight]), jobs, digest, totals, f" in {str(place)!r}")
+    if sum(float(counts.sum()) for counts, _ in totals) > MOST_RECORDS * (jobs[0].groups + 1):
+        raise InputError("counts", f"must be of at most {MOST_RECORDS} records together")
+    return totals
+
+
+def add_rows(
+    rows: Iterable[Row], jobs: Sequence[Job], digest: str, totals: Sequence[Counts], of_file: str = ""
+) -> None:
+    """Add the rows of one answer to the counts of each job, after checks."""
+    counted = set()
+    for number, row in enumerate(rows):
+        where = f"counts[{number}]"
+        if row["query"] != digest:
+            raise FormatError(
+                f"{where}.query",
+                f"must be this query{of_file}",
+                got="another",
+                remedy="State the request of the query, by the same options",
+            )
+        numbers = _checked(row, jobs, where, of_file)
+        key = tuple(numbers[name] for name in ("part", "reason", "group", "bin"))
+        if key in counted:
+            raise FormatError(where, f"must be of another part, reason, group or bin than the rows before{of_file}")
+        counted.add(key)
+        add_count(numbers, jobs[numbers["part"]], *totals[numbers["part"]])
+
+
+def _checked(row: Row, jobs: Sequence[Job], where: str, of_file: str) -> dict[str, int]:
+    """The whole numbers of a row, each within its range."""
+
+    def checked(name: str, least: int, most: int) -> int:
+        number = whole_number(row[name], f"{where}.{name}", of_file)
+        if not least <= number <= most:
+            raise FormatError(f"{where}.{name}", f"must be from {least} to {most}{of_file}")
+        return number
+
+    part = checked("part", 0, len(jobs) - 1)
+    job, columns = jobs[part], jobs[part].columns
+    numbers = {"part": part, "reason": checked("reason", 0, len(columns.requirements)), "group": 0, "bin": 0}
+    # Unusable records have neither a bin nor a group nor a weight
+    if not numbers["reason"]:
+        numbers["bin"] = checked("bin", 0, len(job.edges))
+        numbers["group"] = 0 if job.group is None else checked("group", 0, job.groups - 1)
+    numbers["n"] = checked("n", 0, MOST_RECORDS)
+    if columns.weight is not None and not numbers["reason"]:
+        numbers["weight"] = checked("weight", 0, columns.weight.weights.heaviest * numbers["n"])
+    return numbers
+
+
+# The columns of noisy counts.
+_NOISY_COLUMNS = ("bin", "count")
+
+
+def read_published_counts(
+    file: str | FileLocation,
+    candidates: Candidates | None = None,
+    noise: Noise | None = None,
+    *,
+    n: int | None = None,
+    n_noisy: int | None = None,
+    n_noise: Noise | None = None,
+    score: str | None = None,
+    classes: Sequence[object] | int | None = None,
+) -> PublishedCounts:
+    r"""Read noisy counts that another engine made.
+
+    Parameters
+    ----------
+    file
+        A file of `PublishedCounts.save`, which states everything. Or a CSV, JSON or Parquet file with the columns bin
+        (from 0) and count, such as Tumult and OpenDP make; a JSON list of counts in the order of the bins; or a JSON
+        object with the report_count and the aggregate_result of a collection of DAP.
+    candidates, noise, n, n_noisy, n_noise, score, classes
+        As in `PublishedCounts`; left out for its own files.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the file or an argument cannot be used.
+    FormatError
+        If the file does not contain counts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "counts.csv")
+    ...     written = path.write_text("bin,count\n1,-2\n0,30\n")
+    ...     read_published_counts(path, Candidates.of([0.5]), Noise.discrete_laplace(2.0), n=29).counts
+    array([30, -2])
+    """
+    # A JSON document may be a file of the library, which states everything
+    place = as_place(file)
+    stated: dict[str, Any] = {"n": n, "n_noisy": n_noisy, "n_noise": n_noise, "score": score, "classes": classes}
+    content: Any = None
+    if place.suffix.lower() == ".json":
+        try:
+            content = json.loads(text_of(bytes_of(place)))
+        except (ValueError, RecursionError):
+            raise FormatError("counts", f"{str(place)!r} must be one valid JSON document") from None
+    if isinstance(content, dict) and content.get("kind") == "confide/published-counts":
+        given = {"candidates": candidates, "noise": noise, **stated}
+        if known := [name for name, value in given.items() if value is not None]:
+            raise InputError(known[0], f"must be left out: {str(place)!r} states it")
+        return PublishedCounts.load(place)  # type: ignore[arg-type]
+    # Other files need the candidates and the noise; counts stand in rows, or in the document
+    if candidates is None or noise is None:
+        name = "candidates" if candidates is None else "noise"
+        raise InputError(name, f"must be given: {str(place)!r} does not state it")
+    if content is None or (isinstance(content, list) and any(isinstance(entry, dict) for entry in content)):
+        rows = list(enumerate(rows_of(place, _NOISY_COLUMNS)))
+        content = {
+            name: [whole_number(row[name], f"counts[{k}].{name}", "") for k, row in rows] for name in _NOISY_COLUMNS
+        }
+    return PublishedCounts(content, candidates, noise, **stated)
+
 
 DIALECTS: Mapping[str, str] = MappingProxyType(
     {
@@ -76,8 +337,8 @@ class UnreadTable(IbisTable):
 
     Parameters
     ----------
-    what, others
-        The columns of the score, and of groups, weights and people.
+    what, columns
+        The columns of the score, and those of groups, weights and people.
     name
         Its name in the engine, with points between its parts.
     dialect
@@ -92,7 +353,7 @@ class UnreadTable(IbisTable):
     def __init__(
         self,
         what: ColumnSpec,
-        others: Any,
+        columns: Columns,
         name: str = "records",
         dialect: str = "duckdb",
         files: Sequence[FileLocation] = (),
@@ -100,11 +361,11 @@ class UnreadTable(IbisTable):
         import pyarrow as pa
 
         self.dialect, self.files = one_of("dialect", dialect, tuple(DIALECTS)), tuple(files)
-        kinds = _types(what, others)
+        kinds = _types(what, columns)
         types = {"number": pa.float64(), "position": pa.int64(), "text": pa.string(), "any": pa.string()}
         schema = pa.schema([(column, types[kind]) for column, kind in kinds.items()])
-        self._columns = {column: f"confide_column_{place}" for place, column in enumerate(kinds)}
-        super().__init__("the table of the query", _cast(name, self.dialect, self._columns, kinds), schema)
+        self._placeholders = {column: f"confide_column_{place}" for place, column in enumerate(kinds)}
+        super().__init__("the table of the query", _cast(name, self.dialect, self._placeholders, kinds), schema)
         self.skips = False
 
     @property
@@ -123,7 +384,7 @@ class UnreadTable(IbisTable):
 
     def count_all(self, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
         """Read the counts from the files."""
-        _refuse_others(jobs)
+        _check_in_sql(jobs)
         counted = read_counts(self.files, jobs, self.digest(jobs))
         progress(int(counted[0][0][-jobs[0].groups :].sum()))
         return counted
@@ -143,7 +404,7 @@ class UnreadTable(IbisTable):
         """
         import ibis
 
-        _refuse_others(jobs)
+        _check_in_sql(jobs)
         digest, first = self.digest(jobs), jobs[0]
         # Count the rows of all jobs in one statement, each with the number of its job
         scored = [
@@ -156,7 +417,7 @@ class UnreadTable(IbisTable):
         # Write it, with trees of comparisons and the real names of columns
         sql = str(ibis.to_sql(rows, self.engine, pretty=False))
         sql = with_trees(sql, first.edges, DOUBLES.get(self.engine, "DOUBLE"))
-        for column, placeholder in self._columns.items():  # Ibis would change some names for BigQuery
+        for column, placeholder in self._placeholders.items():  # Ibis would change some names for BigQuery
             quote = "`" if self.dialect in _BACKTICKS else '"'
             name = _written(column, self.dialect, "columns").replace(quote, 2 * quote)
             sql = sql.replace(f"{quote}{placeholder}{quote}", f"{quote}{name}{quote}")
@@ -173,28 +434,20 @@ class UnreadTable(IbisTable):
         )
 
 
-def bounded(request: Request, most: int | None, n: int | None) -> Request:
-    """The request over lists of at most this many candidates; your own list is unchanged."""
-    spread = next(iter(request.terms.values())).spread
-    if most is None or not isinstance(spread, Spread) or request.counted_over(n).recipe["size"] <= most:
-        return request
-    return replace(request, candidates=replace(spread, most=most), unit=None)
-
-
-def _refuse_others(jobs: Sequence[Job]) -> None:
+def _check_in_sql(jobs: Sequence[Job]) -> None:
     """Reject scores that SQL does not compute."""
     for job in jobs:
-        if not job.columns.in_sql:
+        if not job.columns.reader.in_sql:
             raise InputError("score", f"{job.columns.reader.score!r} is not computed in SQL", remedy=ELSEWHERE)
 
 
-def _types(what: ColumnSpec, others: Any) -> dict[str, str]:
+def _types(what: ColumnSpec, columns: Columns) -> dict[str, str]:
     """The columns of a request, and what each is taken for: a number, a text, a position, or what it is."""
     types = what._types_in_sql
-    types |= {} if others.weights is None else {others.weights: "number"}
-    by = () if others.by is None else (others.by,) if isinstance(others.by, str) else others.by
-    texts = [name for name, kind in types.items() if kind != "number"] + list(by)
-    people: ContributionBound | None = others.people
+    types |= {} if columns.weights is None else {columns.weights: "number"}
+    by = () if columns.by is None else (columns.by,) if isinstance(columns.by, str) else columns.by
+    # Persons are ordered by the values as they are, so their columns are not read as texts as well
+    texts, people = [*(name for name, kind in types.items() if kind != "number"), *by], columns.people
     if people is not None and (shared := sorted({*people.order} & {*texts})):
         must = "must name other columns than labels and groups, which are read as texts"
         raise InputError("order", must, got=shared[0])
@@ -202,7 +455,7 @@ def _types(what: ColumnSpec, others: Any) -> dict[str, str]:
     return dict.fromkeys(persons, "any") | dict.fromkeys(by, "text") | types
 
 
-def _cast(table: str, dialect: str, columns: Mapping[str, str], kinds: Mapping[str, str]) -> Any:
+def _cast(table: str, dialect: str, placeholders: Mapping[str, str], kinds: Mapping[str, str]) -> Any:
     """The columns of an unbound table, with numbers in double precision, and labels and groups as texts."""
     import ibis
     import ibis.expr.datatypes as dt
@@ -211,8 +464,8 @@ def _cast(table: str, dialect: str, columns: Mapping[str, str], kinds: Mapping[s
     if len(spaces) > 2:
         raise InputError("table", "must have at most three parts between points", got=repr(table))
     space = dict(zip(("database", "catalog"), reversed(spaces), strict=False))
-    rows = ibis.table(dict.fromkeys(columns.values(), dt.unknown), name=name, **space)
-    read = {column: rows[placeholder] for column, placeholder in columns.items()}
+    rows = ibis.table(dict.fromkeys(placeholders.values(), dt.unknown), name=name, **space)
+    read = {column: rows[placeholder] for column, placeholder in placeholders.items()}
     casts = {"number": "float64", "text": "string", "position": "string"}
     return rows.select(
         **{column: read[column].cast(casts[kind]) if kind in casts else read[column] for column, kind in kinds.items()}

@@ -14,15 +14,99 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector, in_blocks
 from confide.candidates import Candidates
-from confide.counting.cells import BLOCK, Cells, in_order
 from confide.errors import InputError, InputTypeError
 from confide.scores import ScoreKind, score_kind
 from confide.support import MOST_RECORDS
 
-# Exact counts of doubles per bin, in a few nanoseconds each: the only loop over all scores.
+__all__ = ["BinCounter", "ScoreHistogram", "weight_per_bin"]
 
-_ENOUGH = 2**14
+# Scores are counted so many at a time; they fit in the cache.
+BLOCK = 2**16
+
+# Cells of equal width replace a search for every score. A monotone function, also when rounded, maps scores to cells. A
+# score in another cell than an edge therefore lies on the same side of the edge as its cell, and only edges in its own
+# cell have to be compared. Counts do not depend on the position of the cells, which is chosen from a sample, for speed.
+_CELLS = 2**16
+_SAMPLE = 2**10
+
+# The share of a sample in cells of edges from which sorting every block is faster.
+_MOST_DOUBTFUL = 0.3
+
+# The share of a sample below the cells, and above them, if they leave out its tails.
+_TAIL = 0.005
+
+
+class Cells:
+    """Count scores per cell with numpy only; scores in the cell of an edge are returned to be sorted.
+
+    Scores outside [low, high] belong to the first or the last cell, whose scores are always returned.
+    """
+
+    def __init__(self, edges: NDArray[np.float64], low: float, high: float) -> None:
+        self._low, self._high, self._per_unit = low, high, (_CELLS - 1) / (high - low)
+        self._clear()
+        pieces = [edges[start : start + BLOCK] for start in range(0, len(edges), BLOCK)]
+        self._edge_cells = np.concatenate([np.empty(0, np.int64), *(self._find(piece).copy() for piece in pieces)])
+        self._is_doubtful = np.zeros(_CELLS, dtype=np.bool_)
+        self._is_doubtful[[0, _CELLS - 1]] = True
+        self._is_doubtful[self._edge_cells] = True
+
+    @classmethod
+    def for_sample(cls, sample: NDArray[np.float64], edges: NDArray[np.float64]) -> "Cells | None":
+        """Cells for such scores, given sorted; None if too many scores would share a cell with an edge."""
+        for left_out in sorted({0, int(_TAIL * len(sample))}) if len(sample) else ():
+            low, high = float(sample[left_out]), float(sample[-1 - left_out])
+            margin = (high - low) / 64
+            # From 0 itself if it is near, because scores above 0 need no shift
+            low, high = 0.0 if 0 <= low <= margin else low - margin, high + margin
+            if not (high > low and np.isfinite(high - low) and np.isfinite((_CELLS - 1) / (high - low))):
+                continue
+            cells = cls(edges, low, high)
+            if np.mean(cells._is_doubtful[cells._find(sample)]) <= _MOST_DOUBTFUL:
+                return cells
+        return None
+
+    def empty_copy(self) -> "Cells":
+        """The same cells, empty, for another thread."""
+        other = copy(self)
+        other._clear()
+        return other
+
+    def add(self, block: NDArray[np.float64], least: float, most: float) -> NDArray[np.float64]:
+        """Count a block's scores, from least to most; returns those in the cell of an edge, which are not counted."""
+        cells = self._find(block, clip=not (self._low <= least and most <= self._high))
+        self._counts += np.bincount(cells, minlength=_CELLS)
+        return block[np.flatnonzero(self._is_doubtful[cells])]
+
+    def at_or_below(self) -> NDArray[np.int64]:
+        """The scores at or below each edge in cells without an edge, shape (m-1,)."""
+        counts = np.where(self._is_doubtful, 0, self._counts)
+        reached: NDArray[np.int64] = np.cumsum(counts)[self._edge_cells]
+        return reached
+
+    def _clear(self) -> None:
+        self._shifted = np.empty(BLOCK)
+        self._cells = np.empty(BLOCK, dtype=np.int64)
+        self._counts = np.zeros(_CELLS, dtype=np.int64)
+
+    def _find(self, block: NDArray[np.float64], *, clip: bool = True) -> NDArray[np.int64]:
+        """The cell of each score, in memory that the next call reuses; every step is monotone, also when rounded."""
+        shifted, cells = self._shifted[: len(block)], self._cells[: len(block)]
+        if clip:
+            block = np.clip(block, self._low, self._high, out=shifted)
+        if self._low != 0:
+            block = np.subtract(block, self._low, out=shifted)
+        np.multiply(block, self._per_unit, out=cells, dtype=np.float64, casting="unsafe")
+        return cells
+
+
+# Batches from this size on are sorted at once; smaller ones wait until they fill a block.
+_WORTH_SORTING = 2**14
+
+# From so many expected scores on, cells are worth their memory.
 _WORTH_CELLS = 2**19
+
+# The bits of +inf. As unsigned integers, those of NaN and of negative numbers are larger.
 _INFINITE = np.float64(np.inf).view(np.uint64)
 
 
@@ -77,7 +161,7 @@ class BinCounter:
         """
         if position is not None:
             self.seen = position
-        if len(scores) >= _ENOUGH:
+        if len(scores) >= _WORTH_SORTING:
             self.choose(scores)
         while len(scores):
             self._add(scores[:BLOCK].astype(np.float64, copy=False))
@@ -86,7 +170,7 @@ class BinCounter:
     def choose(self, scores: NDArray[Any]) -> None:
         """Choose the counting method for such scores, once; `add` calls it with the first large batch."""
         if self._choose_cells:
-            sample = in_order(scores)
+            sample = np.sort(scores[:: max(1, len(scores) // _SAMPLE)].astype(np.float64))
             sample = sample[(sample >= self._low) & (sample <= self._high)]
             self._choose_cells, self._cells = False, Cells.for_sample(sample, self._edges)
 
@@ -98,19 +182,19 @@ class BinCounter:
         return counts
 
     def _add(self, block: NDArray[np.float64]) -> None:
-        # Valid scores; NaN fails both comparisons.
+        # Leave out what is no score; NaN fails both comparisons.
         least, most = self._extent(block)
         if not (self._low <= least and most <= self._high):
             block = self._valid(block)
             least, most = -np.inf, np.inf
 
-        # Counted per cell; those in the cell of an edge wait until they fill a block.
+        # Count a large block at once, without cells
         self.seen += len(block)
         self._total += len(block)
-        if self._cells is None and len(block) >= _ENOUGH:
+        if self._cells is None and len(block) >= _WORTH_SORTING:
             self._compare(block)
             return
-        # Those of small batches wait for more, because every edge is searched; the caller may reuse its array.
+        # Otherwise scores wait until they fill a block, because every edge is searched; the caller may reuse its array
         doubtful = block.copy() if self._cells is None else self._cells.add(block, least, most)
         self._doubtful.append(doubtful)
         self._waiting += len(doubtful)
@@ -118,27 +202,27 @@ class BinCounter:
             self._settle()
 
     def _extent(self, block: NDArray[np.float64]) -> tuple[float, float]:
-        # For scores from 0 on in one pass, by their bits.
+        """The least and the largest number; for scores from 0 on in one pass, by their bits, and the least then 0."""
         if self._low == 0 and block.flags.c_contiguous:
-            most: np.uint64 = block.view(np.uint64).max()  # NaN and negative numbers lie above +inf
+            most: np.uint64 = block.view(np.uint64).max()
             if most <= _INFINITE:
                 return 0.0, float(most.view(np.float64))
         return float(block.min()), float(block.max())
 
     def _valid(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores of a block; the other numbers are recorded."""
         missing = np.isnan(block)
         valid = (block >= self._low) & (block <= self._high)
         if self._infinity:
             valid |= block == np.inf
-        lost = len(block) - int(valid.sum())
-        if not lost:
+        invalid = len(block) - int(valid.sum())
+        if not invalid:
             return block
-        # The position of the first among all scores, and how many there are.
         first = self.seen + int(np.argmin(valid))
         self.first = first if self.first is None else min(first, self.first)
         self.missing += int(missing.sum())
-        self.outside += lost - int(missing.sum())
-        self.seen += lost
+        self.outside += invalid - int(missing.sum())
+        self.seen += invalid
         return block[valid]
 
     def _settle(self) -> None:
@@ -150,9 +234,18 @@ class BinCounter:
         self._at_or_below += np.searchsorted(np.sort(block), self._edges, side="right")
 
 
-# Counts of scores over public candidates, which can be added.
+# Scores that a thread takes at a time.
+_SLICE = 2**17
 
-_BLOCKS = 2**17
+
+def weight_per_bin(scores: NDArray[Any], weights: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The sum of whole weights per bin, exactly; int64, shape (m,)."""
+    sums = np.zeros(len(edges) + 1, dtype=np.int64)
+    for start in range(0, len(scores), _SLICE):  # the sum of a slice is exact in float64
+        rows = slice(start, start + _SLICE)
+        bins = np.searchsorted(edges, np.asarray(scores[rows], dtype=np.float64), side="left")
+        sums += np.bincount(bins, weights=weights[rows], minlength=len(sums)).astype(np.int64)
+    return sums
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -273,16 +366,6 @@ class ScoreHistogram:
         return f"ScoreHistogram({self.candidates!r}, counts are private)"
 
 
-def weight_per_bin(scores: NDArray[Any], weights: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The sum of whole weights per bin, exactly; int64, shape (m,)."""
-    sums = np.zeros(len(edges) + 1, dtype=np.int64)
-    for start in range(0, len(scores), _BLOCKS):  # the sum of a block is exact in float64
-        block = slice(start, start + _BLOCKS)
-        bins = np.searchsorted(edges, np.asarray(scores[block], dtype=np.float64), side="left")
-        sums += np.bincount(bins, weights=weights[block], minlength=len(sums)).astype(np.int64)
-    return sums
-
-
 def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:
     # One counter for each thread; all count with the same method.
     model = BinCounter(edges, kind.low, kind.high, len(scores), infinity=kind.takes_infinity)
@@ -296,7 +379,7 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
             counters.append(thread.counter)
         thread.counter.add(scores[rows], rows.start)
 
-    in_blocks(work, len(scores), elements=_BLOCKS)
+    in_blocks(work, len(scores), elements=_SLICE)
 
     # Errors state how many scores cannot be counted, and the first position.
     unusable = [counter.first for counter in counters if counter.first is not None]
