@@ -15,6 +15,8 @@ from confide.guarantee import (
     SlopeNoise,
     competitor_ratio,
     competitor_ratio_right,
+    conditional_failure,
+    line_holds,
     mean_overshoot,
     moving_line_holds,
     moving_rate,
@@ -246,6 +248,17 @@ class Slopes(Mechanism):
         """Whether `level` is guaranteed, on average over noisy numbers of records of this scale (Theorem H1)."""
         moves = self.weight is None and not self.head_start and not self.fade and self.rate == moving_rate(level)
         return moves and moving_line_holds(level, size_scale, counted, self.offset, self.noise(m))
+
+    def covers_conditionally(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float) -> bool:
+        """Whether coverage is at least `level` with probability 1 - delta, for a public n or every n >= n_min.
+
+        By Theorem C1b at one n, and by Theorem C3 at all of them.
+        """
+        noise = self.noise(m)
+        if n is not None:
+            return conditional_failure(n, float(level), float(self.target(n)), noise.left, noise.rivals) <= delta
+        assert n_min is not None
+        return line_holds(self.rate, self.offset, level, delta, n_min, noise)
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
         """The law of the random rank for n records (Theorem C1); None for weighted records."""
