@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.arrays.checked import as_array, as_numeric, as_probabilities, class_names, in_memory, is_query
+from confide.arrays.checked import as_array, as_numeric, as_probabilities, in_memory, is_query
+from confide.arrays.labels import class_names
 from confide.errors import InputError, InputTypeError
 from confide.support import (
     Name,

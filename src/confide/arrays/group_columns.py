@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_array, as_positions
+from confide.arrays.checked import as_array
 from confide.arrays.frames import columns_by_name
+from confide.arrays.labels import as_positions
 from confide.errors import InputError, InputTypeError
 from confide.support import Name, check_names, require, several
 

@@ -30,9 +30,16 @@ from confide.arrays import (
     warn_of_unknown_labels,
 )
 from confide.errors import InputError
-from confide.scores import selected
 from confide.scores.kinds import NamedScores, ScoreKind, kind_of_task, score_name
-from confide.scores.ranked import RankRule, largest_excluded, true_class_scores
+from confide.scores.ranked import (
+    COMPILED_ELEMENTS,
+    RankRule,
+    compiled_sets,
+    compiled_true_class_scores,
+    largest_excluded,
+    true_class_scores,
+    worth_selecting,
+)
 from confide.support import bisect
 
 # The score of the true class, all scores, and sets.
@@ -121,8 +128,8 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
 
     # Compute block by block, and check the range of each block on the way.
     out, rule = np.empty(len(p)), kind.rule
-    select = rule is not None and selected.worth_selecting(p.size)
-    ranked_scores = selected.true_class_scores if select else true_class_scores
+    select = rule is not None and worth_selecting(p.size)
+    ranked_scores = compiled_true_class_scores if select else true_class_scores
     unit, sound = unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
@@ -133,7 +140,7 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
         else:
             out[rows] = ranked_scores(kind.rows(p[rows]), y[rows], shares[rows], rule)
 
-    in_blocks(work, len(p), p.shape[1], selected.ELEMENTS if select else ELEMENTS)
+    in_blocks(work, len(p), p.shape[1], COMPILED_ELEMENTS if select else ELEMENTS)
     if not sound.all:
         refuse_outside_unit("probabilities", p)
     return out
@@ -249,7 +256,7 @@ def _ranked_mask(
 ) -> AllValid:
     """`mask` becomes score <= limit, where each record has one limit."""
     unit, sound = unit_check(p), AllValid()
-    select = selected.worth_selecting(p.size)
+    select = worth_selecting(p.size)
     each = np.broadcast_to(limits, (len(p),))
 
     def work(rows: slice) -> None:
@@ -258,11 +265,11 @@ def _ranked_mask(
             return
         block = kind.rows(p[rows])
         if select:
-            sound.see(selected.sets(block, shares[rows], each[rows], rule, mask[rows]))
+            sound.see(compiled_sets(block, shares[rows], each[rows], rule, mask[rows]))
         else:
             np.greater(block, largest_excluded(block, shares[rows], each[rows], rule)[:, None], out=mask[rows])
 
-    in_blocks(work, len(p), p.shape[1], selected.ELEMENTS if select else ELEMENTS)
+    in_blocks(work, len(p), p.shape[1], COMPILED_ELEMENTS if select else ELEMENTS)
     return sound
 
 
