@@ -25,9 +25,8 @@ from confide.support import (
 )
 
 # Data frames of any kind, as numpy can read them. narwhals reads those that numpy cannot; it is imported then.
-#
-# pandas, polars and Arrow offer numpy's array protocol and do not need it.
 
+# Packages whose frames and arrays numpy reads.
 _READ_BY_NUMPY = frozenset({"builtins", "numpy", "pandas", "polars", "pyarrow", "torch", "jax", "jaxlib"})
 
 
@@ -40,8 +39,8 @@ def in_memory(name: str, data: Any) -> Any:
     >>> in_memory("probabilities", duckdb.sql("select 0.25::double as cat, 0.75::double as dog"))
     array([[0.25, 0.75]])
     """
-    homes = {kind.__module__.partition(".")[0] for kind in type(data).__mro__[:-1]}
-    if is_query(data) or (hasattr(data, "columns") and not homes & _READ_BY_NUMPY):
+    packages = {kind.__module__.partition(".")[0] for kind in type(data).__mro__[:-1]}  # all but that of `object`
+    if is_query(data) or (hasattr(data, "columns") and not packages & _READ_BY_NUMPY):
         return _collected(name, data)
     return data
 
@@ -82,6 +81,8 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
     if _is_masked_array(data):
         values, mask = as_numeric(name, np.asarray(data.data)), np.ma.getmaskarray(data)
         return np.where(mask, np.nan, values) if mask.any() else values
+
+    # Real numbers.
     array = as_array(name, data)
     if array.dtype == object:
         array = _from_objects(name, array)
@@ -89,6 +90,8 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
         raise InputTypeError(
             name, "must hold real numbers", got=f"dtype {array.dtype}", remedy="Convert them to floats"
         )
+
+    # Of at most 64 bits, in native byte order.
     if array.dtype.itemsize > 8:
         with np.errstate(over="ignore", under="ignore"):
             return array.astype(np.float64)
@@ -110,8 +113,8 @@ def as_host_array(data: Any) -> Any:
     """A torch tensor as a numpy array, from any device and of any float type; everything else unchanged."""
     if not (hasattr(data, "detach") and hasattr(data, "cpu")):
         return data
-    held = data.detach().cpu()
-    return (held.float() if str(held.dtype) == "torch.bfloat16" else held).numpy()
+    tensor = data.detach().cpu()
+    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()  # numpy has no bfloat16
 
 
 def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
@@ -187,11 +190,11 @@ class AllValid:
     def __init__(self) -> None:
         self.all = True
 
-    def see(self, fine: bool) -> bool:
+    def see(self, is_valid: bool) -> bool:
         """Record one block, and return its result."""
-        if not fine:  # threads never set it to True, so that none of them undoes what another one has found
+        if not is_valid:  # threads never set it to True, so that none of them undoes the result of another one
             self.all = False
-        return fine
+        return is_valid
 
 
 def finite(block: NDArray[np.float64]) -> bool:

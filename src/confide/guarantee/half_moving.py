@@ -82,7 +82,7 @@ def moving_line_holds(level: Fraction, scale: float, counted: int, offset: Fract
     >>> [moving_line_holds(Fraction(9, 10), 5.0, 150, Fraction(604 + tau, 10), noise) for tau in (26, 27)]
     [False, True]
     """
-    # tau leaves the reserve, and few points have a target above n.
+    # A finite reserve, a tau of at least 0, and every n with a target above n covered (Lemma H4).
     rate, margin = moving_rate(level), reserve(level, scale, counted)
     tau, most = offset - _base(level, counted), (1 - level) * counted
     if math.isinf(margin) or tau < 0 or not _is_covered_above(level, counted, tau, noise):

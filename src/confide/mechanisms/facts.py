@@ -8,7 +8,7 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.guarantee import Guarantee
-from confide.mechanisms.interface import Mechanism, SplitConformal
+from confide.mechanisms.interface import INT64_ROOM, Mechanism, SplitConformal
 from confide.mechanisms.noisy_histogram import NoisyHistogram, PublishedHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
 from confide.mechanisms.pps import PpsOfSecretSize, PrivatePredictionSets
@@ -32,7 +32,7 @@ _CLASSES: Mapping[str, type[Any]] = {
     )
 }
 
-_INT64_STEPS = (0, 2**62 - 1)
+_INT64_STEPS = (0, INT64_ROOM - 1)
 _BELOW_1, _ABOVE_0 = math.nextafter(1, 0), math.nextafter(0, 1)
 
 # The numbers that a design can have: with others a certificate would take long.

@@ -20,6 +20,9 @@ MechanismName: TypeAlias = Literal["slopes", "pps", "pps-laplace", "noisy-histog
 
 MECHANISMS: tuple[MechanismName, ...] = get_args(MechanismName)
 
+# Utilities and noisy counts up to this fit into 64 bits, and so does the difference of two of them.
+INT64_ROOM = 2**62
+
 
 class Mechanism(Protocol):
     """A frozen dataclass that states a mechanism completely, in public numbers. It makes no other claims."""

@@ -47,19 +47,25 @@ class OpenDPQuantile(Mechanism):
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate with OpenDP's private quantile."""
-        return int(self._measurement(len(counts))(_records(counts)))
+        indices = np.arange(len(counts), dtype=np.int64)
+        return int(self._measurement(len(counts))(np.repeat(indices, counts)))
 
     def privacy_map(self, distance: int) -> float:
         """OpenDP's statement of the zCDP loss at a symmetric distance: 1 for add or remove, 2 for replace."""
         return float(self._measurement(2).map(distance))
 
     def _measurement(self, m: int) -> Any:
+        check_sampler()
+        from opendp.domains import atom_domain, vector_domain
         from opendp.measurements import make_private_quantile
         from opendp.measures import zero_concentrated_divergence
+        from opendp.metrics import symmetric_distance
 
+        atoms = atom_domain(T="i64")
         return with_contrib(
             lambda: make_private_quantile(
-                *_space(self.size),
+                vector_domain(atoms) if self.size is None else vector_domain(atoms, size=self.size),
+                symmetric_distance(),
                 zero_concentrated_divergence(),
                 list(range(m)),
                 alpha=float(self.level),
@@ -74,19 +80,6 @@ def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> Op
     return OpenDPQuantile(level, size, scale_for(distance, epsilon))
 
 
-def _records(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
-
-
-def _space(size: int | None) -> tuple[Any, Any]:
-    check_sampler()
-    from opendp.domains import atom_domain, vector_domain
-    from opendp.metrics import symmetric_distance
-
-    atoms = atom_domain(T="i64")
-    domain = vector_domain(atoms) if size is None else vector_domain(atoms, size=size)
-    return domain, symmetric_distance()
-
-
 def _unsized_range(level: Fraction) -> Fraction:
+    # OpenDP rounds the level down to a multiple of 1/10,000; the larger of the level and its complement is rounded up.
     return 2 * Fraction(math.ceil(max(level, 1 - level) * 10_000), 10_000)

@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw, marginal_coverage, mean_overshoot, rank_law
-from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.interface import INT64_ROOM, Mechanism
 from confide.selection import select
 from confide.support import ceil_to, float_above, scale_for
 
 # Adjusted levels are multiples of 1/GRID.
 GRID = 2**24
-
-_INT64_ROOM = 2**62
 
 # `pps` for a public number of records.
 #
@@ -95,7 +93,7 @@ class PrivatePredictionSets(Mechanism):
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,)."""
         n = int(counts.sum())
-        if self.level.denominator * n > _INT64_ROOM:
+        if self.level.denominator * n > INT64_ROOM:
             raise InputError("counts", "must fit into 64-bit utilities", remedy="Use mechanism='slopes'")
         at_or_below = np.cumsum(counts, dtype=np.int64)
         below, above = at_or_below - counts, n - at_or_below
@@ -273,7 +271,7 @@ class PpsOfSecretSize(Mechanism):
         # r = (1-q)/q, and whether 64 bits are enough.
         n = int(counts.sum())
         odds = n / self.target(n) - 1 if n else Fraction(0)
-        fits = GRID * n <= _INT64_ROOM
+        fits = GRID * n <= INT64_ROOM
 
         # max(r A_j, n - B_j) in units of 1/GRID; r A_j is rounded down.
         at_or_below = np.cumsum(counts, dtype=np.int64)
@@ -281,7 +279,7 @@ class PpsOfSecretSize(Mechanism):
         below = (at_or_below - counts).astype(object) * (GRID * odds.numerator) // odds.denominator
         utility: NDArray[Any] = -np.maximum(below.astype(np.int64) if fits else below, above)
         if not fits:
-            utility = np.maximum(utility - utility.max(), -_INT64_ROOM)
+            utility = np.maximum(utility - utility.max(), -INT64_ROOM)
         return utility.astype(np.int64, copy=False)
 
     def choose(self, counts: NDArray[np.int64]) -> int:

@@ -3,6 +3,8 @@
 Noisy counts c_j + Lap(2/epsilon) give F(z) = 1 - (1/n) sum_j (c_j + noise_j) 1{z < e_j}. The threshold is the first
 candidate with F(e_k) >= (n+1)(1-alpha) / (n(1-gamma alpha)) + zeta. The loss is epsilon as claimed, because a replaced
 record changes two counts by one. Coverage is at least 1 - alpha.
+
+The mechanism comes first, then its level, the bound zeta on its noise, and the number of bins.
 """
 
 import math
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw
-from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.interface import INT64_ROOM, Mechanism
 from confide.selection import noisy_counts
 from confide.support import ceil_to, float_above, scale_for
 
@@ -26,8 +28,6 @@ STEPS = 2**20
 
 # Levels are multiples of 1/GRID.
 GRID = 2**24
-
-_INT64_ROOM = 2**62
 
 # The values of gamma that are tried.
 GAMMAS = np.geomspace(1e-4, 0.1, 61)
@@ -54,7 +54,7 @@ class LaplaceHistogram(Mechanism):
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Add noise to all counts, and return the first candidate that reaches the level."""
         n = int(counts.sum())
-        if GRID * n > _INT64_ROOM:
+        if GRID * n > INT64_ROOM:
             raise InputError("counts", "must fit into 64-bit arithmetic", remedy="Use mechanism='slopes'")
         noisy = noisy_counts(counts * STEPS, self.scale * STEPS)
         beyond = int(noisy.sum()) - np.cumsum(noisy)
@@ -111,6 +111,9 @@ def pps_laplace_for(
     return LaplaceHistogram(ceil_to(level, GRID), float(gammas[best]), scale) if level <= 1 - 1 / GRID else None
 
 
+# The level.
+
+
 def laplace_level(
     n: int, alpha: Fraction, gamma: NDArray[np.float64], zeta: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -151,7 +154,7 @@ def noise_closed_form(m: int, fails: float, scale: float) -> float:
     return scale * (2 * math.sqrt(2 * m * log) if m >= log else math.sqrt(2) * (log + m * math.log(2)))
 
 
-# The largest absolute value of a walk of Laplace steps, exactly.
+# zeta by Theorem 2: the largest absolute value of a walk of Laplace steps, exactly.
 #
 # S_k is a sum of k independent Laplace variables of scale 1. The density of S_k on (-t, t) for walks that never left
 # this interval is T^k applied to a unit mass at 0, where T has the kernel exp(-|x-y|)/2. Since u = T f solves u - u'' =
@@ -168,7 +171,7 @@ _NEGLIGIBLE = 1e-14
 # Probability reserved for the rounding of the sum.
 ROUNDING = 1e-12
 
-# Steps of Newton's method for a frequency w_i, and of bisection for a quantile: more change no digit of a float.
+# Steps of Newton's method for a frequency w_i, and of bisection for a quantile.
 _NEWTON_STEPS, _HALVINGS = 8, 60
 
 
@@ -203,7 +206,7 @@ def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.f
     return high
 
 
-# Public simulations: their number, and their seed.
+# The number of bins, by public simulations: their number, and their seed.
 _RUNS, _SEED = 1000, 20210212
 
 
