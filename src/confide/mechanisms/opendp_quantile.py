@@ -47,8 +47,7 @@ class OpenDPQuantile(Mechanism):
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate with OpenDP's private quantile."""
-        indices = np.arange(len(counts), dtype=np.int64)
-        return int(self._measurement(len(counts))(np.repeat(indices, counts)))
+        return int(self._measurement(len(counts))(_records(counts)))
 
     def privacy_map(self, distance: int) -> float:
         """OpenDP's statement of the zCDP loss at a symmetric distance: 1 for add or remove, 2 for replace."""
@@ -56,16 +55,12 @@ class OpenDPQuantile(Mechanism):
 
     def _measurement(self, m: int) -> Any:
         check_sampler()
-        from opendp.domains import atom_domain, vector_domain
         from opendp.measurements import make_private_quantile
         from opendp.measures import zero_concentrated_divergence
-        from opendp.metrics import symmetric_distance
 
-        atoms = atom_domain(T="i64")
         return with_contrib(
             lambda: make_private_quantile(
-                vector_domain(atoms) if self.size is None else vector_domain(atoms, size=self.size),
-                symmetric_distance(),
+                *_space(self.size),
                 zero_concentrated_divergence(),
                 list(range(m)),
                 alpha=float(self.level),
@@ -78,6 +73,20 @@ def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> Op
     """The mechanism of the least noise for a loss of epsilon per record: replaced, or without a size added."""
     distance = _unsized_range(level) if size is None else Fraction(2)
     return OpenDPQuantile(level, size, scale_for(distance, epsilon))
+
+
+def _records(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+
+
+def _space(size: int | None) -> tuple[Any, Any]:
+    """OpenDP's domain and metric of records, for sized or unsized data."""
+    from opendp.domains import atom_domain, vector_domain
+    from opendp.metrics import symmetric_distance
+
+    atoms = atom_domain(T="i64")
+    domain = vector_domain(atoms) if size is None else vector_domain(atoms, size=size)
+    return domain, symmetric_distance()
 
 
 def _unsized_range(level: Fraction) -> Fraction:

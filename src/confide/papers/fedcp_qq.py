@@ -112,7 +112,7 @@ def best_qq_unequal(
         l_j to use, for example `published_ranks(sizes, level)`. By default l_j = ceil(x (n_j + 1)) for the best of a
         few x near the level. The paper's x = level is one of them, so the result is never worse than the paper's.
     delta
-        As in `best_qq`.
+        Failure probability of coverage given the calibration data; by default the mean coverage reaches the level.
     honest
         Number of honest silos, which are unknown; by default all.
     most_k

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
@@ -162,9 +162,10 @@ class Score:
 class LibraryScore(Score):
     """A score of this library, with what makes its computation faster.
 
-    `rule` gives the rule of a score that follows the order of the probabilities from its parameters, and `bound` the
-    largest value, up to rounding, from the number of classes and the parameters. A score `of_one_entry` is one minus
-    the probability of the class; one that is `tempered` has other sets at another temperature.
+    `rule` gives the rule of a score that follows the order of the probabilities from its parameters; the scores of all
+    classes follow from it. `bound` gives the largest value, up to rounding, from the number of classes and the
+    parameters. A score `of_one_entry` is one minus the probability of the class; one that is `tempered` has other sets
+    at another temperature.
     """
 
     _: KW_ONLY
@@ -172,6 +173,17 @@ class LibraryScore(Score):
     of_one_entry: bool = False
     bound: Callable[..., float] | None = None
     tempered: bool = True
+
+    def __post_init__(self) -> None:
+        if self.rule is not None:
+            object.__setattr__(self, "classes", partial(_classes_by_rule, self.rule))
+        super().__post_init__()
+
+
+def _classes_by_rule(
+    rule: Callable[..., RankRule], p: NDArray[np.float64], *, u: NDArray[np.float64] | None = None, **parameters: float
+) -> NDArray[np.float64]:
+    return all_class_scores(p, np.ones(len(p)) if u is None else u, rule(**parameters))
 
 
 _REGISTERED: dict[str, Score] = {}
@@ -221,18 +233,6 @@ _Numbers = NDArray[np.float64]
 _Ends = tuple[_Numbers, _Numbers]
 
 
-def _ranked(family: Any, *parameters: str) -> dict[str, Any]:
-    """The rule of a score that follows the order of the probabilities, and the scores of all classes by this rule."""
-
-    def rule(**values: float) -> RankRule:
-        return RankRule(family, **values)
-
-    def classes(p: _Numbers, *, u: _Numbers | None = None, **values: float) -> _Numbers:
-        return all_class_scores(p, np.ones(len(p)) if u is None else u, rule(**values))
-
-    return {"task": "classification", "rule": rule, "classes": classes, "parameters": parameters}
-
-
 def _largest_penalised(classes: int | None, penalty: float, k_reg: float = 1.0) -> float:
     return math.inf if classes is None else 1.0 + penalty * max(classes - k_reg, 0.0)
 
@@ -254,18 +254,6 @@ def _scaled_ends(predictions: _Numbers, thresholds: _Numbers, scale: _Numbers) -
     return predictions - reach, predictions + reach
 
 
-def _quantiles(name: str, sentence: str, **functions: Any) -> LibraryScore:
-    """A score of conformalized quantile regression."""
-    return LibraryScore(
-        name,
-        "regression",
-        spread=Spread("signed"),
-        sentence=sentence,
-        quantiles=True,
-        **functions,
-    )
-
-
 LIBRARY: tuple[Score, ...] = (
     LibraryScore(
         "lac",
@@ -280,33 +268,38 @@ LIBRARY: tuple[Score, ...] = (
     ),
     LibraryScore(
         "aps",
+        "classification",
         low=0.0,
         spread=Spread("mass"),
         sentence="Labels join the set from the most probable downwards, as long as their probabilities{share} add up "
         "to at most {threshold}.",
         bound=lambda classes: 1.0,
         randomised=True,
-        **_ranked("aps"),
+        rule=partial(RankRule, "aps"),
     ),
     LibraryScore(
         "raps",
+        "classification",
         low=0.0,
         spread=Spread("penalised"),
         sentence="Labels join the set from the most probable downwards, as long as their probabilities{share}, with a "
         "penalty for long sets, add up to at most {threshold}.",
         bound=_largest_penalised,
         randomised=True,
-        **_ranked("aps", "penalty", "k_reg"),
+        rule=partial(RankRule, "aps"),
+        parameters=("penalty", "k_reg"),
     ),
     LibraryScore(
         "saps",
+        "classification",
         low=0.0,
         spread=Spread("penalised"),
         sentence="Labels join the set from the most probable downwards, as long as the top probability and a penalty "
         "per further label{share} add up to at most {threshold}.",
         bound=_largest_penalised,
         randomised=True,
-        **_ranked("saps", "penalty"),
+        rule=partial(RankRule, "saps"),
+        parameters=("penalty",),
     ),
     LibraryScore(
         "margin",
@@ -320,12 +313,13 @@ LIBRARY: tuple[Score, ...] = (
     ),
     LibraryScore(
         "top_k",
+        "classification",
         low=1.0,
         spread=Spread("rank"),
         sentence="The {threshold} most probable labels are in the set.",
         bound=lambda classes: math.inf if classes is None else float(classes),
         tempered=False,
-        **_ranked("top_k"),
+        rule=partial(RankRule, "top_k"),
     ),
     LibraryScore(
         "absolute_residual",
@@ -357,23 +351,32 @@ LIBRARY: tuple[Score, ...] = (
         interval=lambda f, t: _scaled_ends(f, t, f),
         positive=True,
     ),
-    _quantiles(
+    LibraryScore(
         "cqr",
-        "The interval is the model's quantile range, widened by {threshold} on both sides.",
+        "regression",
+        spread=Spread("signed"),
+        sentence="The interval is the model's quantile range, widened by {threshold} on both sides.",
+        quantiles=True,
         own=lambda f, y: np.maximum(f[:, 0] - y, y - f[:, 1]),
         interval=lambda f, t: (f[:, 0] - t, f[:, 1] + t),
         onnx=lambda graph, low, high, t: (graph.node("Sub", low, t), graph.node("Add", high, t)),
     ),
-    _quantiles(
+    LibraryScore(
         "cqr_low",
-        "The interval begins {threshold} below the model's lower quantile.",
+        "regression",
+        spread=Spread("signed"),
+        sentence="The interval begins {threshold} below the model's lower quantile.",
+        quantiles=True,
         own=lambda f, y: f[:, 0] - y,
         interval=lambda f, t: (f[:, 0] - t, np.full(len(f), np.inf)),
         onnx=lambda graph, low, high, t: (graph.node("Sub", low, t), None),
     ),
-    _quantiles(
+    LibraryScore(
         "cqr_high",
-        "The interval ends {threshold} above the model's upper quantile.",
+        "regression",
+        spread=Spread("signed"),
+        sentence="The interval ends {threshold} above the model's upper quantile.",
+        quantiles=True,
         own=lambda f, y: y - f[:, 1],
         interval=lambda f, t: (np.full(len(f), -np.inf), f[:, 1] + t),
         onnx=lambda graph, low, high, t: (None, graph.node("Add", high, t)),
