@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import confide.arrays.blocks
-import confide.arrays.compiled
+import confide.arrays.loops
 from benchmarks.small import small
 from benchmarks.timing import shortest
 from confide.scores import own_class_scores, set_mask
@@ -50,7 +50,7 @@ def softmax(n, k):
 def without_numba(call):
     """Call as if Numba were not installed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(confide.arrays.compiled, "_loads", lambda: False)
+        patch.setattr(confide.arrays.loops, "_loads", lambda: False)
         return call()
 
 

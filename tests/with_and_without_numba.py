@@ -2,8 +2,8 @@
 
 import pytest
 
-import confide.arrays.compiled
-import confide.scores.selected
+import confide.arrays.loops
+import confide.scores.ranked
 
 
 @pytest.fixture(scope="module", autouse=True, params=["numpy", "numba"])
@@ -11,8 +11,8 @@ def with_and_without_numba(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "numba":
             pytest.importorskip("numba", reason="the extra `speed` is not installed")
-            patch.setattr(confide.arrays.compiled, "_WORTH_LOADING", 0)
-            patch.setattr(confide.scores.selected, "_WORTH_SELECTING", 0)
+            patch.setattr(confide.arrays.loops, "_WORTH_LOADING", 0)
+            patch.setattr(confide.scores.ranked, "_WORTH_SELECTING", 0)
         else:
-            patch.setattr(confide.arrays.compiled, "_loads", lambda: False)
+            patch.setattr(confide.arrays.loops, "_loads", lambda: False)
         yield request.param

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from confide.arrays import (
+    as_host_array,
     as_uniforms,
     checked_rows,
     far_sums,
@@ -29,9 +30,6 @@ __all__ = ["above_threshold", "predict_mask", "true_scores"]
 def __dir__() -> list[str]:
     """Return the public names."""
     return sorted(__all__)
-
-
-_ELEMENTS = 2**22
 
 
 def predict_mask(probabilities: Any, calibration: Release, *, u: Any = None) -> Any:
@@ -78,7 +76,7 @@ def predict_mask(probabilities: Any, calibration: Release, *, u: Any = None) -> 
     held = in_memory(probabilities)
     if held is not None:
         return xp.asarray(set_mask(held, str(calibration.score), calibration.threshold, u=in_memory(shares)))
-    pieces = [scores <= calibration.threshold for _, scores in _class_scores(xp, probabilities, kind, shares)]
+    pieces = [scores <= calibration.threshold for _, scores in _scores_in_blocks(xp, probabilities, kind, shares)]
     return xp.concat(pieces, axis=0)
 
 
@@ -126,8 +124,37 @@ def _known_scores(xp: Any, probabilities: Any, column: Any, kind: ScoreKind, u: 
     shares, held = _uniforms(xp, probabilities, kind, u), in_memory(probabilities)
     if held is not None:
         return xp.asarray(np.asarray(class_score(held, in_memory(column[:, 0]), str(kind.name), u=in_memory(shares))))
-    pieces = _class_scores(xp, probabilities, kind, shares)
+    pieces = _scores_in_blocks(xp, probabilities, kind, shares)
     return xp.concat([xp.take_along_axis(scores, column[rows, :], axis=1)[:, 0] for rows, scores in pieces], axis=0)
+
+
+def above_threshold(p: Any, threshold: float) -> Any:
+    """Where 1 - p is at most the threshold, exactly: bool, of any shape, on the same device.
+
+    Examples
+    --------
+    >>> above_threshold(np.array([0.9, 0.1]), 0.5)
+    array([ True, False])
+    """
+    xp = _namespace(p)
+    name = str(p.dtype).rpartition(".")[2]
+    if name == "bfloat16":  # its numbers are float32 numbers: the smallest of float32 separates them as well
+        p, name = xp.astype(p, xp.float32), "float32"
+    return p >= float(smallest_probability(threshold, np.dtype(name)))
+
+
+# The scores of all classes.
+
+_ELEMENTS = 2**22
+"""Entries per block: each work array has at most 32 MiB."""
+
+
+def _scores_in_blocks(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Iterator[tuple[slice, Any]]:
+    """The scores of every class, block by block, with the rows of each."""
+    step = max(1, _ELEMENTS // p.shape[1])
+    for start in range(0, p.shape[0], step):
+        rows = slice(start, min(start + step, p.shape[0]))
+        yield rows, class_scores(xp, p[rows, :], kind, None if u is None else u[rows])
 
 
 def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
@@ -155,7 +182,7 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     edge = xp.ones_like(place[:, :1], dtype=xp.bool)
     begins, ends = xp.concat([edge, changes], axis=1), xp.concat([changes, edge], axis=1)
 
-    # Positions of the first and last member of each group of ties, by searching the sorted positions of the borders.
+    # The position of the last member of each group of ties; groups are counted from 0.
     number = xp.cumulative_sum(xp.astype(begins, xp.int64), axis=1) - 1
     last = _borders(xp, place, ends, number)
 
@@ -187,14 +214,25 @@ def _tempered(xp: Any, p: Any, temperature: float) -> Any:
     return powers / xp.where(total > 0, total, xp.ones_like(total))
 
 
-def in_memory(array: Any) -> Any:
-    """A torch tensor in main memory as a numpy array, whose sets are computed faster; else None."""
-    from array_api_compat import is_torch_array
+def _borders(xp: Any, place: Any, marked: Any, number: Any) -> Any:
+    """For every sorted position, the marked position of its group of ties; `number` counts the groups from 0."""
+    borders = xp.sort(xp.where(marked, place, xp.full_like(place, place.shape[1])), axis=1)
+    return xp.take_along_axis(borders, number, axis=1)
 
-    if not is_torch_array(array) or array.device.type != "cpu":
-        return None
-    plain = array.detach()
-    return (plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy()
+
+# Checks of releases, probabilities and random numbers.
+
+
+def _kind(calibration: Any) -> ScoreKind:
+    kind = score_of_task(calibration, "classification")
+    if calibration.by is not None:
+        raise InputTypeError("calibration", "must be a confide.Release with one threshold for coverage", "several")
+    return kind
+
+
+def _check(xp: Any, p: Any) -> None:
+    if p.ndim != 2 or p.shape[1] == 0 or not xp.isdtype(p.dtype, "real floating"):
+        raise InputError("probabilities", "must be a floating array of shape (n, classes) with one class or more")
 
 
 def refuse_outside(xp: Any, p: Any) -> None:
@@ -210,12 +248,6 @@ def refuse_outside(xp: Any, p: Any) -> None:
         raise InputError("probabilities", "must lie in [0, 1]", got=got, remedy=remedy)
 
 
-def rows_unlike_one(p: Any) -> Any:
-    """The first rows whose sums differ from one by more than rounding: `confide.arrays.far_from_one`."""
-    xp = _namespace(p)
-    return far_sums(xp, _wide(xp, p[: checked_rows(p.shape[1]), :]))
-
-
 def refuse_rows_unlike_one(xp: Any, p: Any) -> None:
     """Raise an error for probabilities whose first rows do not sum to one even approximately."""
     marked = rows_unlike_one(p)
@@ -224,37 +256,10 @@ def refuse_rows_unlike_one(xp: Any, p: Any) -> None:
         raise other_sums("probabilities", int(xp.sum(whole)), int(xp.argmax(whole)), marked.shape[0])
 
 
-def _check(xp: Any, p: Any) -> None:
-    if p.ndim != 2 or p.shape[1] == 0 or not xp.isdtype(p.dtype, "real floating"):
-        raise InputError("probabilities", "must be a floating array of shape (n, classes) with one class or more")
-
-
-def above_threshold(p: Any, threshold: float) -> Any:
-    """Where 1 - p is at most the threshold, exactly: bool, of any shape, on the same device.
-
-    Examples
-    --------
-    >>> above_threshold(np.array([0.9, 0.1]), 0.5)
-    array([ True, False])
-    """
+def rows_unlike_one(p: Any) -> Any:
+    """The first rows whose sums differ from one by more than rounding: `confide.arrays.far_from_one`."""
     xp = _namespace(p)
-    name = str(p.dtype).rpartition(".")[2]
-    if name == "bfloat16":  # its numbers are float32 numbers: the smallest of float32 separates them as well
-        p, name = xp.astype(p, xp.float32), "float32"
-    return p >= float(smallest_probability(threshold, np.dtype(name)))
-
-
-def _borders(xp: Any, place: Any, marked: Any, number: Any) -> Any:
-    """For every sorted position, the marked position of its group of ties; `number` counts the groups from 0."""
-    borders = xp.sort(xp.where(marked, place, xp.full_like(place, place.shape[1])), axis=1)
-    return xp.take_along_axis(borders, number, axis=1)
-
-
-def _kind(calibration: Any) -> ScoreKind:
-    kind = score_of_task(calibration, "classification")
-    if calibration.by is not None:
-        raise InputTypeError("calibration", "must be a confide.Release with one threshold for coverage", "several")
-    return kind
+    return far_sums(xp, _wide(xp, p[: checked_rows(p.shape[1]), :]))
 
 
 def _uniforms(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
@@ -264,6 +269,9 @@ def _uniforms(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
         return None
     wide = _wide(xp, p[:1, :]).dtype == xp.float64
     return xp.asarray(numbers if wide else numbers.astype(np.float32), device=_device(p))
+
+
+# Arrays of each library.
 
 
 def _namespace(array: Any) -> Any:
@@ -288,9 +296,10 @@ def _wide(xp: Any, p: Any) -> Any:
         return xp.astype(p, xp.float32)
 
 
-def _class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Iterator[tuple[slice, Any]]:
-    """The scores of every class, block by block, with the rows of each."""
-    step = max(1, _ELEMENTS // p.shape[1])
-    for start in range(0, p.shape[0], step):
-        rows = slice(start, min(start + step, p.shape[0]))
-        yield rows, class_scores(xp, p[rows, :], kind, None if u is None else u[rows])
+def in_memory(array: Any) -> Any:
+    """A torch tensor in main memory as a numpy array, whose sets are computed faster; else None."""
+    from array_api_compat import is_torch_array
+
+    if not is_torch_array(array) or array.device.type != "cpu":
+        return None
+    return as_host_array(array)

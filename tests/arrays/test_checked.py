@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.arrays.checked import as_labels, as_numeric, as_probabilities, as_vector
+from confide.arrays.checked import as_numeric, as_probabilities, as_vector
+from confide.arrays.labels import as_labels
 from tests.refused import numbers, refused
 
 VALUES = [0.125, 0.5, 0.75, 0.0, 1.0, 0.25]  # exact in every float dtype

@@ -16,8 +16,14 @@ from confide.guarantee.certificate import (
     sharp_target_rank,
 )
 from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
-from confide.guarantee.random_rank import binomial_at_least, conditional_failure, mean_overshoot, rank_law, tail
-from confide.guarantee.slope_noise import SlopeNoise
+from confide.guarantee.random_rank import (
+    SlopeNoise,
+    binomial_at_least,
+    conditional_failure,
+    mean_overshoot,
+    rank_law,
+    tail,
+)
 from tests.builders import slow
 from tests.sharp_program import climbed
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 from confide.guarantee.certificate import sharp_coverage
 from confide.guarantee.random_rank import conditional_failure, marginal_coverage, tail
-from confide.mechanisms.certify import certify
+from confide.mechanisms.interface import certify
 from confide.mechanisms.slopes import slopes_for
 from tests import designs
 from tests.builders import slow

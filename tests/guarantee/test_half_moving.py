@@ -12,7 +12,7 @@ import pytest
 from confide.guarantee import half_moving
 from confide.guarantee.certificate import worst_loss
 from confide.guarantee.half_moving import least_number, moving_offset, moving_rate, reserve
-from confide.guarantee.slope_noise import SlopeNoise
+from confide.guarantee.random_rank import SlopeNoise
 from confide.guarantee.two_sided import two_sided_loss
 from tests.builders import slow
 from tests.exact import added, histograms

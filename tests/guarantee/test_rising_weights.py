@@ -10,7 +10,7 @@ from scipy import stats
 from confide.guarantee.certificate import sharp_coverage
 from confide.guarantee.conditional import line_holds
 from confide.guarantee.random_rank import competitor_ratio_right, conditional_failure, mean_overshoot, tail
-from confide.mechanisms.certify import certify
+from confide.mechanisms.interface import certify
 from confide.mechanisms.slopes import Slopes, free_fade, slopes_for
 from tests import designs
 from tests.builders import slow

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_losses, sharp_target_rank
-from confide.guarantee.slope_noise import SlopeNoise
+from confide.guarantee.random_rank import SlopeNoise
 from confide.guarantee.two_sided import (
     _lines,
     _mixtures,

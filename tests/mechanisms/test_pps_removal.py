@@ -11,7 +11,8 @@ from scipy import stats
 import confide
 from confide.errors import FormatError
 from confide.guarantee import marginal_coverage
-from confide.mechanisms.pps import _INT64_ROOM, GRID, PpsOfSecretSize, pps_for, pps_of_secret_size
+from confide.mechanisms.interface import INT64_ROOM
+from confide.mechanisms.pps import GRID, PpsOfSecretSize, pps_for, pps_of_secret_size
 from confide.papers import private_prediction_sets as papers
 from confide.selection import zcdp_of_range
 from confide.support import scale_for
@@ -107,7 +108,7 @@ def test_every_number_of_records_is_accepted():
     for count in counts.tolist():
         exact.append(-max(below * (GRID * odds.numerator) // odds.denominator, GRID * (n - below - count)))
         below += count
-    assert mechanism.utilities(counts).tolist() == [max(u - max(exact), -_INT64_ROOM) for u in exact]
+    assert mechanism.utilities(counts).tolist() == [max(u - max(exact), -INT64_ROOM) for u in exact]
     assert mechanism.utilities(np.zeros(3, dtype=np.int64)).tolist() == [0, 0, 0]
 
 

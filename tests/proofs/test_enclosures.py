@@ -10,10 +10,9 @@ import pytest
 from confide import plan
 from confide.guarantee import two_sided
 from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_target_rank, worst_loss
-from confide.guarantee.random_rank import conditional_failure, tail
-from confide.guarantee.slope_noise import SlopeNoise
+from confide.guarantee.random_rank import SlopeNoise, conditional_failure, tail
 from confide.guarantee.two_sided import two_sided_holds, two_sided_loss
-from confide.mechanisms.certify import certify
+from confide.mechanisms.interface import certify
 from tests.proofs.enclosures import Sharp, errors, watched
 from tests.proofs.intervals import Box
 

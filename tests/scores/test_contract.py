@@ -12,6 +12,7 @@ import pyarrow
 import pytest
 
 import confide
+from confide.arrays import tempered
 from confide.candidates import Spread
 from confide.cli import main
 from confide.core import remarks
@@ -19,7 +20,6 @@ from confide.reports.example import worked_example
 from confide.reports.words import rule
 from confide.scores import LIBRARY, interval_ends, score_kind, set_mask
 from confide.scores import score as registry
-from confide.scores.kinds import tempered
 from confide.scores.ranked import magic
 from confide.tables import ClassColumns, TargetColumns, counting_query, score_histogram
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture

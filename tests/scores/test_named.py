@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import confide
+from confide.arrays import tempered
 from confide.errors import InputError
 from confide.scores import LIBRARY, class_score, score_kind
-from confide.scores.kinds import tempered
 from tests.refused import numbers, refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import confide
 import confide.arrays.blocks
 from confide.arrays import loops
-from confide.scores import own_class_scores, selected, set_mask
-from confide.scores.selected import worth_selecting
+from confide.scores import classification, own_class_scores, ranked, set_mask
+from confide.scores.ranked import worth_selecting
 from tests.refused import numbers, refused
 
 DETERMINISTIC = [
@@ -29,11 +29,11 @@ SPECIAL = [0.0, -0.0, 5e-324, 1e-45, 1e-40, 1e-8, 2.0**-12, 0.1, 0.25, 0.5, 1.0]
 def selection(request):
     """Every call selects; in plain Python with cells for few entries, too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selected, "worth_selecting", lambda entries: True)
+        patch.setattr(classification, "worth_selecting", lambda entries: True)
         if request.param == "python":
-            patch.setattr(selected, "machine_code", lambda loop: loop)
-            patch.setattr(loops, "FEW_LEFT", np.uint64(1))
-            patch.setattr(selected, "_CELLS", 3)
+            patch.setattr(ranked, "machine_code", lambda loop: loop)
+            patch.setattr(loops, "_FEW_ENTRIES", np.uint64(1))
+            patch.setattr(ranked, "_CELLS", 3)
         else:
             pytest.importorskip("numba", reason='needs `pip install "confide[speed]"`')
         yield request.param
@@ -122,8 +122,8 @@ def test_invalid_probabilities_raise_as_with_sorting():
 
 
 def test_small_batches_do_not_wait_for_a_compiler(monkeypatch):
-    monkeypatch.setattr(selected, "worth_compiling", lambda entries: True)
+    monkeypatch.setattr(ranked, "worth_compiling", lambda entries: True)
     assert not worth_selecting(2**16 - 1)
     assert worth_selecting(2**16)
-    monkeypatch.setattr(selected, "worth_compiling", lambda entries: False)
+    monkeypatch.setattr(ranked, "worth_compiling", lambda entries: False)
     assert not worth_selecting(2**30)

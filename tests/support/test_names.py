@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import confide
-from confide.arrays.checked import as_positions
+from confide.arrays.labels import as_positions
 from confide.support.names import as_integer, canonical_name, check_names, places, positions
 from tests.refused import refused
 

@@ -13,6 +13,8 @@ ELEMENTS = 2**16
 """Entries per block: small enough for the cache and for a few percent of memory, large enough to amortise calls."""
 
 _WORTH_THREADS = 2**18
+"""Entries from which on threads save more time than their start takes."""
+
 _MOST_THREADS = 8
 
 

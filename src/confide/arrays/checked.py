@@ -6,8 +6,7 @@ Other data frames are read by `in_memory`.
 
 import os
 import sys
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from importlib.util import find_spec
@@ -18,22 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
-from confide.errors import ConfideError, CoverageWarning, InputError, InputTypeError, replaced_errors
+from confide.errors import ConfideError, InputError, InputTypeError, replaced_errors
 from confide.support import (
-    as_integer,
-    caller_stacklevel,
-    first_names,
-    known_positions,
     needs_extra,
-    positions,
     raise_for_rows,
     require,
 )
 
 # Data frames of any kind, as numpy can read them. narwhals reads those that numpy cannot; it is imported then.
-#
-# pandas, polars and Arrow offer numpy's array protocol and do not need it.
 
+# Packages whose frames and arrays numpy reads.
 _READ_BY_NUMPY = frozenset({"builtins", "numpy", "pandas", "polars", "pyarrow", "torch", "jax", "jaxlib"})
 
 
@@ -46,8 +39,8 @@ def in_memory(name: str, data: Any) -> Any:
     >>> in_memory("probabilities", duckdb.sql("select 0.25::double as cat, 0.75::double as dog"))
     array([[0.25, 0.75]])
     """
-    homes = {kind.__module__.partition(".")[0] for kind in type(data).__mro__[:-1]}
-    if is_query(data) or (hasattr(data, "columns") and not homes & _READ_BY_NUMPY):
+    packages = {kind.__module__.partition(".")[0] for kind in type(data).__mro__[:-1]}  # all but that of `object`
+    if is_query(data) or (hasattr(data, "columns") and not packages & _READ_BY_NUMPY):
         return _collected(name, data)
     return data
 
@@ -75,7 +68,7 @@ def _collected(name: str, data: Any) -> Any:
     return frame.to_numpy() if isinstance(frame, nw.DataFrame) else data
 
 
-# Numbers, vectors, probabilities, labels and positions as arrays.
+# Numbers, vectors and probabilities as arrays.
 
 
 def _is_masked_array(data: Any) -> bool:
@@ -88,6 +81,8 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
     if _is_masked_array(data):
         values, mask = as_numeric(name, np.asarray(data.data)), np.ma.getmaskarray(data)
         return np.where(mask, np.nan, values) if mask.any() else values
+
+    # Real numbers.
     array = as_array(name, data)
     if array.dtype == object:
         array = _from_objects(name, array)
@@ -95,6 +90,8 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
         raise InputTypeError(
             name, "must hold real numbers", got=f"dtype {array.dtype}", remedy="Convert them to floats"
         )
+
+    # Of at most 64 bits, in native byte order.
     if array.dtype.itemsize > 8:
         with np.errstate(over="ignore", under="ignore"):
             return array.astype(np.float64)
@@ -116,27 +113,28 @@ def as_host_array(data: Any) -> Any:
     """A torch tensor as a numpy array, from any device and of any float type; everything else unchanged."""
     if not (hasattr(data, "detach") and hasattr(data, "cpu")):
         return data
-    held = data.detach().cpu()
-    return (held.float() if str(held.dtype) == "torch.bfloat16" else held).numpy()
+    tensor = data.detach().cpu()
+    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()  # numpy has no bfloat16
 
 
 def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
     """Numbers in an object array, one by one: None and pandas.NA are missing; other non-numbers raise an error."""
     values = array.ravel().tolist()
-    wrong = [i for i, value in enumerate(values) if not (_is_missing(value) or _is_number(value))]
+    wrong = [i for i, value in enumerate(values) if not (is_null(value) or _is_number(value))]
     if wrong or array.ndim == 0:
         kind = type(values[wrong[0]] if wrong else values[0]).__name__
         where = f" in {len(wrong)} place(s), the first at position {wrong[0]}" if array.ndim else ""
         raise InputTypeError(name, "must hold real numbers", got=f"{kind}{where}", remedy="Convert them to floats")
-    return np.array([np.nan if _is_missing(value) else _to_float(value) for value in values]).reshape(array.shape)
+    return np.array([np.nan if is_null(value) else _to_float(value) for value in values]).reshape(array.shape)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real | Decimal) and not isinstance(value, bool)
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ == "NAType"
+def is_null(value: Any) -> bool:
+    """Whether a value is None or pandas.NA."""
+    return value is None or type(value).__name__ == "NAType"  # that of pandas
 
 
 def _to_float(value: Any) -> float:
@@ -192,11 +190,11 @@ class AllValid:
     def __init__(self) -> None:
         self.all = True
 
-    def see(self, fine: bool) -> bool:
+    def see(self, is_valid: bool) -> bool:
         """Record one block, and return its result."""
-        if not fine:  # threads never set it to True, so that none of them undoes what another one has found
+        if not is_valid:  # threads never set it to True, so that none of them undoes the result of another one
             self.all = False
-        return fine
+        return is_valid
 
 
 def finite(block: NDArray[np.float64]) -> bool:
@@ -249,123 +247,6 @@ def as_float_rows(block: NDArray[Any]) -> NDArray[Any]:
     """A block as contiguous float32 (from float16 and float32, without loss) or float64 (from all other types)."""
     small = block.dtype.kind == "f" and block.dtype.itemsize <= 4
     return np.ascontiguousarray(block, dtype=np.float32 if small else np.float64)
-
-
-def as_labels(
-    name: str, data: ArrayLike, n: int, k: int, classes: Sequence[object] | None = None, *, unknown: bool = False
-) -> NDArray[np.int64]:
-    """Labels as class indices: integers in [0, k), or members of `classes`; shape (n,).
-
-    With `classes`, labels are matched by name (`confide.support.names`), so that [10, 20] or ["cat", "dog"] work. Other
-    labels raise an error, or with `unknown` have the index -1. Missing labels, labels of a type that no class name has,
-    and integers without names that seem to count from 1 always raise one.
-    """
-    array = one_per_record(name, as_array(name, data))
-    require(name, len(array) == n, "must have as many entries as there are rows", f"{len(array)} for {n} rows")
-    if classes is None:
-        return _class_numbers(name, array, k, unknown=unknown)
-    names, values = class_names(classes, k), _as_list(data, array)
-    if n:
-        _refuse_other_types(name, array.dtype, names)
-    return _places(name, values, names) if unknown else known_positions(name, values, names, "classes")
-
-
-def _places(name: str, values: list[Any], names: Sequence[object]) -> NDArray[np.int64]:
-    """The position of each value among names, -1 for other values; missing ones raise an error."""
-    places = positions(name, values, names)
-    missing = np.zeros(len(values), dtype=np.bool_)
-    for i in np.flatnonzero(places < 0):
-        missing[i] = is_missing(values[i]) or values[i] == ""
-    remedy = "Add them; coverage of the other records alone says nothing about records without a label"
-    raise_for_rows(name, missing, "must not be missing", "missing", remedy)
-    return places
-
-
-def _class_numbers(name: str, array: NDArray[Any], k: int, *, unknown: bool) -> NDArray[np.int64]:
-    """Integers that count the classes from 0, int64; with `unknown`, -1 for those of k and above."""
-    if array.size and array.dtype.kind not in "iu":
-        remedy = "Add missing labels, and for class names pass classes=[...]"
-        if array.dtype.kind == "b":
-            remedy = "Pass classes=[False, True], in the order of the columns, or integers"
-        raise InputTypeError(name, f"must be integers from 0 to {k - 1}", got=f"dtype {array.dtype}", remedy=remedy)
-    must, remedy = f"must lie between 0 and {k - 1}", "Check the order and the number of the classes"
-    raise_for_rows(name, (array < 0) | ((array >= k) & (not unknown)), must, "outside", remedy)
-    from_one = array.size and array.min() > 0 and array.max() == k
-    got = f"integers from {array.min()} to {k}" if from_one else ""
-    remedy = f"Subtract 1 if they count from 1; if {k} is a class that the model never learned, pass classes="
-    require(name, not from_one, f"must count the classes from 0 to {k - 1}", got, remedy)
-    return np.where(array < k, array, -1).astype(np.int64, copy=False)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is missing: None, pandas.NA, or NaN and NaT, which differ from themselves."""
-    return _is_missing(value) or bool(value != value)
-
-
-def _refuse_other_types(name: str, dtype: np.dtype[Any], names: Sequence[object]) -> None:
-    """Reject labels of a type that no class name has: whatever they are, none would be among the classes."""
-    if dtype.kind in "iufb":
-        fits = any(map(_reads_as_number, names))
-    elif dtype.kind in "UT":
-        fits = any(isinstance(item, str | int) for item in names)
-    else:
-        fits = dtype.kind == "O" or not all(isinstance(item, str | Real) for item in names)
-    if not fits:
-        remedy = "Write them as the classes are named"
-        if dtype.kind in "iu":
-            remedy = "If they count the classes from 0, pass [classes[i] for i in labels], or columns without names"
-        must = f"must name the {len(names)} classes, {first_names(names)}"
-        raise InputError(name, must, got=f"dtype {dtype}", remedy=remedy)
-
-
-def _reads_as_number(name: object) -> bool:
-    """Whether a number can be this name."""
-    return as_integer(name) is not None if isinstance(name, str) else isinstance(name, Real)
-
-
-def warn_of_unknown_labels(name: str, places: NDArray[np.int64], names: Sequence[object]) -> None:
-    """Warn of labels that are not among the classes (place -1), in calls whose results are not private."""
-    at = np.flatnonzero(places < 0)
-    if at.size:
-        warnings.warn(
-            f"{name}: {at.size} of {len(places)} are not among the {len(names)} classes, {first_names(names)}, the "
-            f"first at position {at[0]}: the model never learned them, and these records count as never covered "
-            "(score +inf). If they are classes by another name, correct their names",
-            CoverageWarning,
-            stacklevel=caller_stacklevel(),
-        )
-
-
-def as_positions(
-    name: str, data: ArrayLike, names: Sequence[object], n: int, *, unknown: bool = False
-) -> NDArray[np.int64]:
-    """The position of every record's group, or class, in a public list of their names, shape (n,).
-
-    With `unknown`, that of a name that is not in the list is -1.
-    """
-    array = as_array(name, data)
-    require(name, array.shape == (n,), f"must have shape ({n},), one entry per record", f"shape {array.shape}")
-    return (_places if unknown else known_positions)(name, _as_list(data, array), names)
-
-
-def class_names(classes: Sequence[object], k: int) -> tuple[object, ...]:
-    """The names of the k classes, all different."""
-    array = as_array("classes", classes)
-    if array.ndim != 1:
-        raise InputTypeError("classes", "must be a sequence of names", got=type(classes).__name__)
-    names = tuple(_as_list(classes, array))
-    require("classes", len(names) == k, "must name every column", f"{len(names)} names for {k} columns")
-    no_names = InputTypeError("classes", "must be texts or numbers", got="names that cannot be compared")
-    with replaced_errors(lambda error: no_names if isinstance(error, TypeError) else None):
-        different = len(set(names))
-    require("classes", different == k, "must differ from one another", f"{k - different} repeated")
-    return names
-
-
-def _as_list(data: object, array: NDArray[Any]) -> list[Any]:
-    """Plain Python values; numpy does not read a list, because it would turn [1, "a"] into texts."""
-    values = list(data) if isinstance(data, list | tuple) else array.tolist()
-    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 # The random numbers of records: for randomised scores, for risk control, for splitting records.

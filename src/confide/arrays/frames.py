@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.arrays.checked import as_array, as_numeric, as_probabilities, class_names, in_memory, is_query
+from confide.arrays.checked import as_array, as_numeric, as_probabilities, in_memory, is_query
+from confide.arrays.labels import class_names
 from confide.errors import InputError, InputTypeError
 from confide.support import (
     Name,
@@ -47,18 +48,19 @@ def refuse_other_rows(**given: Any) -> None:
         ...
     confide.errors.InputError: targets: the rows of targets must be in the order of those of predictions; got ...
     """
-    indexes = [(name, index) for name, data in given.items() if (index := row_index(data)) is not None]
+    by_name = {name: row_index(data) for name, data in given.items()}
+    indexes = [(name, index) for name, index in by_name.items() if index is not None]
     for (name, index), (other_name, other) in combinations(indexes, 2):
         if len(index) != len(other) or index.equals(other):  # another check reports different lengths
             continue
-        same = set(index) == set(other)
+        same_labels = set(index) == set(other)
         must = f"the rows of {other_name} must be in the order of those of {name}"
-        got = "the same index labels in another order" if same else "other index labels"
-        compatible = not same and (_only_counts(index) or _only_counts(other))
+        got = "the same index labels in another order" if same_labels else "other index labels"
+        compatible = not same_labels and (_is_default_index(index) or _is_default_index(other))
         require(other_name, compatible, must, got, "Align them, or pass .to_numpy() of both")
 
 
-def _only_counts(index: Any) -> bool:
+def _is_default_index(index: Any) -> bool:
     """Whether an index is that of a frame made from an array: 0 to n-1."""
     return bool(index.dtype.kind in "iu") and list(index) == list(range(len(index)))
 
@@ -79,10 +81,10 @@ def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] |
     """
     if is_query(data):
         in_memory(called, data)
-    held = getattr(data, "column_names", getattr(data, "columns", None))  # Arrow's `columns` are not names
-    if not isinstance(held, Iterable):
+    columns = getattr(data, "column_names", getattr(data, "columns", None))  # Arrow's `columns` are not names
+    if not isinstance(columns, Iterable):
         return None
-    names = tuple(plain_names(called, held))
+    names = tuple(plain_names(called, columns))
     texts = list(map(canonical_name, names))
     repeated = len(texts) - len(set(texts))
     require(called, not repeated, "must have columns of different names", f"{repeated} repeated")
@@ -173,17 +175,20 @@ def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: A
     >>> frame_of([("cat", np.array([True]))], "polars").columns
     ['cat']
     """
-    if like == "pandas" if isinstance(like, str) else type(like).__module__.partition(".")[0] == "pandas":
-        return _pandas(columns, None if isinstance(like, str) else like, index)
+    kind = like if isinstance(like, str) else type(like).__module__.partition(".")[0]
+    if kind == "pandas":
+        return _pandas_frame(columns, None if isinstance(like, str) else like, index)
+
+    # All others, whose columns need texts as names.
     with needs_extra("a data frame of this kind", "frames"):
         import narwhals.stable.v2 as nw
     try:
         backend: Any = like if isinstance(like, str) else nw.from_native(like).implementation
-        named = {str(name): values for name, values in columns}
-        got = f"{len(columns) - len(named)} repeated, as 1 and '1' are"
+        by_text = {str(name): values for name, values in columns}
+        got = f"{len(columns) - len(by_text)} repeated, as 1 and '1' are"
         remedy = "Use to_pandas, which keeps them apart"
-        require("classes", len(named) == len(columns), "must have different texts as names", got, remedy)
-        return nw.from_dict(named, backend=backend).to_native()
+        require("classes", len(by_text) == len(columns), "must have different texts as names", got, remedy)
+        return nw.from_dict(by_text, backend=backend).to_native()
     except (TypeError, ValueError, ModuleNotFoundError) as error:
         if isinstance(error, InputError):
             raise
@@ -194,7 +199,7 @@ def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: A
         ) from None
 
 
-def _pandas(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: Any) -> Any:
+def _pandas_frame(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: Any) -> Any:
     with needs_extra("a pandas data frame", "pandas"):
         import pandas as pd
     n = len(columns[0][1])

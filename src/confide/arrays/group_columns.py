@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays.checked import as_array, as_positions
+from confide.arrays.checked import as_array
 from confide.arrays.frames import columns_by_name
+from confide.arrays.labels import as_positions
 from confide.errors import InputError, InputTypeError
 from confide.support import Name, check_names, require, several
 
@@ -94,21 +95,18 @@ class GroupColumns:
             If there are other columns, or a value is missing or unknown. A record in more groups than stated is never
             reduced to some of them.
         """
-        given = self._given(groups, n)
+        by_column = self._by_column(groups, n)
         places = [
-            as_positions(f"groups[{column!r}]", given[column], values, n) + piece.start
-            for (column, values), piece in zip(self.columns.items(), self.slices, strict=True)
+            as_positions(f"groups[{column!r}]", by_column[column], values, n) + positions.start
+            for (column, values), positions in zip(self.columns.items(), self.slices, strict=True)
         ]
         return np.stack(places, axis=1)
 
-    def _given(self, groups: Any, n: int) -> Mapping[str, Any]:
+    def _by_column(self, groups: Any, n: int) -> Mapping[str, Any]:
         named = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)
         if named is not None:
-            must, got = (
-                f"must have exactly the columns {', '.join(self.columns)}",
-                f"{len(named)} columns, or other names",
-            )
-            require("groups", set(named) == set(self.columns), must, got)
+            must = f"must have exactly the columns {', '.join(self.columns)}"
+            require("groups", set(named) == set(self.columns), must, f"{len(named)} columns, or other names")
             return named
         array = as_array("groups", groups)
         must = f"must have shape ({n}, {len(self)}), a column for each of {', '.join(self.columns)}"
@@ -123,11 +121,11 @@ class GroupColumns:
         >>> GroupColumns({"sex": ["f", "m"], "age": ["young", "old"]}).read_from(["age", "sex"])
         ('sex', 'age')
         """
-        given = (by,) if isinstance(by, str) else tuple(several("by", by))
-        if len(given) != len(self) or len(set(given)) != len(given):
+        names = (by,) if isinstance(by, str) else tuple(several("by", by))
+        if len(names) != len(self) or len(set(names)) != len(names):
             must = f"must name {len(self)} different columns, of {', '.join(self.columns)}"
-            raise InputError("by", must, got=f"{len(set(given))} different of {len(given)}")
-        return tuple(self.columns) if set(given) == set(self.columns) else given
+            raise InputError("by", must, got=f"{len(set(names))} different of {len(names)}")
+        return tuple(self.columns) if set(names) == set(self.columns) else names
 
 
 def group_name(column: str, value: Name) -> str:

@@ -1,19 +1,25 @@
-"""Loops that would take numpy several passes, in the part of Python that Numba compiles (`confide.arrays.compiled`).
+"""Loops that would take numpy several passes, as machine code if Numba is installed (`pip install "confide[speed]"`).
 
-Every loop has an equivalent in numpy, with the same results in every bit; tests compare the two. Indices are unsigned,
-because Numba would wrap negative ones. Numbers are converted by np.float64, because Numba's float() keeps single
-precision.
+They serve the scores that rank classes, APS, RAPS and SAPS, whose sets take numpy several times as long. Every loop has
+an equivalent in numpy, with the same results in every bit; tests compare the two.
 """
 
-from typing import Any, NamedTuple
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-FEW_LEFT = np.uint64(12)
+# In loops that Numba compiles, indices are unsigned, because it would wrap negative ones. Numbers are converted by
+# np.float64, because its float() keeps single precision.
+
+_FEW_ENTRIES = np.uint64(12)
 """The number of entries that are sorted by insertion."""
 
-SMALL = 2.0**-100
+_LEAST_GUESS = 2.0**-100
 """A 160th of it is a normal number of single precision."""
 
 
@@ -34,21 +40,21 @@ def at_or_above(
     zero = np.float64(magic).view(np.int64)
     for i in range(len(p)):
         row = p[i]
-        own = row[np.uint64(y[i])]
+        class_probability = row[np.uint64(y[i])]
         m, r, e = none, np.int32(0), np.int32(0)
         for j in range(len(row)):
             v = row[j]
             units = np.float64(np.float64(v) + magic).view(np.int64) - zero
-            m += units if v >= own else none
-            r += np.int32(1) if v >= own else np.int32(0)
-            e += np.int32(1) if v == own else np.int32(0)
+            m += units if v >= class_probability else none
+            r += np.int32(1) if v >= class_probability else np.int32(0)
+            e += np.int32(1) if v == class_probability else np.int32(0)
         mass[i], rank[i], equal[i] = m, r, e
 
 
 class Scratch(NamedTuple):
     """Work arrays of `ranked_sets`: for entries and for two ends, with their bits; for cells of a histogram."""
 
-    room: NDArray[Any]
+    entries: NDArray[Any]
     codes: NDArray[Any]
     ends: NDArray[Any]
     end_codes: NDArray[Any]
@@ -61,21 +67,21 @@ def ranked_sets(
     limits: NDArray[np.float64],
     shares: NDArray[np.float64],
     magic: float,
-    worth: float,
-    toll: NDArray[np.float64],
+    mass_unit: float,
+    penalties: NDArray[np.float64],
     scratch: Scratch,
     mask: NDArray[np.bool_],
 ) -> bool:
-    """Set `mask` to score <= limit for scores worth * mass + toll[rank]; returns whether all entries lie in [0, 1].
+    """Set `mask` to mass_unit * mass + penalties[rank] <= limit; returns whether all entries lie in [0, 1].
 
     Rank and mass are the number and the sum of the entries of the row that are at least as large, as in `at_or_above`;
     for equal entries, a share of the mass. Only the largest excluded entry is searched for, and rows are not sorted. A
     histogram over the bits of the most probable entries, which have the same order, gives its cell, and the few entries
     of this cell are sorted. The set of the most probable entries is guessed from the previous row.
 
-    `toll`, of shape (K + 1,), does not decrease.
+    `penalties`, of shape (K + 1,), do not decrease.
     """
-    room, codes, ends, end_codes, cell_mass, cell_count = scratch
+    entries, codes, ends, end_codes, cell_mass, cell_count = scratch
     k = p.shape[1]
     zero = np.float64(magic).view(np.int64)
     none, one = np.uint64(0), np.uint64(1)
@@ -83,10 +89,10 @@ def ranked_sets(
     for i in range(len(p)):
         # Every entry lies in [0, 1].
         row, limit = p[i], limits[i]
-        fine: Any = True
+        in_unit: Any = True
         for j in range(k):
-            fine &= (row[j] >= 0) & (row[j] <= 1)
-        if not fine:
+            in_unit &= (row[j] >= 0) & (row[j] <= 1)
+        if not in_unit:
             return False
 
         # The largest excluded entry is searched for in bands [low, high), from the most probable entries on.
@@ -99,16 +105,16 @@ def ranked_sets(
             if band == 0:
                 for j in range(k):
                     v = row[j]
-                    room[left] = v
+                    entries[left] = v
                     left += np.uint64(v >= low)
             else:
                 for j in range(k):
                     v = row[j]
-                    room[left] = abs(v)  # the code of -0.0 is negative
+                    entries[left] = abs(v)  # the code of -0.0 is negative
                     left += np.uint64((v >= low) & (v < high))
 
             # A histogram over their bits narrows them to one cell, until few are left.
-            while left > FEW_LEFT:
+            while left > _FEW_ENTRIES:
                 least = most = codes[0]
                 for j in range(left):
                     code = codes[j]
@@ -123,7 +129,7 @@ def ranked_sets(
                     cell_count[c] = 0
                 for j in range(left):
                     cell = np.uint64((np.int64(codes[j]) - least) >> shift)
-                    cell_mass[cell] += np.float64(np.float64(room[j]) + magic).view(np.int64) - zero
+                    cell_mass[cell] += np.float64(np.float64(entries[j]) + magic).view(np.int64) - zero
                     cell_count[cell] += 1
 
                 # From the largest cell down, the first with an excluded entry; the entries above it are inside.
@@ -132,7 +138,7 @@ def ranked_sets(
                 while begin > 0:
                     begin -= np.int64(1)
                     m, r = above + cell_mass[np.uint64(begin)], count + cell_count[np.uint64(begin)]
-                    if r > count and worth * np.float64(m) + toll[r] > limit:
+                    if r > count and mass_unit * np.float64(m) + penalties[r] > limit:
                         end_codes[0] = least + (begin << shift)
                         end_codes[1] = least + ((begin + 1) << shift)
                         first, last = ends[0], ends[1]
@@ -140,30 +146,30 @@ def ranked_sets(
                             equal = np.int64(size)
                             break
                         for j in range(size):
-                            v = room[j]
-                            room[left] = v
+                            v = entries[j]
+                            entries[left] = v
                             left += np.uint64((v >= first) & (v < last))
                         break
                     above, count = m, r
 
             # The few that are left, in descending order: the first excluded group of equal entries.
             for j in range(one, left):
-                v = room[j]
+                v = entries[j]
                 place = np.uint64(j)
-                while place > none and room[place - one] < v:
-                    room[place] = room[place - one]
+                while place > none and entries[place - one] < v:
+                    entries[place] = entries[place - one]
                     place -= one
-                room[place] = v
+                entries[place] = v
             place = none
             while place < left:
-                v = room[place]
+                v = entries[place]
                 units = np.float64(np.float64(v) + magic).view(np.int64) - zero
                 m, r = above, count
-                while place < left and room[place] == v:
+                while place < left and entries[place] == v:
                     m += units
                     r += 1
                     place += one
-                if worth * np.float64(m) + toll[r] > limit:
+                if mass_unit * np.float64(m) + penalties[r] > limit:
                     ends[0], equal = v, r - count
                     break
                 above, count = m, r
@@ -179,12 +185,62 @@ def ranked_sets(
             for j in range(k):
                 mask[i, j] = True
             continue
-        guess = max(np.float64(cut), SMALL)
+        guess = max(np.float64(cut), _LEAST_GUESS)
         group = np.float64(equal) * ((np.float64(cut) + magic) - magic)
-        if (worth * np.float64(above) + shares[i] * group) + toll[count + equal] > limit:
+        if (mass_unit * np.float64(above) + shares[i] * group) + penalties[count + equal] > limit:
             for j in range(k):
                 mask[i, j] = row[j] > cut
         else:
             for j in range(k):
                 mask[i, j] = row[j] >= cut
     return True
+
+
+# The loops as machine code. Loading Numba takes half a second, by which numpy is slower after about 2**28 entries. So
+# it is loaded once the calls of a process have had as many together.
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+_WORTH_LOADING = 2**28
+
+# The entries of all calls so far; threads may lose some of them, which only loads Numba later.
+_entries_so_far = 0
+
+
+def worth_compiling(entries: int) -> bool:
+    """Whether machine code is available for a call on this many entries, which count towards loading Numba.
+
+    A caller that works in batches passes the entries of each batch, not their running total.
+
+    Examples
+    --------
+    >>> worth_compiling(10) == ("numba" in sys.modules)
+    True
+    """
+    global _entries_so_far
+    _entries_so_far += entries
+    return ("numba" in sys.modules or _entries_so_far >= _WORTH_LOADING) and _loads()
+
+
+@lru_cache(maxsize=1)
+def _loads() -> bool:
+    try:
+        import_module("numba")
+    except ImportError:  # not installed, or incompatible with this numpy
+        return False
+    return True
+
+
+@lru_cache(maxsize=32)
+def machine_code(loop: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """A loop of this module, compiled once per type of arguments and stored on disk.
+
+    It runs without the interpreter's lock, so that threads run in parallel.
+    """
+    njit = import_module("numba").njit
+    options = {"nogil": True, "error_model": "numpy"}
+    try:
+        return cast("Callable[_Arguments, _Result]", njit(cache=True, **options)(loop))
+    except RuntimeError:  # no folder for the cache
+        return cast("Callable[_Arguments, _Result]", njit(**options)(loop))

@@ -8,6 +8,9 @@ from confide.guarantee.certificate import (
     sharp_coverage,
     sharp_loss,
     sharp_target_rank,
+    weighted_loss,
+    weighted_prior_bonus,
+    weighted_shortfall,
 )
 from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
 from confide.guarantee.half_moving import least_number, moving_line_holds, moving_offset, moving_rate
@@ -22,6 +25,7 @@ from confide.guarantee.last_rule import (
 )
 from confide.guarantee.random_rank import (
     RankLaw,
+    SlopeNoise,
     binomial_at_least,
     competitor_ratio,
     competitor_ratio_right,
@@ -32,7 +36,6 @@ from confide.guarantee.random_rank import (
     rank_law,
     tail,
 )
-from confide.guarantee.slope_noise import SlopeNoise
 from confide.guarantee.statement import (
     GUARANTEE_KINDS,
     AboutSilos,
@@ -43,4 +46,3 @@ from confide.guarantee.statement import (
     silos_text,
 )
 from confide.guarantee.two_sided import two_sided_coverage, two_sided_holds, two_sided_loss, two_sided_target_rank
-from confide.guarantee.weighted import weighted_loss, weighted_prior_bonus, weighted_shortfall

@@ -13,26 +13,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee.random_rank import binomial_at_least, conditional_failure, tail
-from confide.guarantee.slope_noise import SlopeNoise
+from confide.guarantee.random_rank import SlopeNoise, binomial_at_least, conditional_failure, tail
 from confide.support import bisect, ceil_to
 
+# The largest number of records that is checked; a line that needs more is rejected.
 _LARGEST_N = 2**60
+
+# The largest number of blocks of n that are checked at once.
 _MOST_BLOCKS = 2**16
 
-# Number of pairs (deficit, n) that are computed at once.
+# The number of pairs (deficit, n) that are computed at once.
 _CELLS = 2**16
 
 
 def conditional_target_rank(n: int, level: Fraction, delta: float, noise: SlopeNoise, unit: int) -> Fraction | None:
     """The smallest multiple of 1/unit with conditional failure at most delta, or None if even T = n fails."""
 
-    def enough(steps: int) -> bool:
+    def is_enough(steps: int) -> bool:
         return conditional_failure(n, float(level), steps / unit, noise.left, noise.rivals) <= delta
 
-    if not enough(n * unit):
+    if not is_enough(n * unit):
         return None
-    return Fraction(bisect(enough, math.floor(level * n) * unit, n * unit), unit)
+    return Fraction(bisect(is_enough, math.floor(level * n) * unit, n * unit), unit)
 
 
 def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:
@@ -41,8 +43,11 @@ def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:
 
     p = float(level)
     rise = max(0.5, float(-ndtri(delta))) * math.sqrt(p * (1 - p) / n) / 2
-    exact, grid = p + rise, level.denominator * max(2, math.ceil(min(20 / rise, 1e7) / level.denominator))
-    return min(max(Fraction(math.floor(exact * grid), grid), level + Fraction(1, grid)), Fraction(grid - 1, grid))
+
+    # A multiple of 1/denominator, which is fine enough for a twentieth of the rise.
+    denominator = level.denominator * max(2, math.ceil(min(20 / rise, 1e7) / level.denominator))
+    step = Fraction(1, denominator)
+    return min(max(math.floor((p + rise) * denominator) * step, level + step), 1 - step)
 
 
 def conditional_offset(
@@ -55,28 +60,31 @@ def conditional_offset(
     unit: int,
 ) -> Fraction:
     """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min."""
+    # 400 numbers of records, of which every 25th shows most failures.
     n = np.unique(np.geomspace(n_min, 20 * max(n_min, n_typical), 400).astype(np.int64))
-    step = _step(int(n[0]), float(level), noise.left)
+    few = n[::25]
+    step = _group_size(int(n.min()), float(level), noise.left)
 
-    def failing(offset: float, among: NDArray[np.int64]) -> NDArray[np.int64]:
-        if not among.size:
-            return among
-        failure = _block_failure(float(rate) * (among + 1) + offset, among, float(level), noise, step)
-        return among[failure > delta]
+    def failing(offset: float, n: NDArray[np.int64]) -> NDArray[np.int64]:
+        if not n.size:
+            return n
+        failure = _block_failure(float(rate) * (n + 1) + offset, n, float(level), noise, step)
+        return n[failure > delta]
 
-    # A higher line fails at fewer n. A few n show most failures, and an n that passed is not checked again.
+    # A higher line fails at fewer n, and an n that passed is not checked again.
     low, high = 0.0, 1.0
-    while failing(high, n[::25]).size or failing(high, n).size:
+    while failing(high, few).size or failing(high, n).size:
         low, high = high, 2 * high
-    suspect = failing(low, n)
+    failed = failing(low, n)
     while high - low > 0.05 / noise.left:
         middle = (low + high) / 2
-        if (still := failing(middle, suspect)).size:
-            low, suspect = middle, still
+        failed_again = failing(middle, failed)
+        if failed_again.size:
+            low, failed = middle, failed_again
         else:
             high = middle
 
-    # The n between are checked in blocks, for which a line needs a margin.
+    # All other n are checked in blocks, for which a line needs a margin.
     margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
     while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, noise):
         margin *= 2
@@ -99,6 +107,7 @@ def line_holds(
     A block that fails is split until it passes or is a single n that fails. Beyond the last block a Chernoff bound
     applies. A line that needs more than 2**16 blocks at once is close to failing and is rejected.
     """
+    # The first n for which the Chernoff bound is enough, and blocks up to it.
     if rate <= level:
         return False
     last = _chernoff_from(float(rate), float(offset), float(level), delta, n_min, noise)
@@ -134,7 +143,8 @@ def _block_failure(
     step: int | None = None,
 ) -> NDArray[np.float64]:
     """Theorem C1b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
-    step = _step(int(n.min()), level, noise.left) if step is None else step
+    # The noise leaves larger deficits with a probability below e^-25.
+    step = _group_size(int(n.min()), level, noise.left) if step is None else step
     deficits = np.arange(0, math.ceil((math.log1p(noise.rivals) + 25) / noise.left) + 1, step, dtype=np.int64)
 
     # The lowest rank of each group, and the mass that the noise leaves behind it.
@@ -157,8 +167,8 @@ def _block_failure(
     return total + survival
 
 
-def _step(n: int, level: float, slope: float) -> int:
-    # Deficits are grouped that differ little in log-odds, or in standard deviations of the binomial count.
+def _group_size(n: int, level: float, slope: float) -> int:
+    # The deficits of a group differ little in log-odds, or in standard deviations of the binomial count.
     return max(1, int(0.1 / slope), int(0.02 * math.sqrt(float(n) * level * (1 - level))))
 
 
@@ -169,12 +179,12 @@ def _chernoff_from(rate: float, offset: float, level: float, delta: float, n_min
     n = max(n_min, 64)
     while n <= _LARGEST_N:
         ratio = (rate * (n + 1) + offset - deficit - 1) / n
-        falling = min(ratio, rate)
-        if level < falling and n * _kl(falling, level) >= -math.log(delta - missed):
+        lowest = min(ratio, rate)  # of the ratios from this n on
+        if level < lowest and n * _kl_divergence(lowest, level) >= -math.log(delta - missed):
             return n
         n *= 2
     return n
 
 
-def _kl(a: float, b: float) -> float:
+def _kl_divergence(a: float, b: float) -> float:
     return a * math.log(a / b) + (1 - a) * math.log((1 - a) / (1 - b))

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from confide.guarantee.certificate import sharp_loss, worst_loss
 from confide.guarantee.last_rule import laplace_residual_life
-from confide.guarantee.slope_noise import SlopeNoise
+from confide.guarantee.random_rank import SlopeNoise
 from confide.guarantee.two_sided import two_sided_loss
 from confide.support import bisect, ceil_to
 
@@ -32,12 +32,17 @@ _SHARE, _TWO_SIDED_SHARE = Fraction(1, 3), Fraction(1, 8)
 # The reserve at n_0, in scales z_0.
 _MOST_RESERVE = 0.1
 
-# F, D and Y_0, in scales z_0: the reserve of n~ is that of n = n~ - F; every Z up to D counts, unless the target is
-# then above n; so many points are beyond the target where the two-sided certificate serves.
-_LAG, _CUT, _POINTS = 4, 4, Fraction(5, 4)
+# F, in scales z_0: the reserve of n~ is that of n = n~ - F.
+_LAG = 4
+
+# D, in scales z_0: every Z up to it counts, unless the target is then above n.
+_CUT = 4
+
+# Y_0, in scales z_0: so many points are beyond the target where the two-sided certificate serves.
+_POINTS = Fraction(5, 4)
 
 # Steps of the search in each rank; a level of many digits has multiples of 1/unit a millionth apart.
-_STEPS = 20
+_STEPS_PER_RANK = 20
 
 
 def moving_rate(level: Fraction) -> Fraction:
@@ -53,12 +58,13 @@ def moving_offset(level: Fraction, scale: float, counted: int, noise: SlopeNoise
     base, margin = _base(level, counted), reserve(level, scale, counted)
     if math.isinf(margin):
         return None
+
     # What either certificate needs, then steps upwards until the conditions are met.
     offset = sharp = base + ceil_to(max(0.0, worst_loss(unit, noise) - 2 + margin), unit)
     if _is_two_sided(level, scale, counted):
         least = two_sided_loss(1.0, noise, _in_scales(_POINTS, scale), at_least=True) - 1 + margin
         offset = min(sharp, base + ceil_to(max(0.0, least), unit))
-    step = Fraction(math.ceil(unit / _STEPS), unit)
+    step = Fraction(math.ceil(unit / _STEPS_PER_RANK), unit)
     while not moving_line_holds(level, scale, counted, offset, noise):
         if offset >= sharp:
             return None
@@ -76,6 +82,7 @@ def moving_line_holds(level: Fraction, scale: float, counted: int, offset: Fract
     >>> [moving_line_holds(Fraction(9, 10), 5.0, 150, Fraction(604 + tau, 10), noise) for tau in (26, 27)]
     [False, True]
     """
+    # A finite reserve, a tau of at least 0, and every n with a target above n covered (Lemma H4).
     rate, margin = moving_rate(level), reserve(level, scale, counted)
     tau, most = offset - _base(level, counted), (1 - level) * counted
     if math.isinf(margin) or tau < 0 or not _is_covered_above(level, counted, tau, noise):

@@ -14,9 +14,6 @@ from numpy.typing import NDArray
 
 from confide.support import bisect
 
-# What is reserved for the rounding of c: so many ranks, and this part of it.
-_ROUNDING, _PART = Fraction(1, 10**9), Fraction(1, 10**12)
-
 # Gaps that noise exceeds with less probability are those of the end of a table, where its last values decide.
 _LEAST_MASS = 1e-250
 
@@ -25,12 +22,12 @@ def residual_life(law: NDArray[np.float64]) -> float:
     """The cost c in ranks of noise with P(X = 0), P(X = 1), ... of a symmetric law, float64."""
     beyond = np.append(np.cumsum(law[:0:-1])[::-1], 0.0)  # P(X > g)
     excess = np.cumsum(beyond[::-1])[::-1]  # E[(X - g)_+]
-    some = beyond > _LEAST_MASS
-    return float((excess[some] / beyond[some]).max(initial=0.0))
+    likely = beyond > _LEAST_MASS
+    return float((excess[likely] / beyond[likely]).max(initial=0.0))
 
 
 def log_concave_residual_life(law: NDArray[np.float64]) -> float:
-    """The same for a log-concave law: E[X | X > 0], because smaller gaps have larger residual lives."""
+    """`residual_life` of a log-concave law: E[X | X > 0], because smaller gaps have larger residual lives."""
     beyond = float(law[1:].sum())
     return float(np.arange(len(law)) @ law) / beyond if beyond else 0.0
 
@@ -40,38 +37,43 @@ def laplace_residual_life(scale: float) -> float:
     return -1 / math.expm1(-1 / scale)
 
 
+# What is reserved for the rounding of c: so many ranks, and this share of it.
+_ROUNDED_RANKS, _ROUNDED_SHARE = Fraction(1, 10**9), Fraction(1, 10**12)
+
+
+def _with_rounding(cost: float) -> Fraction:
+    return Fraction(cost) * (1 + _ROUNDED_SHARE) + _ROUNDED_RANKS
+
+
 def most_beyond(level: Fraction, n: int, cost: float) -> int:
     """The largest limit that covers `level` on average: floor((1 - level)(n + 1) - 1 - c); negative if there is none.
 
     n is the public number of records, or the noisy one; `cost` is c in ranks.
     """
-    return math.floor((1 - level) * (n + 1) - 1 - _reserved(cost))
+    return math.floor((1 - level) * (n + 1) - 1 - _with_rounding(cost))
 
 
 def limit_coverage(beyond: int, n: int, cost: float) -> Fraction:
     """The guaranteed coverage of a limit for a public n: (T - c)/(n + 1) with the target rank T = n - limit."""
-    return max(Fraction(0), (n - beyond - _reserved(cost)) / (n + 1))
+    return max(Fraction(0), (n - beyond - _with_rounding(cost)) / (n + 1))
 
 
 @lru_cache(maxsize=256)
 def least_counted(level: Fraction, scale: float, cost: float) -> int:
     """The least noisy number of records that has a limit; for a smaller one the threshold is +inf (Theorem W3b)."""
+    # A limit of at least 0.
     life = laplace_residual_life(scale)
     ratio = math.exp(-1 / scale)
-    least = max(math.ceil(life), math.ceil((_reserved(cost) + 1) / (1 - level)))
+    least = max(math.ceil(life), math.ceil((_with_rounding(cost) + 1) / (1 - level)))
 
     # Few enough noisy numbers of a single record, the hardest n, must reach it.
     def covers_two(least: int) -> bool:
-        return 2 * ((1 + ratio) * math.exp(min((least - 1) / scale, 700)) - 1) >= least - 2 + life
+        return 2 * ((1 + ratio) * math.exp(min((least - 1) / scale, 700)) - 1) >= least - 2 + life  # exp(700) is finite
 
     low, high = least - 1, least
     while not covers_two(high):
         low, high = high, 2 * high
     return bisect(covers_two, low, high)
-
-
-def _reserved(cost: float) -> Fraction:
-    return Fraction(cost) * (1 + _PART) + _ROUNDING
 
 
 def chosen_by_last_rule(noisy: NDArray[np.int64], beyond: int) -> NDArray[np.int64]:

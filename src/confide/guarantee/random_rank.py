@@ -6,15 +6,44 @@ whose rank is drawn from a known law.
 """
 
 import math
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+
+@dataclass(frozen=True)
+class SlopeNoise:
+    """The noise of a slope mechanism (docs/theory.md, section 2), made by `Slopes.noise(m)`.
+
+    Parameters
+    ----------
+    left, right
+        Log-odds lost per rank below and above the target.
+    rivals
+        The competitor ratio G, see `competitor_ratio`.
+    step
+        The smallest ratio of a candidate's prior weight to the next one's: 1 for equal weights, 0 if unknown.
+    scale
+        Steps of the mechanism's integers per unit of log-odds; None if bonus and fade are not rounded to such steps.
+        It is no part of the identity: mechanisms that differ only in rounding share cached results.
+    """
+
+    left: float
+    right: float
+    rivals: float
+    step: float = 0.0
+    scale: float | None = field(default=None, compare=False)
+
+    @property
+    def mass(self) -> float:
+        """G as a divisor: raised from 0, for a list of one candidate, to 1e-9."""
+        return max(self.rivals, 1e-9)
+
+
 # Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage).
 RankLaw: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], float]
-
-_NEGLIGIBLE = 1e-18
 
 
 def tail(deficit: NDArray[Any], slope: float, rivals: float) -> NDArray[np.float64]:
@@ -44,15 +73,22 @@ def mean_overshoot(slope: float, rivals: float) -> float:
     return math.log1p(rivals) / slope
 
 
+# The law of R leaves out deficits of less probability.
+_NEGLIGIBLE = 1e-18
+
+
 def rank_law(target: float, slope: float, rivals: float) -> RankLaw:
     """The law of the random rank R for target rank `target`.
 
     For slopes below 1/100, ranks are grouped and each group is counted at its lowest rank. A smaller R is conservative.
     """
+    # The ranks below the target, in groups of `step`.
     top = math.ceil(target)
     reach = math.ceil((math.log1p(rivals) - math.log(_NEGLIGIBLE)) / slope)
     step = max(1, int(0.02 / slope))
     ranks = np.arange(top, max(0, top - reach - 1), -step, dtype=np.int64)[::-1]
+
+    # P(R >= r) as probabilities of ranks, and the mass of smaller ones.
     at_least = 1 - tail(target - ranks + 1, slope, rivals)
     return ranks, at_least - np.append(at_least[1:], 0.0), 1 - float(at_least[0]) if ranks.size else 1.0
 

@@ -6,13 +6,11 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 GuaranteeKind: TypeAlias = Literal["marginal", "training_conditional", "none"]
-AboutSilos: TypeAlias = Literal["alike", "by size"]
-
-_NEXT_TO_NOTHING = 2e-5
-
 GUARANTEE_KINDS: tuple[GuaranteeKind, ...] = ("marginal", "training_conditional", "none")
 
-_SILOS: dict[AboutSilos | None, str] = {
+AboutSilos: TypeAlias = Literal["alike", "by size"]
+
+_SILO_ASSUMPTIONS: dict[AboutSilos | None, str] = {
     None: "",
     "alike": "if all silos have the same distribution",
     "by size": "for a new record of silo j with probability n_j/n, also if the silos differ",
@@ -21,13 +19,13 @@ _SILOS: dict[AboutSilos | None, str] = {
 
 def silos_text(silos: AboutSilos | None) -> str:
     """The assumption about the silos of a federation, or about the new record, in words; empty without a federation."""
-    return _SILOS[silos]
+    return _SILO_ASSUMPTIONS[silos]
 
 
 def coverage_text(coverage: float) -> str:
     """A guaranteed coverage as a decimal number, rounded down: to four digits if that loses less than 2e-5, or six."""
     coarse, fine = (math.floor(coverage * 10**digits + 1e-9) / 10**digits for digits in (4, 6))
-    return f"{coarse if coverage - coarse < _NEXT_TO_NOTHING else fine:.6g}"
+    return f"{coarse if coverage - coarse < 2e-5 else fine:.6g}"
 
 
 @dataclass(frozen=True)
@@ -89,16 +87,20 @@ class Guarantee:
         """
         if self.kind == "none" or self.coverage == 0:
             return "NO COVERAGE PROMISED"
-        sure = "" if self.delta is None else f" with probability {float(1 - Fraction(str(self.delta))):.6g}"
-        if_so = f" {silos_text(self.silos)}" if self.silos else ""
-        new = " for a shifted population" if self.population else ""
-        return f"coverage at least {coverage_text(self.coverage)}{sure}{if_so}{new}"
+        probability = "" if self.delta is None else f" with probability {self._probability}"
+        silos = f" {silos_text(self.silos)}" if self.silos else ""
+        population = " for a shifted population" if self.population else ""
+        return f"coverage at least {coverage_text(self.coverage)}{probability}{silos}{population}"
+
+    @property
+    def _probability(self) -> str:
+        return f"{float(1 - Fraction(str(self.delta))):.6g}"
 
     def __str__(self) -> str:
         return self.of(f"coverage at least {coverage_text(self.coverage)}")
 
-    def of(self, what: str) -> str:
-        """The guarantee in words for a statement `what` that follows from the coverage, such as a bound on a loss."""
+    def of(self, statement: str) -> str:
+        """The guarantee in words for a statement that follows from the coverage, such as a bound on a loss."""
         if self.kind == "none" or self.coverage == 0:
             return "NO COVERAGE IS PROMISED by this mechanism"
 
@@ -115,9 +117,8 @@ class Guarantee:
         # The type of guarantee.
         if self.kind == "marginal":
             number = "the noisy number of records, " if self.sized else ""
-            return f"{what} on average over {number}calibration data and new records, {scope}"
-        sure = 1 - Fraction(str(self.delta))
-        return f"with probability {float(sure):.6g} over the calibration data, {what} for new records, {scope}"
+            return f"{statement} on average over {number}calibration data and new records, {scope}"
+        return f"with probability {self._probability} over the calibration data, {statement} for new records, {scope}"
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,6 @@ class LongRun(Guarantee):
         """The statement in a few words."""
         return "no promise for one record, corrected look by look"
 
-    def of(self, what: str) -> str:
-        """The statement; `what` does not follow from it."""
+    def of(self, statement: str) -> str:
+        """The words about all records; `statement` does not follow from them."""
         return f"no promise for one record or one look; {self.words}"

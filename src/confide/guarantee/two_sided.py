@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee.slope_noise import SlopeNoise
+from confide.guarantee.random_rank import SlopeNoise
 
 _Array: TypeAlias = NDArray[np.float64]
 
@@ -34,26 +34,28 @@ _Array: TypeAlias = NDArray[np.float64]
 # a function of W_0. For W_0 between two values a mixture of the lines at both is a bound. Ranges of W_0 are divided
 # where the bound is too large. It is valid whatever multipliers are used and whenever the search stops.
 
-# Accuracy in ranks, and relative to the loss.
-_TOLERANCE = 0.002, 0.0005
+# The accuracy of the bound, in ranks and relative to the loss; the larger one counts.
+_RANK_TOLERANCE = 0.002
+_RELATIVE_TOLERANCE = 0.0005
 
 # Rounding lowers no bound by more than this, relative to the larger of 1 and the loss.
 _SPARE = 1e-7
 
-# First division of W_0, relative to its largest value.
-_ENDS = np.append(0.0, np.geomspace(0.01, 1.0, 9))
+# Ends of the first ranges of W_0, relative to its largest value.
+_FIRST_ENDS = np.append(0.0, np.geomspace(0.01, 1.0, 9))
 
-# How often ranges of W_0 are bounded at most. In between, some are halved.
+# How often ranges of W_0 are bounded at most; in between, some are halved.
 _ROUNDS = 12
 
-# Number of multipliers tried for each line: steps of Newton's method.
-_STEPS = 4
+# The number of multipliers that are tried for each line: steps of Newton's method.
+_NEWTON_STEPS = 4
 
-# Small slopes: neighbouring s whose weights differ by at most this log-odds are one.
+# Small slopes: neighbouring s are counted as one if their weights differ by at most this log-odds.
 _GROUPED = 0.05
 
 # Slopes of the polygon's edges: the smallest one above 0, and their growth factor.
-_EDGES = 0.4, 2.7
+_FIRST_EDGE = 0.4
+_EDGE_GROWTH = 2.7
 
 # Weights fall by this log-odds per index at most, which only raises the bound: larger powers overflow.
 _STEEP = 40.0
@@ -91,7 +93,8 @@ def two_sided_target_rank(n: int, level: Fraction, noise: SlopeNoise, unit: int)
 
     None if n is too small.
     """
-    below, above = 0, n * unit + 1  # in steps: the first fails; the second is past n, or holds
+    # The target rank in steps of 1/unit: `below` fails, and `above` holds or is past n.
+    below, above = 0, n * unit + 1
     step, stride = math.ceil(level * (n + 1) * unit), Fraction(1, 4)
     while above - below > 1:
         if not below < step < above:
@@ -114,18 +117,18 @@ def two_sided_loss(x: float, noise: SlopeNoise, beyond: int, *, at_least: bool =
     """
     # The table of rows, each with the first ranges of W_0.
     rows = _right_side(x, noise, beyond, at_least)
-    most = noise.mass / rows[-1]
-    grid = _lines(x, noise, rows.repeat(len(_ENDS), axis=1), np.outer(most, _ENDS).ravel()).reshape(4, -1, len(_ENDS))
+    ends = np.outer(noise.mass / rows[-1], _FIRST_ENDS)
+    grid = _lines(x, noise, rows.repeat(len(_FIRST_ENDS), axis=1), ends.ravel()).reshape(4, *ends.shape)
     low, high = grid[..., :-1].reshape(4, -1), grid[..., 1:].reshape(4, -1)
-    rows = rows.repeat(len(_ENDS) - 1, axis=1)
+    rows = rows.repeat(len(_FIRST_ENDS) - 1, axis=1)
     reached = worst = -math.expm1(-noise.right * (1 - x))  # 1 - v
 
     # Divide the ranges whose bound exceeds the largest value that was reached.
-    for turn in range(_ROUNDS):
+    for round_number in range(_ROUNDS):
         reached = max(reached, float(low[1].max()), float(high[1].max()))
         bounds = _mixtures(low, high)
-        enough = reached + max(_TOLERANCE[0], _TOLERANCE[1] * reached) if turn < _ROUNDS - 1 else math.inf
-        divided = bounds > enough
+        tolerance = max(_RANK_TOLERANCE, _RELATIVE_TOLERANCE * reached)
+        divided = bounds > (reached + tolerance if round_number < _ROUNDS - 1 else math.inf)
         worst = float(bounds[~divided].max(initial=worst))
         if not divided.any():
             break
@@ -168,7 +171,7 @@ def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
     best, rises, prices = np.full_like(B, np.inf), np.zeros_like(B), np.zeros_like(B)
 
     # Newton's method for the multiplier that spends all of it; the best bound counts.
-    for _ in range(_STEPS):
+    for _ in range(_NEWTON_STEPS):
         price = u**-2
         second, cost = price * near * share, np.maximum(price * nearer, 1e-300)
         ideal = (root / np.sqrt(cost) - B) / share
@@ -233,8 +236,8 @@ def _chains(slope: float, last: bool) -> tuple[_Array, _Array]:
     With `last`, the last candidate counts as well, as the last bin or behind it. Shape (multipliers, points); the
     multipliers are also returned.
     """
-    number = 4 + max(0, math.ceil(math.log(0.5 / slope, _EDGES[1])))
-    multipliers = np.append(0.0, _EDGES[0] * _EDGES[1] ** np.arange(number))
+    number = 4 + max(0, math.ceil(math.log(0.5 / slope, _EDGE_GROWTH)))
+    multipliers = np.append(0.0, _FIRST_EDGE * _EDGE_GROWTH ** np.arange(number))
     top = min(_LONGEST, max(2, int(14 / slope)))
     finite = np.zeros((len(multipliers), top + 1))
     counted = finite.copy()

@@ -4,11 +4,22 @@ interface.py has the protocol, and slopes.py the mechanism of this project. The 
 their published names, so that their prices can be compared (docs/methods.md).
 """
 
-from confide.mechanisms.certify import certify
-from confide.mechanisms.facts import loss_facts, losses, mechanism_facts, proof_of
-from confide.mechanisms.fields import decoded, mechanism_fields, read_mechanism
-from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, SplitConformal, split_conformal_for
-from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, sized_histogram_for
+from confide.mechanisms.facts import decoded, mechanism_facts, mechanism_fields, proof_of, read_mechanism
+from confide.mechanisms.interface import (
+    MECHANISMS,
+    Mechanism,
+    MechanismName,
+    SplitConformal,
+    certify,
+    split_conformal_for,
+)
+from confide.mechanisms.noisy_histogram import (
+    NoisyHistogram,
+    PublishedHistogram,
+    noisy_histogram_for,
+    published_histogram_for,
+    sized_histogram_for,
+)
 from confide.mechanisms.noisy_size import (
     OF_DESIGN,
     OF_TARGET,
@@ -42,6 +53,8 @@ from confide.mechanisms.privacy import (
     NEIGHBORS,
     Neighbors,
     PrivacyStatement,
+    loss_facts,
+    losses,
     parallel_composition,
     privacy_statement,
     sequential_composition,
@@ -49,7 +62,6 @@ from confide.mechanisms.privacy import (
     weak_privacy_text,
     with_choice,
 )
-from confide.mechanisms.published_counts import PublishedHistogram, StatedPrivacy, published_histogram_for
 from confide.mechanisms.score_choice import Chosen, ScoreChoice
 from confide.mechanisms.slopes import UNIT, Slopes, free_fade, slopes_for
-from confide.mechanisms.stated_noise import Noise
+from confide.mechanisms.stated_noise import Noise, StatedPrivacy

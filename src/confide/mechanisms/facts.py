@@ -1,19 +1,108 @@
-"""Facts about mechanisms and privacy losses, as names and values: the same in `confide show`, on pages and in cards."""
+"""The statement of a mechanism: as a JSON object, in words, and with the theorem that proves its guarantee."""
 
 import math
-from decimal import ROUND_CEILING, Decimal
+from collections.abc import Mapping
+from dataclasses import fields
 from fractions import Fraction
+from typing import Any
 
+from confide.errors import InputError
 from confide.guarantee import Guarantee
-from confide.mechanisms.fields import mechanism_fields
-from confide.mechanisms.interface import Mechanism
-from confide.mechanisms.noisy_histogram import NoisyHistogram
-from confide.mechanisms.privacy import NEIGHBORS, PrivacyStatement
-from confide.mechanisms.published_counts import PublishedHistogram
+from confide.mechanisms.interface import INT64_ROOM, Mechanism, SplitConformal
+from confide.mechanisms.noisy_histogram import NoisyHistogram, PublishedHistogram
+from confide.mechanisms.opendp_quantile import OpenDPQuantile
+from confide.mechanisms.pps import PpsOfSecretSize, PrivatePredictionSets
+from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
-from confide.support import Facts, decimal_text
+from confide.mechanisms.stated_noise import Noise
+from confide.support import MAX_DENOMINATOR, MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT, Facts
 
-# The mechanism
+# As a JSON object: its name and the fields of its dataclass.
+
+_CLASSES: Mapping[str, type[Any]] = {
+    mechanism.name: mechanism
+    for mechanism in (
+        Slopes,
+        PrivatePredictionSets,
+        LaplaceHistogram,
+        NoisyHistogram,
+        OpenDPQuantile,
+        SplitConformal,
+        PublishedHistogram,
+    )
+}
+
+_INT64_STEPS = (0, INT64_ROOM - 1)
+_BELOW_1, _ABOVE_0 = math.nextafter(1, 0), math.nextafter(0, 1)
+
+# The numbers that a design can have: with others a certificate would take long.
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "rate": (0, _BELOW_1),
+    "offset": (0, 2**63),  # it moves with a noisy number of records
+    "beyond": (0, 2**63),
+    "left": (1, 1000),
+    "right": (1, 1000),
+    "scale": (1e-9, 1e30),
+    "head_start": _INT64_STEPS,
+    "fade": _INT64_STEPS,
+    "flat": (0, MOST_CANDIDATES),
+    "rise": _INT64_STEPS,
+    "weight": (1, MOST_WEIGHT),
+    "level": (_ABOVE_0, 1),
+    "gamma": (_ABOVE_0, _BELOW_1),
+    "size": (1, MOST_RECORDS),
+    "rank": (1, MOST_RECORDS + 1),
+}
+
+
+def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
+    """The mechanism's name and fields, with fractions as str; without a law of noise, which a request states."""
+    content: dict[str, Any] = {"name": mechanism.name}
+    for field in fields(mechanism):  # type: ignore[arg-type]
+        value = getattr(mechanism, field.name)
+        if field.name != "noise":
+            content[field.name] = str(value) if isinstance(value, Fraction) else value
+    return content
+
+
+def read_mechanism(content: Mapping[str, Any], noise: Noise | None = None) -> Mechanism:
+    """The mechanism of such fields; an error for missing or unknown fields, and numbers that no design has."""
+    import msgspec
+
+    # Its class: `pps` with a rate is for a secret number of records.
+    stated = dict(content)
+    kind = _CLASSES[stated.pop("name")]
+    if kind is PrivatePredictionSets and "rate" in stated:
+        kind = PpsOfSecretSize
+
+    # Exactly its fields, of their types.
+    names = {field.name for field in fields(kind)} - {"noise"}
+    if set(stated) != names:
+        raise InputError("mechanism", f"must have the fields {', '.join(sorted(names))}")
+    mechanism: Mechanism
+    if kind is PublishedHistogram and noise is not None:
+        mechanism = PublishedHistogram(noise, msgspec.convert(stated["beyond"], int, strict=True))
+    else:
+        mechanism = msgspec.convert(stated, kind, strict=True, dec_hook=decoded)
+
+    # Numbers that a design can have.
+    for name, (low, high) in _RANGES.items():
+        value = getattr(mechanism, name, None)
+        most_denominator = 1000 if name == "flat" else 64 * MAX_DENOMINATOR
+        is_fine = not isinstance(value, Fraction) or value.denominator <= most_denominator
+        if name in names and value is not None and not (is_fine and low <= value <= high):
+            raise InputError(f"mechanism.{name}", "must be a number that a design can have")
+    return mechanism
+
+
+def decoded(kind: type, text: Any) -> Any:
+    """A fraction of non-negative integers from its text, for msgspec; raises `ValueError` for all else."""
+    if kind is not Fraction or not isinstance(text, str) or len(text) > 60 or not set(text) <= set("0123456789/"):
+        raise ValueError
+    return Fraction(text)
+
+
+# In words.
 
 
 def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
@@ -22,7 +111,7 @@ def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
         return (("mechanism", "none: +inf was returned without reading the data"),)
     # The default and a noisy histogram in words; others by the names of their fields.
     if isinstance(mechanism, Slopes):
-        return _slopes(mechanism, m)
+        return _slope_facts(mechanism, m)
     if isinstance(mechanism, NoisyHistogram):
         return (
             (
@@ -37,30 +126,28 @@ def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
     return (("mechanism", stated.pop("name")), *noise, *stated.items())
 
 
-def _slopes(mechanism: Slopes, m: int) -> Facts:
-    grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n + 1) + "
-    weighs = mechanism.weight
-    largest = (
-        () if weighs is None else (("largest weight", f"{weighs:,} steps; ranks and n are weights, divided by it"),)
-    )
+def _slope_facts(mechanism: Slopes, m: int) -> Facts:
+    # The largest weight, and the target rank that grows with the number of records.
+    weight: Facts = ()
+    if mechanism.weight is not None:
+        weight = (("largest weight", f"{mechanism.weight:,} steps; ranks and n are weights, divided by it"),)
+    growing = "" if mechanism.rate == 0 else f"{mechanism.rate} (n + 1) + "
+    offset = f"{float(mechanism.offset):.15g}"
+    if Fraction(offset) != mechanism.offset:  # a decimal number only if it is exact
+        offset = str(mechanism.offset)
+
     return (
         ("mechanism", "slopes on both sides of a target rank"),
-        *largest,
-        ("target rank", f"{grows}{_decimal(mechanism.offset)}"),
+        *weight,
+        ("target rank", f"{growing}{offset}"),
         ("slopes per rank, below and above it", f"{mechanism.slope_left:.6g} and {mechanism.slope_right:.6g}"),
-        ("rise of the prior weights", _rise(mechanism, m)),
-        *((("prior bonus of +inf", _head_start(mechanism)),) if mechanism.head_start else ()),
+        ("rise of the prior weights", _rise_text(mechanism, m)),
+        *((("prior bonus of +inf", _bonus_text(mechanism)),) if mechanism.head_start else ()),
         ("drawn by", f"the exponential mechanism, noise scale {mechanism.scale:.17g} (OpenDP)"),
     )
 
 
-def _decimal(exact: Fraction) -> str:
-    """A fraction as a decimal number if that is exact."""
-    text = f"{float(exact):.15g}"
-    return text if Fraction(text) == exact else str(exact)
-
-
-def _rise(mechanism: Slopes, m: int) -> str:
+def _rise_text(mechanism: Slopes, m: int) -> str:
     if not mechanism.rise:
         return "none: all candidates have equal prior odds"
     return (
@@ -70,7 +157,7 @@ def _rise(mechanism: Slopes, m: int) -> str:
     )
 
 
-def _head_start(mechanism: Slopes) -> str:
+def _bonus_text(mechanism: Slopes) -> str:
     if not mechanism.fade:
         return f"{mechanism.head_start_ranks:.6g} ranks"
     return (
@@ -79,19 +166,23 @@ def _head_start(mechanism: Slopes) -> str:
     )
 
 
+# With the theorem that proves its guarantee.
+
+
 def proof_of(mechanism: Mechanism | None, guarantee: Guarantee, *, shifted: bool) -> str:
     """The page of the documentation that proves a guarantee, and its theorem; `shifted` for another population."""
     if guarantee.kind == "none":
         return "no theorem: this mechanism has no certificate"
     if mechanism is None:
         return "+inf covers everything"
-    # By the mechanism, and for slopes by the type of guarantee.
     if isinstance(mechanism, PublishedHistogram):
         return "docs/theory-published-counts.md, Theorem E1"
     if isinstance(mechanism, NoisyHistogram):
         return f"docs/theory-one-number.md, Theorem W3{'b' if guarantee.sized else ''}; privacy by docs/methods.md"
     if not isinstance(mechanism, Slopes):
         return "docs/methods.md"
+
+    # Slopes by the type of guarantee.
     if guarantee.delta is not None:
         return "docs/theory.md, Theorem C3" if guarantee.n is None else "docs/theory.md, Theorem C1b"
     if shifted:
@@ -100,39 +191,3 @@ def proof_of(mechanism: Mechanism | None, guarantee: Guarantee, *, shifted: bool
     if guarantee.sized:
         theorem = "docs/theory-one-number.md, Theorem H1"
     return f"{theorem}; privacy by docs/theory.md, Theorem P1"
-
-
-# The privacy loss by unit
-
-
-def losses(privacy: PrivacyStatement, records: int = 1) -> dict[str, float]:
-    """The privacy loss if up to so many records change at once, by the change."""
-    return {relation: privacy.loss(relation, records) for relation in NEIGHBORS}
-
-
-def loss_facts(privacy: PrivacyStatement, *numbers: int) -> Facts:
-    """The privacy loss by unit, rounded up: for each of these numbers of records, and for one."""
-    rows = []
-    for k in sorted({1, *numbers}):
-        number, s = ("one", "") if k == 1 else (str(k), "s")
-        by_change = losses(privacy, k)
-        for change, unit in (("add_remove", "added or removed"), ("replace_one", "replaced")):
-            loss = by_change[change]
-            text = _unlimited(privacy, change) if math.isinf(loss) else rounded_up(loss)
-            rows.append((f"{number} record{s} {unit}", text))
-    if privacy.rho is not None and math.isfinite(privacy.rho):
-        rows.append(("one person, as zCDP (rho)", rounded_up(privacy.rho)))
-    return tuple(rows)
-
-
-def _unlimited(privacy: PrivacyStatement, change: str) -> str:
-    if change == "add_remove" and privacy.neighbors == "replace_one":
-        return "unlimited: the number is public"
-    return "unlimited: zCDP alone, no epsilon" if privacy.concentrated_only else "unlimited: not private"
-
-
-def rounded_up(loss: float) -> str:
-    """Format a loss with six significant digits, rounded up except for noise in its tenth digit."""
-    exact = Decimal(f"{loss:.10g}")
-    digits = Decimal(1).scaleb(exact.adjusted() - 5)
-    return decimal_text(float((exact / digits).to_integral_value(ROUND_CEILING) * digits), 6)

@@ -1,22 +1,27 @@
-"""The protocol of mechanisms. A calibration stores this statement of its mechanism and nothing else about it.
+"""The protocol of mechanisms, the coverage guarantee of any of them, and the baseline without privacy.
 
-The baseline `none` is split conformal prediction (Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World",
-2005; Papadopoulos et al., ECML 2002; Lei et al., JASA 2018).
+A release stores the fields of its mechanism and nothing else about it. Privacy and coverage follow from these public
+numbers, so that every reader can compute them again.
 """
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import RankLaw
+from confide.guarantee import Guarantee, GuaranteeKind, RankLaw
+from confide.support import float_below
 
 MechanismName: TypeAlias = Literal["slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none"]
 
 MECHANISMS: tuple[MechanismName, ...] = get_args(MechanismName)
+
+# Utilities and noisy counts up to this fit into 64 bits, and so does the difference of two of them.
+INT64_ROOM = 2**62
 
 
 class Mechanism(Protocol):
@@ -55,6 +60,10 @@ class Mechanism(Protocol):
         """Guaranteed marginal coverage over m candidates, for a public n or every n >= n_min; None if none."""
         return None
 
+    def covers_conditionally(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float) -> bool:
+        """Whether coverage given the calibration data is at least `level` with probability 1 - delta."""
+        return False
+
     def rank_law(self, n: int, m: int) -> RankLaw | None:
         """A law, independent of the data, of a rank R with threshold >= R-th smallest score; None if unknown."""
         return None
@@ -64,12 +73,42 @@ class Mechanism(Protocol):
         return 1.0
 
 
+@lru_cache(maxsize=256)
+@np.errstate(under="ignore")
+def certify(
+    mechanism: Mechanism | None,
+    alpha: Fraction,
+    m: int,
+    n: int | None,
+    n_min: int | None,
+    delta: float | None,
+) -> Guarantee:
+    """The guarantee of a mechanism over m candidates, for a public n or a secret one (docs/theory.md, Theorems C2, C3).
+
+    Without a mechanism the answer is +inf, which covers all. A training-conditional guarantee that does not hold is
+    certified at coverage 0. A mechanism without a certificate has a guarantee of kind `"none"`.
+    """
+    level = 1 - alpha
+    if mechanism is None:
+        coverage: Fraction | None = Fraction(1)
+    elif delta is None:
+        coverage = mechanism.certified(level, m, n, n_min)
+    else:
+        coverage = level if mechanism.covers_conditionally(level, m, n, n_min, delta) else Fraction(0)
+    if coverage is None:
+        return Guarantee("none", 0.0, None, n, n_min)
+    kind: GuaranteeKind = "marginal" if delta is None else "training_conditional"
+    rounded_down = float(level) if coverage == level else float_below(coverage)
+    return Guarantee(kind, rounded_down, delta, n, n_min)
+
+
 @dataclass(frozen=True)
 class SplitConformal(Mechanism):
     """`none`: the first candidate that is at least the k-th smallest score, k = ceil((n+1)(1-alpha)). **Not private**.
 
-    +inf if k exceeds n. Marginal coverage is at least k/(n+1), and for continuous scores above it by at most the mass
-    of one bin.
+    Split conformal prediction (Vovk, Gammerman and Shafer, "Algorithmic Learning in a Random World", 2005;
+    Papadopoulos et al., ECML 2002; Lei et al., JASA 2018). Marginal coverage is at least k/(n+1), and for continuous
+    scores above it by at most the mass of one bin.
     """
 
     name: ClassVar[Literal["none"]] = "none"
@@ -97,6 +136,6 @@ class SplitConformal(Mechanism):
 
 
 def split_conformal_for(level: Fraction, n: int) -> SplitConformal | None:
-    """The rank ceil((n+1) level), or None if it exceeds n."""
+    """The rank ceil((n+1) level); None if it exceeds n, where the threshold is +inf."""
     rank = math.ceil(level * (n + 1))
     return SplitConformal(rank) if rank <= n else None

@@ -1,10 +1,15 @@
-"""`noisy-histogram`: a histogram with discrete Laplace noise, and the last rule (docs/theory-one-number.md, W3, W3b).
+"""Noisy histograms with the last rule (docs/theory-one-number.md, W3, W3b): `noisy-histogram` and `published-counts`.
 
-The release of Private Prediction Sets version 1 (arXiv 2102.06202v1) with the calibration of this project: no gamma, no
-union bound, and a price that does not depend on the number of bins. With noisy counts c_j + Z_j, candidate k is reached
-if sum_(j>k) (c_j + Z_j) is at most a limit. The last rule selects the first candidate from which on all are reached.
+With noisy counts c_j + Z_j, candidate k is reached if sum_(j>k) (c_j + Z_j) is at most a limit. The last rule selects
+the first candidate from which on all are reached. The noise costs a number of ranks that does not depend on the number
+of bins.
+
+`noisy-histogram` is the release of Private Prediction Sets version 1 (arXiv 2102.06202v1) with this calibration: no
+gamma, no union bound. `published-counts` takes the noisy counts of another engine (docs/theory-published-counts.md,
+Theorem E1); it draws no noise and spends no budget.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
@@ -14,12 +19,32 @@ from numpy.typing import NDArray
 
 from confide.guarantee import chosen_by_last_rule, laplace_residual_life, least_counted, limit_coverage, most_beyond
 from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.stated_noise import Noise
 from confide.selection import noisy_counts
 from confide.support import float_above, scale_for
 
 
+class _LastRule(Mechanism):
+    """The guarantee of a limit for the noisy number of records beyond the threshold."""
+
+    beyond: int
+
+    def _ranks(self, m: int, n: int) -> float:
+        """The cost of the noise in m counts of n records, in ranks."""
+        raise NotImplementedError
+
+    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
+        """Guaranteed coverage for a public n (Theorem W3); None for a secret one: see `serves`."""
+        return None if n is None else limit_coverage(self.beyond, n, self._ranks(m, n))
+
+    def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
+        """Whether `level` is guaranteed, on average over noisy numbers of records of this scale (Theorem W3b)."""
+        ranks = self._ranks(m, counted)
+        return counted >= least_counted(level, size_scale, ranks) and self.beyond <= most_beyond(level, counted, ranks)
+
+
 @dataclass(frozen=True)
-class NoisyHistogram(Mechanism):
+class NoisyHistogram(_LastRule):
     """Discrete Laplace noise on the counts, and a limit for the noisy number of records beyond the threshold."""
 
     name: ClassVar[Literal["noisy-histogram"]] = "noisy-histogram"
@@ -42,6 +67,9 @@ class NoisyHistogram(Mechanism):
         """What the noise costs, in ranks."""
         return laplace_residual_life(self.scale)
 
+    def _ranks(self, m: int, n: int) -> float:
+        return self.cost
+
     def noisy(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add noise to all counts, shape (m,): the only step that uses private counts."""
         return noisy_counts(counts, self.scale)
@@ -53,15 +81,6 @@ class NoisyHistogram(Mechanism):
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Add noise to all counts, and select by the last rule."""
         return self.select(self.noisy(counts))
-
-    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
-        """Guaranteed coverage for a public n (Theorem W3); None for a secret one: see `serves`."""
-        return None if n is None else limit_coverage(self.beyond, n, self.cost)
-
-    def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
-        """Whether `level` is guaranteed, on average over noisy numbers of records of this scale (Theorem W3b)."""
-        enough = least_counted(level, size_scale, self.cost)
-        return counted >= enough and self.beyond <= most_beyond(level, counted, self.cost)
 
 
 def noisy_histogram_for(level: Fraction, epsilon: float, n: int) -> NoisyHistogram | None:
@@ -81,3 +100,50 @@ def sized_histogram_for(level: Fraction, epsilon: float, counted: int, size_scal
     if counted < least_counted(level, size_scale, cost):
         return None
     return NoisyHistogram(most_beyond(level, counted, cost), scale)
+
+
+@dataclass(frozen=True)
+class PublishedHistogram(_LastRule):
+    """A limit for the noisy number of records beyond the threshold, in counts with noise of a stated law.
+
+    Parameters
+    ----------
+    noise
+        The law of the noise in each count.
+    beyond
+        The largest noisy number of records beyond the selected candidate, and beyond each one after it.
+    """
+
+    name: ClassVar[Literal["published-counts"]] = "published-counts"
+    add_remove: ClassVar[None] = None
+    replace_one: ClassVar[float] = math.inf
+
+    noise: Noise
+    beyond: int
+
+    def _ranks(self, m: int, n: int) -> float:
+        return _cost_of_counts(self.noise, m, n)
+
+    def choose(self, counts: NDArray[np.int64]) -> int:
+        """The index of the threshold, from noisy counts, int64 of shape (m,)."""
+        return int(chosen_by_last_rule(counts, self.beyond))
+
+
+def published_histogram_for(
+    level: Fraction, noise: Noise, m: int, n: int, size_scale: float | None
+) -> PublishedHistogram | None:
+    """The largest limit that guarantees the level for a public n, or a noisy one; None if there is none.
+
+    `size_scale` is the scale of the noise in n if it is a noisy number; None if n is public.
+    """
+    cost = _cost_of_counts(noise, m, n)
+    if size_scale is not None and n < least_counted(level, size_scale, cost):
+        return None
+    limit = most_beyond(level, n, cost)
+    return None if limit < 0 else PublishedHistogram(noise, limit)
+
+
+def _cost_of_counts(noise: Noise, m: int, n: int) -> float:
+    # A noise that is unlimited, for which a table lacks mass, may cost all records.
+    any_unlimited = m * noise.copies * noise.missing
+    return noise.cost + any_unlimited * max(n + 1, 1)

@@ -23,10 +23,13 @@ class SizeShare(NamedTuple):
     rho: Fraction
 
 
-# Its share if the target moves with it, and if only the design follows it.
-OF_TARGET, OF_DESIGN = SizeShare(Fraction(1, 5), Fraction(1, 10)), SizeShare(Fraction(1, 20), Fraction(1, 200))
+# If the target moves with the noisy number.
+OF_TARGET = SizeShare(Fraction(1, 5), Fraction(1, 10))
 
-# The smallest design is for 5 times the scale of the noise: 25/epsilon or 100/epsilon records.
+# If only the design follows it.
+OF_DESIGN = SizeShare(Fraction(1, 20), Fraction(1, 200))
+
+# The smallest design, in scales of the noise: 25/epsilon or 100/epsilon records.
 _LEAST_DESIGN = 5
 
 # Possible numbers of records of a design: 20 in each decade.
@@ -44,7 +47,8 @@ class NoisySize:
     scale
         The scale of Z: P(Z = z) is proportional to exp(-abs(z)/scale).
     design_for
-        The number of records for which candidates, slopes and rise are chosen; a function of the others and of n_min.
+        The number of records for which candidates, slopes and prior weights are chosen; a function of the other two
+        fields and of n_min.
     """
 
     counted: int
@@ -86,15 +90,14 @@ def size_scale(epsilon: float, share: SizeShare) -> float:
 
 def design_for(counted: int, scale: float, n_min: int) -> int:
     """The number of records of the design: the largest of n_min, n~ and 5 scales, rounded to 20 steps a decade."""
-    wanted = min(max(counted, n_min, math.ceil(_LEAST_DESIGN * Fraction(scale))), MOST_RECORDS)
-    decade = 0
-    while wanted >= 10 ** (decade + 1):
-        decade += 1
+    exact = min(max(counted, n_min, math.ceil(_LEAST_DESIGN * Fraction(scale))), MOST_RECORDS)
+    decade = len(str(exact)) - 1
+
     # Round to the nearest step on a logarithmic scale, in integers: compare with geometric means of steps.
-    scaled = 100**2 * wanted**2
-    place = sum(scaled > lower * upper * 100**decade for lower, upper in pairwise(_STEPS))
-    step: int = _STEPS[place] * 10**decade // 100
-    return min(max(1, step), MOST_RECORDS)
+    scaled = 100**2 * exact**2
+    smaller_steps = sum(scaled > lower * upper * 100**decade for lower, upper in pairwise(_STEPS))
+    rounded: int = _STEPS[smaller_steps] * 10**decade // 100
+    return min(max(1, rounded), MOST_RECORDS)
 
 
 def draw_size(n: int, scale: float, n_min: int) -> NoisySize:

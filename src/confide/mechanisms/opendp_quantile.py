@@ -54,6 +54,7 @@ class OpenDPQuantile(Mechanism):
         return float(self._measurement(2).map(distance))
 
     def _measurement(self, m: int) -> Any:
+        check_sampler()
         from opendp.measurements import make_private_quantile
         from opendp.measures import zero_concentrated_divergence
 
@@ -79,7 +80,7 @@ def _records(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _space(size: int | None) -> tuple[Any, Any]:
-    check_sampler()
+    """OpenDP's domain and metric of records, for sized or unsized data."""
     from opendp.domains import atom_domain, vector_domain
     from opendp.metrics import symmetric_distance
 
@@ -89,4 +90,5 @@ def _space(size: int | None) -> tuple[Any, Any]:
 
 
 def _unsized_range(level: Fraction) -> Fraction:
+    # OpenDP rounds the level down to a multiple of 1/10,000; the larger of the level and its complement is rounded up.
     return 2 * Fraction(math.ceil(max(level, 1 - level) * 10_000), 10_000)

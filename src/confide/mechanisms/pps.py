@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw, marginal_coverage, mean_overshoot, rank_law
-from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.interface import INT64_ROOM, Mechanism
 from confide.selection import select
 from confide.support import ceil_to, float_above, scale_for
 
 # Adjusted levels are multiples of 1/GRID.
 GRID = 2**24
-
-_INT64_ROOM = 2**62
 
 # `pps` for a public number of records.
 #
@@ -70,7 +68,7 @@ class PrivatePredictionSets(Mechanism):
     @property
     def claimed(self) -> float:
         """The epsilon of the published statement."""
-        return float_above(2 * max(self._a, self._b) / Fraction(self.scale))
+        return float_above(2 * max(self.level.numerator, self._units_above) / Fraction(self.scale))
 
     @property
     def replace_one(self) -> float:
@@ -80,29 +78,27 @@ class PrivatePredictionSets(Mechanism):
     @property
     def slope_left(self) -> float:
         """Log-odds lost per rank below q n."""
-        return self._a / self.scale
+        return self.level.numerator / self.scale
 
     @property
     def slope_right(self) -> float:
         """Log-odds lost per rank above q n."""
-        return self._b / self.scale
+        return self._units_above / self.scale
 
     @property
-    def _a(self) -> int:
-        return self.level.numerator
-
-    @property
-    def _b(self) -> int:
+    def _units_above(self) -> int:
+        """D - a for the level a/D, the units of a rank above q n; a is those of a rank below it."""
         return self.level.denominator - self.level.numerator
 
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,)."""
         n = int(counts.sum())
-        if self.level.denominator * n > _INT64_ROOM:
+        if self.level.denominator * n > INT64_ROOM:
             raise InputError("counts", "must fit into 64-bit utilities", remedy="Use mechanism='slopes'")
         at_or_below = np.cumsum(counts, dtype=np.int64)
-        utility: NDArray[np.int64] = -np.maximum(self._b * (at_or_below - counts), self._a * (n - at_or_below))
-        return utility
+        below, above = at_or_below - counts, n - at_or_below
+        weights: NDArray[np.int64] = np.maximum(self._units_above * below, self.level.numerator * above)
+        return -weights
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate with OpenDP's exponential mechanism."""
@@ -124,7 +120,7 @@ class PrivatePredictionSets(Mechanism):
         Smaller than the paper's Theorem 3. Both come from P(A_J >= q n + d) <= m exp(-slope_right d). Here that tail is
         integrated, with P <= x/(1+x); the paper cuts it at one deviation.
         """
-        if self._b == 0:
+        if self._units_above == 0:
             return 1.0
         return min(1.0, (float(self.level * n) + mean_overshoot(self.slope_right, m - 1.0) + 1) / (n + 1))
 
@@ -148,8 +144,8 @@ def optimal_gamma(n: int, alpha: Fraction, epsilon: float, m: int) -> float:
 
     m adds the same to every level, so the result does not depend on m.
     """
-    options = [g for g in gamma_roots(n, alpha, epsilon) if 0 < g < 1] + [1e-12]
-    return min(options, key=lambda g: adjusted_level(n, alpha, epsilon, m, g))
+    gammas = [root for root in gamma_roots(n, alpha, epsilon) if 0 < root < 1] + [1e-12]
+    return min(gammas, key=lambda gamma: adjusted_level(n, alpha, epsilon, m, gamma))
 
 
 def gamma_roots(n: int, alpha: Fraction, epsilon: float) -> tuple[float, float]:
@@ -159,8 +155,8 @@ def gamma_roots(n: int, alpha: Fraction, epsilon: float) -> tuple[float, float]:
     """
     a = float(alpha)
     half = a * (1 - a) * epsilon * (n + 1) / 4 + a
-    root = half + math.sqrt(half**2 - a**2)
-    return 1 / root, root / a**2  # the product of the roots is 1/alpha^2; this form keeps the digits of the small one
+    larger = half + math.sqrt(half**2 - a**2)  # alpha^2 times the larger root
+    return 1 / larger, larger / a**2  # the product of the roots is 1/alpha^2; this keeps the digits of the smaller one
 
 
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Generator", options: int = 50) -> int:
@@ -172,16 +168,17 @@ def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Genera
     data.
     """
     scores = np.sort(rng.random(n))
-    best, best_mean = 0, math.inf
-    for m in np.unique(np.geomspace(1e2, 1e6, options).astype(int)).tolist():
+
+    def mean_threshold(m: int) -> float:
         edges = np.arange(1, m + 1) / m
         counts = np.diff(np.searchsorted(scores, edges, side="right"), prepend=0)
         mechanism = pps_for(n, alpha, epsilon, m)
-        u = mechanism.utilities(counts)
-        weights = np.exp((u - u.max()) / mechanism.scale)
-        mean = float(weights @ edges / weights.sum())
-        best, best_mean = (m, mean) if mean < best_mean else (best, best_mean)
-    return best
+        utilities = mechanism.utilities(counts)
+        weights = np.exp((utilities - utilities.max()) / mechanism.scale)
+        return float(weights @ edges / weights.sum())
+
+    numbers: list[int] = np.unique(np.geomspace(1e2, 1e6, options).astype(int)).tolist()
+    return min(numbers, key=mean_threshold)
 
 
 # `pps` for a secret number of records: Private Prediction Sets under the papers' own relation, one record removed.
@@ -271,16 +268,18 @@ class PpsOfSecretSize(Mechanism):
 
         If they might exceed 64 bits they are saturated, relative to the largest, as those of `Slopes`.
         """
+        # r = (1-q)/q, and whether 64 bits are enough.
         n = int(counts.sum())
-        odds = n / self.target(n) - 1 if n else Fraction(0)  # r = (1-q)/q
-        fits = GRID * n <= _INT64_ROOM
-        reached = np.cumsum(counts, dtype=np.int64)
-        below = (reached - counts).astype(object)
-        missed = GRID * (n - reached).astype(np.int64 if fits else object)
-        passed = below * (GRID * odds.numerator) // odds.denominator
-        utility: NDArray[Any] = -np.maximum(passed.astype(np.int64) if fits else passed, missed)
+        odds = n / self.target(n) - 1 if n else Fraction(0)
+        fits = GRID * n <= INT64_ROOM
+
+        # max(r A_j, n - B_j) in units of 1/GRID; r A_j is rounded down.
+        at_or_below = np.cumsum(counts, dtype=np.int64)
+        above = GRID * (n - at_or_below).astype(np.int64 if fits else object)
+        below = (at_or_below - counts).astype(object) * (GRID * odds.numerator) // odds.denominator
+        utility: NDArray[Any] = -np.maximum(below.astype(np.int64) if fits else below, above)
         if not fits:
-            utility = np.maximum(utility - utility.max(), -_INT64_ROOM)
+            utility = np.maximum(utility - utility.max(), -INT64_ROOM)
         return utility.astype(np.int64, copy=False)
 
     def choose(self, counts: NDArray[np.int64]) -> int:
@@ -295,18 +294,22 @@ class PpsOfSecretSize(Mechanism):
         """
         least = n if n_min is None else n_min
         assert least is not None
+
+        # Numbers of records whose target is not capped; the smallest one covers least.
         first = max(least, self.reached_from)
-        price = Fraction(math.log(m) / self.slope_left * (1 + 1e-12))
-        uncapped = max(self.rate + min(self.offset - price, Fraction(0)) / (first + 1), Fraction(0))
+        noise_ranks = Fraction(math.log(m) / self.slope_left * (1 + 1e-12))  # rounding must not raise the coverage
+        uncapped = max(self.rate + min(self.offset - noise_ranks, Fraction(0)) / (first + 1), Fraction(0))
         if least >= self.reached_from:
             return min(level, uncapped)
+
+        # Numbers whose target is capped at n.
         lemma = marginal_coverage(least, float(least), self.slope_left, m - 1.0)
         return min(level, uncapped, Fraction(lemma))
 
     def certified_from(self, level: Fraction, m: int) -> int:
         """The smallest n_min for which the level is certified."""
-        few = range(1, self.reached_from)
-        return 1 + bisect_left(few, level, key=lambda n_min: self.certified(level, m, None, n_min))
+        capped = range(1, self.reached_from)  # among these, coverage grows with n_min
+        return 1 + bisect_left(capped, level, key=lambda n_min: self.certified(level, m, None, n_min))
 
     def rank_law(self, n: int, m: int) -> RankLaw:
         """The law of the random rank (docs/theory.md, Theorem C1) for n records."""
@@ -317,7 +320,7 @@ class PpsOfSecretSize(Mechanism):
         odds = float(n / self.target(n) - 1)
         if odds <= 0:
             return 1.0
-        # rounding down loses less than one unit of the utilities
+        # Rounding down loses less than one unit of the utilities.
         beyond = mean_overshoot(odds * self.slope_left, m - 1.0) + 1 / (GRID * odds)
         return min(1.0, (float(self.target(n)) + beyond + 1) / (n + 1))
 

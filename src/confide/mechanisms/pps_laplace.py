@@ -3,6 +3,8 @@
 Noisy counts c_j + Lap(2/epsilon) give F(z) = 1 - (1/n) sum_j (c_j + noise_j) 1{z < e_j}. The threshold is the first
 candidate with F(e_k) >= (n+1)(1-alpha) / (n(1-gamma alpha)) + zeta. The loss is epsilon as claimed, because a replaced
 record changes two counts by one. Coverage is at least 1 - alpha.
+
+The mechanism comes first, then its level, the bound zeta on its noise, and the number of bins.
 """
 
 import math
@@ -16,15 +18,18 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw
-from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.interface import INT64_ROOM, Mechanism
 from confide.selection import noisy_counts
 from confide.support import ceil_to, float_above, scale_for
 
-# Noise is a multiple of 1/STEPS record, and levels are multiples of 1/GRID. Noise on this lattice is sampled exactly by
-# OpenDP. Coupled with continuous Laplace noise it differs by less than one step per bin, which is added to zeta.
-STEPS, GRID = 2**20, 2**24
-_INT64_ROOM = 2**62
+# Noise is a multiple of 1/STEPS record. Noise on this lattice is sampled exactly by OpenDP. Coupled with continuous
+# Laplace noise it differs by less than one step per bin, which is added to zeta.
+STEPS = 2**20
 
+# Levels are multiples of 1/GRID.
+GRID = 2**24
+
+# The values of gamma that are tried.
 GAMMAS = np.geomspace(1e-4, 0.1, 61)
 
 
@@ -49,7 +54,7 @@ class LaplaceHistogram(Mechanism):
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Add noise to all counts, and return the first candidate that reaches the level."""
         n = int(counts.sum())
-        if GRID * n > _INT64_ROOM:
+        if GRID * n > INT64_ROOM:
             raise InputError("counts", "must fit into 64-bit arithmetic", remedy="Use mechanism='slopes'")
         noisy = noisy_counts(counts * STEPS, self.scale * STEPS)
         beyond = int(noisy.sum()) - np.cumsum(noisy)
@@ -73,7 +78,7 @@ class LaplaceHistogram(Mechanism):
     def _reached_rank(self, n: int, m: int, alpha: Fraction) -> tuple[int, float]:
         """A rank that the selected candidate reaches except with probability gamma alpha, and that probability."""
         fails = self.gamma * float(alpha)
-        noise = Fraction(noise_bound(m, fails, self.scale)) + Fraction(1, 10**9)
+        noise = Fraction(noise_bound(m, fails, self.scale)) + Fraction(1, 10**9)  # rounding must not raise the rank
         return math.ceil(self.level * n - noise), fails
 
     def coverage_at_most(self, n: int, m: int) -> float:
@@ -95,13 +100,18 @@ def pps_laplace_for(
 
     gamma is the best of a grid between 1e-4 and 0.1, unless one is given.
     """
-    scale = scale_for(2, epsilon)
-    grid = GAMMAS if gamma is None else np.array([gamma])
     # The level for each gamma, rounded up, with zeta by Theorem 2 or Corollary 1, whichever is smaller.
-    levels = laplace_level(n, alpha, grid, noise_bounds(m, grid * float(alpha), scale) / n) + 1e-12
+    scale = scale_for(2, epsilon)
+    gammas = GAMMAS if gamma is None else np.array([gamma])
+    levels = laplace_level(n, alpha, gammas, noise_bounds(m, gammas * float(alpha), scale) / n) + 1e-12
+
+    # The smallest level, if a multiple of 1/GRID below 1 reaches it.
     best = int(np.argmin(levels))
     level = float(levels[best])
-    return LaplaceHistogram(ceil_to(level, GRID), float(grid[best]), scale) if level <= 1 - 1 / GRID else None
+    return LaplaceHistogram(ceil_to(level, GRID), float(gammas[best]), scale) if level <= 1 - 1 / GRID else None
+
+
+# The level.
 
 
 def laplace_level(
@@ -111,10 +121,12 @@ def laplace_level(
     return (n + 1) * (1 - float(alpha)) / (n * (1 - gamma * float(alpha))) + zeta
 
 
-# Theorem 2: zeta is the (1 - gamma alpha) quantile of max_k |sum_(j<=k) noise_j| / n. The paper simulates it. Here it
-# is computed (`walk_quantiles`), so there is no simulation error. Corollary 1: zeta is at most
-# 4 sqrt(2 m log(4/(gamma alpha))) / (n epsilon), used where gamma alpha is too small for floating-point sums:
-_RESOLVED = 1e-9
+# zeta. By Theorem 2 it is the (1 - gamma alpha) quantile of max_k |sum_(j<=k) noise_j| / n. The paper simulates it.
+# Here it is computed (`walk_quantiles`), so there is no simulation error. By Corollary 1 it is at most
+# 4 sqrt(2 m log(4/(gamma alpha))) / (n epsilon).
+
+# For a smaller gamma alpha, floating-point sums do not resolve the quantile, and Corollary 1 is used.
+_LEAST_RESOLVED = 1e-9
 
 
 def noise_bound(m: int, fails: float, scale: float) -> float:
@@ -125,7 +137,7 @@ def noise_bound(m: int, fails: float, scale: float) -> float:
 def noise_bounds(m: int, fails: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """`noise_bound` for several probabilities at once."""
     bounds = np.array([noise_closed_form(m, f, scale) for f in fails.tolist()])
-    resolved = fails >= _RESOLVED
+    resolved = fails >= _LEAST_RESOLVED
     if resolved.any():
         quantiles = walk_quantiles(m, tuple(fails[resolved].tolist()), float(bounds[resolved].max()) / scale)
         bounds[resolved] = np.minimum(bounds[resolved], scale * quantiles + m / STEPS)
@@ -138,11 +150,11 @@ def noise_closed_form(m: int, fails: float, scale: float) -> float:
     Levy's inequality and Chernoff's bound with E[exp(r X)] <= exp(2 (r scale)^2) for r scale <= 1/sqrt(2), which
     requires m >= log(4/(gamma alpha)) = L. With fewer bins the largest such r gives sqrt(2) scale (L + m log 2).
     """
-    logs = math.log(4 / fails)
-    return scale * (2 * math.sqrt(2 * m * logs) if m >= logs else math.sqrt(2) * (logs + m * math.log(2)))
+    log = math.log(4 / fails)
+    return scale * (2 * math.sqrt(2 * m * log) if m >= log else math.sqrt(2) * (log + m * math.log(2)))
 
 
-# The largest absolute value of a walk of Laplace steps, exactly.
+# zeta by Theorem 2: the largest absolute value of a walk of Laplace steps, exactly.
 #
 # S_k is a sum of k independent Laplace variables of scale 1. The density of S_k on (-t, t) for walks that never left
 # this interval is T^k applied to a unit mass at 0, where T has the kernel exp(-|x-y|)/2. Since u = T f solves u - u'' =
@@ -153,23 +165,29 @@ def noise_closed_form(m: int, fails: float, scale: float) -> float:
 #
 # an alternating sum of decreasing terms, w_i t in (i pi, i pi + pi/2). The truncation error is less than the next term.
 
-_NEWTON, _HALVINGS, _NEGLIGIBLE = 8, 60, 1e-14
+# Terms of the sum below this are left out.
+_NEGLIGIBLE = 1e-14
 
 # Probability reserved for the rounding of the sum.
 ROUNDING = 1e-12
+
+# Steps of Newton's method for a frequency w_i, and of bisection for a quantile.
+_NEWTON_STEPS, _HALVINGS = 8, 60
 
 
 def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
     """P(max_(k<=m) abs(S_k) < t) for each t > 0, with an error below `ROUNDING`."""
     if m == 1:
         return -np.expm1(-t)
-    reach = math.sqrt(_NEGLIGIBLE ** (-1 / (m + 1)) - 1)  # (1+w^2)^-(m+1) is negligible from here on
+
     # Newton's method for x = w t, where w tan(w t) = 1: x = i pi + arctan(t/x).
-    i = np.arange(math.ceil(float(t.max()) * reach / math.pi) + 2)
+    largest_w = math.sqrt(_NEGLIGIBLE ** (-1 / (m + 1)) - 1)  # (1+w^2)^-(m+1) is negligible from here on
+    i = np.arange(math.ceil(float(t.max()) * largest_w / math.pi) + 2)
     t, turns = t[:, None], i * math.pi
     x = turns + np.arctan2(t, turns + math.pi / 2)
-    for _ in range(_NEWTON):
+    for _ in range(_NEWTON_STEPS):
         x = x - (x - turns - np.arctan2(t, x)) / (1 + t / (x * x + t * t))
+
     # The alternating sum.
     w2 = (x / t) ** 2
     size = 2 * t / (x * np.sqrt(1 + w2) * (t + 1 / (1 + w2))) * np.exp(-m * np.log1p(w2))
@@ -179,16 +197,17 @@ def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
 @lru_cache(maxsize=256)
 def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.float64]:
     """Upper bounds on the smallest t with P(max_(k<=m) abs(S_k) >= t) at most each probability; `top` bounds all."""
-    aim = 1 - (np.array(fails) - ROUNDING)
-    low, high = np.zeros(len(aim)), np.full(len(aim), top)
+    wanted = 1 - (np.array(fails) - ROUNDING)
+    low, high = np.zeros(len(wanted)), np.full(len(wanted), top)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        enough = walk_stays_below(m, middle) >= aim
+        enough = walk_stays_below(m, middle) >= wanted
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return high
 
 
-_RUNS, _SEED = 1000, 20210212  # of public simulations
+# The number of bins, by public simulations: their number, and their seed.
+_RUNS, _SEED = 1000, 20210212
 
 
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 40, *, aligned: bool = False) -> int:
@@ -200,8 +219,8 @@ def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 40, *, 
     are tried, each with the best gamma of the grid, in public simulations that are identical on every machine.
     """
     order = (n * epsilon) ** (2 / 3)
-    tried: list[int] = np.unique(np.maximum(10, np.geomspace(order / 10, 2 * order, options)).astype(int)).tolist()
-    return min(tried, key=lambda m: uniform_threshold(n, alpha, epsilon, m, aligned=aligned))
+    numbers: list[int] = np.unique(np.maximum(10, np.geomspace(order / 10, 2 * order, options)).astype(int)).tolist()
+    return min(numbers, key=lambda m: uniform_threshold(n, alpha, epsilon, m, aligned=aligned))
 
 
 def uniform_threshold(
@@ -219,16 +238,18 @@ def uniform_threshold(
     # The lowest bins, which reach the level with a probability below 1e-9, are drawn as one.
     far = 7 * (math.sqrt(n * (1 - level) * level) + scale * math.sqrt(2 * m)) + 25 * scale
     bins = m - max(0, math.floor(m * (level - far / n)) - (not aligned))
-    last = np.ones(runs) if aligned else (np.arange(runs) + 0.5) / runs  # the width of the last bin, in bins
+    last_width = np.ones(runs) if aligned else (np.arange(runs) + 0.5) / runs  # of the last bin, in bins
 
-    # Counts and noise of all runs at once, and the last bin that is not reached.
+    # Counts and noise of all runs at once, without the lowest bins.
     widths = np.full((runs, bins), 1 / m)
-    widths[:, -1] = last / m
-    rest = np.maximum(1 - widths.sum(axis=1, keepdims=True), 0.0)
-    counts = rng.multinomial(n, np.hstack([rest, widths]))[:, 1:]
+    widths[:, -1] = last_width / m
+    lowest = np.maximum(1 - widths.sum(axis=1, keepdims=True), 0.0)
+    counts = rng.multinomial(n, np.hstack([lowest, widths]))[:, 1:]
     noisy = counts + rng.laplace(scale=scale, size=counts.shape)
+
+    # The first bin that reaches the level, and its edge.
     beyond = noisy.sum(axis=1, keepdims=True) - np.cumsum(noisy, axis=1)
     reached = n - beyond >= level * n
     reached[:, -1] = True
     above = bins - 1 - np.argmax(reached, axis=1)  # bins above the selected one
-    return float(1 - np.where(above > 0, above - 1 + last, 0.0).mean() / m)
+    return float(1 - np.where(above > 0, above - 1 + last_width, 0.0).mean() / m)

@@ -1,8 +1,9 @@
-"""Privacy statements of releases: adjacency, the privacy loss in every unit, and composition."""
+"""Privacy statements of releases: the privacy loss in every unit, that of a mechanism, composition, and words."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
@@ -10,15 +11,14 @@ from confide.errors import InputError
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.noisy_size import size_zcdp
 from confide.selection import zcdp_of_range
-from confide.support import decimal_text, float_above, float_below
+from confide.support import Facts, decimal_text, float_above, float_below
 
 # `add_remove`: one record more or less, n stays secret. `replace_one`: one record changed, n is public.
 Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
+NEIGHBORS: tuple[Neighbors, ...] = ("add_remove", "replace_one")
 
 # An epsilon above this is reported as practically no protection.
-WEAK = 10.0
-
-NEIGHBORS: tuple[Neighbors, ...] = ("add_remove", "replace_one")
+_WEAK = 10.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class PrivacyStatement:
 
     Examples
     --------
-    >>> PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None).loss("replace_one", records=3)
+    >>> PrivacyStatement("replace_one", 1.0, 1, add_remove=None, replace_one=1.0, rho=None).loss(records=3)
     3.0
     """
 
@@ -87,7 +87,7 @@ class PrivacyStatement:
 
         Examples
         --------
-        >>> PrivacyStatement("replace_one", 1.0, 2, None, 0.5, None).brief
+        >>> PrivacyStatement("replace_one", 1.0, 2, add_remove=None, replace_one=0.5, rho=None).brief
         'epsilon 1 (replace_one, 2 records per person)'
         """
         if not self.is_private:
@@ -121,12 +121,12 @@ def weak_privacy_text(epsilon: float) -> str:
     >>> weak_privacy_text(10.0), weak_privacy_text(float("inf"))
     ('', '')
     """
-    if not WEAK < epsilon < math.inf:
+    if not _WEAK < epsilon < math.inf:
         return ""
-    known = f" = {math.exp(epsilon):,.0f}" if epsilon <= 20 else ""
+    factor = f" = {math.exp(epsilon):,.0f}" if epsilon <= 20 else ""
     return (
         "practically no protection: what is released may change the odds of a statement about a person "
-        f"e^{decimal_text(epsilon)}{known} fold"
+        f"e^{decimal_text(epsilon)}{factor} fold"
     )
 
 
@@ -140,19 +140,23 @@ def privacy_statement(
 
     `size` is the scale of the noise of a noisy number of records that was released first; its privacy loss is added.
     """
-    alone = _statement(mechanism, neighbors, records_per_person)
+    draw = _statement_of_draw(mechanism, neighbors, records_per_person)
     if size is None:
-        return alone
-    of_number = 1 / Fraction(size)
-    both = Fraction(alone.add_remove or 0.0) + of_number
-    epsilon, added = float_above(records_per_person * both), float_above(both)
-    rho = None if alone.rho is None else float_above(Fraction(alone.rho) + size_zcdp(size, records_per_person))
-    return replace(alone, epsilon=epsilon, add_remove=added, rho=rho)
+        return draw
+    added = Fraction(draw.add_remove or 0.0) + 1 / Fraction(size)
+    return replace(
+        draw,
+        epsilon=float_above(records_per_person * added),
+        add_remove=float_above(added),
+        rho=None if draw.rho is None else float_above(Fraction(draw.rho) + size_zcdp(size, records_per_person)),
+    )
 
 
-def _statement(mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int) -> PrivacyStatement:
+def _statement_of_draw(mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int) -> PrivacyStatement:
+    # Without a mechanism the data are not used.
     if mechanism is None:
-        return PrivacyStatement(neighbors, 0.0, records_per_person, None, 0.0, 0.0)
+        return PrivacyStatement(neighbors, 0.0, records_per_person, add_remove=None, replace_one=0.0, rho=0.0)
+
     # The privacy map for one record, and group privacy for all records of a person.
     per_record = mechanism.add_remove if neighbors == "add_remove" else mechanism.replace_one
     if per_record is None:
@@ -160,7 +164,9 @@ def _statement(mechanism: Mechanism | None, neighbors: Neighbors, records_per_pe
             "neighbors", f"must be 'replace_one' for mechanism={mechanism.name!r}, which uses the public n"
         )
     if math.isinf(per_record):
-        return PrivacyStatement(neighbors, math.inf, records_per_person, None, math.inf, None)
+        return PrivacyStatement(
+            neighbors, math.inf, records_per_person, add_remove=None, replace_one=math.inf, rho=None
+        )
     epsilon = float_above(records_per_person * Fraction(per_record))
     return PrivacyStatement(
         neighbors=neighbors,
@@ -173,21 +179,21 @@ def _statement(mechanism: Mechanism | None, neighbors: Neighbors, records_per_pe
     )
 
 
-def with_choice(alone: PrivacyStatement, per_record: float | None) -> PrivacyStatement:
+def with_choice(threshold: PrivacyStatement, per_record: float | None) -> PrivacyStatement:
     """The loss of a threshold together with a choice on other records, whose loss is `per_record` (Theorem S1).
 
     A record is in one of the two shares, so that the larger loss counts. To replace one is to remove and to add one.
     """
     if per_record is None:
-        return alone
-    chosen = alone.records_per_person * Fraction(per_record)
-    added = max(alone.add_remove or 0.0, per_record)
+        return threshold
+    chosen = threshold.records_per_person * Fraction(per_record)
+    added = max(threshold.add_remove or 0.0, per_record)
     return replace(
-        alone,
-        epsilon=max(alone.epsilon, float_above(chosen)),
+        threshold,
+        epsilon=max(threshold.epsilon, float_above(chosen)),
         add_remove=added,
-        replace_one=max(alone.replace_one, float_above(2 * Fraction(added))),
-        rho=None if alone.rho is None else max(alone.rho, zcdp_of_range(chosen)),
+        replace_one=max(threshold.replace_one, float_above(2 * Fraction(added))),
+        rho=None if threshold.rho is None else max(threshold.rho, zcdp_of_range(chosen)),
     )
 
 
@@ -196,15 +202,15 @@ def with_choice(alone: PrivacyStatement, per_record: float | None) -> PrivacySta
 
 def sequential_composition(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
     """The loss of releases on the same records: epsilons add up (basic composition), and so do zCDP losses."""
-    first = _alike(parts)
-    rhos, added = [p.rho for p in parts], [p.add_remove for p in parts]
+    first = _comparable(parts)
+    rhos, added, claimed = [p.rho for p in parts], [p.add_remove for p in parts], _claimed(parts)
     return replace(
         first,
         epsilon=sum_rounded_up([p.epsilon for p in parts]),
         add_remove=None if None in added else sum_rounded_up([a for a in added if a is not None]),
         replace_one=sum_rounded_up([p.replace_one for p in parts]),
         rho=None if None in rhos else sum_rounded_up([r for r in rhos if r is not None]),
-        claimed=sum_rounded_up(_claimed(parts)) if _claimed(parts) else None,
+        claimed=sum_rounded_up(claimed) if claimed else None,
     )
 
 
@@ -219,51 +225,49 @@ def parallel_composition(
     are under `add_remove`, one per group. `neighbors` is the adjacency of the total. `sized` states that they include
     noisy numbers of records, whose zCDP losses do not follow from a range.
     """
-    first = _alike(parts)
+    first = _comparable(parts)
     records = first.records_per_person
+    affected = 1 if neighbors == "add_remove" else 2  # the number of groups that one record can change
 
     # The pure loss, of one record and of all records of a person.
     losses = sorted((math.inf if p.add_remove is None else p.add_remove for p in parts), reverse=True)
-    moved = sum_rounded_up(losses[:2])
-    replaced = max(moved, *(p.replace_one for p in parts))
-    per_record = losses[0] if neighbors == "add_remove" else replaced
+    largest = losses[0]
+    stays = max(p.replace_one for p in parts)
+    replaced = max(sum_rounded_up(losses[:2]), stays)
+    per_record = largest if neighbors == "add_remove" else replaced
     epsilon = sum_rounded_up([per_record] * records)
 
     # The zCDP loss: from the ranges of all groups that a change affects, or as the sum of the stated losses.
     rho = None
     if all(p.rho is not None for p in parts):
-        alone = max(p.replace_one for p in parts)
-        changes = [losses[:1]] if neighbors == "add_remove" else [losses[:2], [alone]]
-        rho = max(
-            zcdp_of_range(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in change))
-            for change in changes
-        )
+        rhos = []
         if sized:
-            stated = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
-            stays = [] if neighbors == "add_remove" else [zcdp_of_range(records * Fraction(alone))]
-            rho = max([sum_rounded_up(stated[: 1 if neighbors == "add_remove" else 2]), *stays])
-    published = sorted(_claimed(parts), reverse=True)[: 1 if neighbors == "add_remove" else 2]
+            rhos.append(sum_rounded_up(sorted((p.rho for p in parts if p.rho is not None), reverse=True)[:affected]))
+        else:
+            rhos.append(zcdp_of_range(*(_times(records, loss) for loss in losses[:affected])))
+        if neighbors == "replace_one":
+            rhos.append(zcdp_of_range(_times(records, stays)))
+        rho = max(rhos)
+
+    published = sorted(_claimed(parts), reverse=True)[:affected]
     return replace(
         first,
         neighbors=neighbors,
         epsilon=epsilon,
-        add_remove=losses[0],
+        add_remove=largest,
         replace_one=replaced,
         rho=rho,
         claimed=sum_rounded_up(published) if published else None,
     )
 
 
-def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
-    """Floats in proportion to `shares`, which sum to one. The exact sum of the floats is at most epsilon."""
-    return [float_below(Fraction(epsilon) * share) for share in shares]
-
-
-def sum_rounded_up(values: Sequence[float]) -> float:
-    """The sum, never below the exact one."""
-    if any(math.isinf(value) for value in values):
-        return math.inf
-    return float_above(sum(map(Fraction, values), Fraction(0)))
+def _comparable(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
+    """The first of several statements, which all have its adjacency and its number of records per person."""
+    if not parts:
+        raise InputError("parts", "must not be empty")
+    if len({(p.neighbors, p.records_per_person) for p in parts}) != 1:
+        raise InputError("parts", "must state the same neighbors and records_per_person", got="different ones")
+    return parts[0]
 
 
 def _claimed(parts: Sequence[PrivacyStatement]) -> list[float]:
@@ -273,9 +277,53 @@ def _claimed(parts: Sequence[PrivacyStatement]) -> list[float]:
     return [p.epsilon if p.claimed is None else p.claimed for p in parts]
 
 
-def _alike(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
-    if not parts:
-        raise InputError("parts", "must not be empty")
-    if len({(p.neighbors, p.records_per_person) for p in parts}) != 1:
-        raise InputError("parts", "must state the same neighbors and records_per_person", got="different ones")
-    return parts[0]
+def _times(records: int, loss: float) -> Fraction | float:
+    return loss if math.isinf(loss) else records * Fraction(loss)
+
+
+def sum_rounded_up(values: Sequence[float]) -> float:
+    """The sum, never below the exact one."""
+    if any(math.isinf(value) for value in values):
+        return math.inf
+    return float_above(sum(map(Fraction, values), Fraction(0)))
+
+
+def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
+    """Floats in proportion to `shares`, which sum to one. The exact sum of the floats is at most epsilon."""
+    return [float_below(Fraction(epsilon) * share) for share in shares]
+
+
+# In words, by the unit of change.
+
+
+def losses(privacy: PrivacyStatement, records: int = 1) -> dict[str, float]:
+    """The privacy loss if up to so many records change at once, by the change."""
+    return {relation: privacy.loss(relation, records) for relation in NEIGHBORS}
+
+
+def loss_facts(privacy: PrivacyStatement, *numbers: int) -> Facts:
+    """The privacy loss by unit, rounded up: for each of these numbers of records, and for one."""
+    rows = []
+    for k in sorted({1, *numbers}):
+        number, s = ("one", "") if k == 1 else (str(k), "s")
+        by_change = losses(privacy, k)
+        for change, unit in (("add_remove", "added or removed"), ("replace_one", "replaced")):
+            loss = by_change[change]
+            text = _unlimited(privacy, change) if math.isinf(loss) else _rounded_up(loss)
+            rows.append((f"{number} record{s} {unit}", text))
+    if privacy.rho is not None and math.isfinite(privacy.rho):
+        rows.append(("one person, as zCDP (rho)", _rounded_up(privacy.rho)))
+    return tuple(rows)
+
+
+def _unlimited(privacy: PrivacyStatement, change: str) -> str:
+    if change == "add_remove" and privacy.neighbors == "replace_one":
+        return "unlimited: the number is public"
+    return "unlimited: zCDP alone, no epsilon" if privacy.concentrated_only else "unlimited: not private"
+
+
+def _rounded_up(loss: float) -> str:
+    """Format a loss with six significant digits, rounded up except for noise in its tenth digit."""
+    exact = Decimal(f"{loss:.10g}")
+    digits = Decimal(1).scaleb(exact.adjusted() - 5)
+    return decimal_text(float((exact / digits).to_integral_value(ROUND_CEILING) * digits), 6)

@@ -16,13 +16,15 @@ from confide.errors import InputError
 from confide.selection import select
 from confide.support import float_above, positive_number, scale_for
 
+# The largest number of scores to choose from, and the largest length of a name.
+MOST_AMONG = 1000
+MOST_NAME = 200
+
 # The weight of a covered record that is missing to the target; a set of size C has weight 1.
 MISSING = 2
 
 # The utilities are integers in units of 1/(steps d), where d, at most this, is a denominator of the level.
-_FINEST = 1000
-
-MOST_AMONG, MOST_NAME = 1000, 200
+_LARGEST_DENOMINATOR = 1000
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,12 @@ class Chosen:
     largest_size: float | None = None
 
     def __post_init__(self) -> None:
+        # Positive numbers.
         object.__setattr__(self, "epsilon", positive_number("epsilon", self.epsilon))
         if self.largest_size is not None:
             object.__setattr__(self, "largest_size", positive_number("largest_size", self.largest_size))
+
+        # Different names, one of them chosen, and a share of at most one half.
         names = self.among
         if not 2 <= len(names) <= MOST_AMONG or len(set(names)) != len(names):
             raise InputError("scores", f"must have 2 to {MOST_AMONG} different names", got=str(len(names)))
@@ -78,8 +83,8 @@ class Chosen:
     def __str__(self) -> str:
         names = ", ".join(self.among[:5]) + (", ..." if len(self.among) > 5 else "")
         objective = "" if self.largest_size is None else f" by the mean size, each at most {self.largest_size:g},"
-        where = f"on a share of {self.share} of the records, at epsilon {self.epsilon:g}"
-        return f"{self.name!r}, chosen among {len(self.among)} ({names}){objective} {where}"
+        price = f"on a share of {self.share} of the records, at epsilon {self.epsilon:g}"
+        return f"{self.name!r}, chosen among {len(self.among)} ({names}){objective} {price}"
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ class ScoreChoice:
     @cached_property
     def target(self) -> Fraction:
         """The level with a denominator of at most 1000; it affects the choice, and no guarantee."""
-        return self.level.limit_denominator(_FINEST)
+        return self.level.limit_denominator(_LARGEST_DENOMINATOR)
 
     @property
     def range_distance(self) -> int:

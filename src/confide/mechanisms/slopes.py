@@ -15,6 +15,8 @@ from confide.guarantee import (
     SlopeNoise,
     competitor_ratio,
     competitor_ratio_right,
+    conditional_failure,
+    line_holds,
     mean_overshoot,
     moving_line_holds,
     moving_rate,
@@ -23,21 +25,12 @@ from confide.guarantee import (
     two_sided_holds,
     weighted_shortfall,
 )
-from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.interface import INT64_ROOM, Mechanism
 from confide.selection import select
 from confide.support import float_above, scale_for
 
 # Target ranks are searched in steps of 1/16 rank, or of 1/denominator of the level if that is finer.
 UNIT = 16
-
-_INT64_ROOM = 2**62
-
-# Used in place of any smaller slope, as an upper bound with room for four digits; plans stay above 1e-44.
-_LEAST_RIVALS = 1e-100
-
-# Saturated utilities lie at least 1024 scales below the best one: their weights are below any float.
-_LARGEST_SCALE = 2.0**52
-
 
 # With B_j = #{scores <= t_j}, A_j = B_(j-1) and a target rank T(n) = rate (n+1) + offset, candidate j has utility
 #
@@ -185,16 +178,16 @@ class Slopes(Mechanism):
 
     def rivals(self, m: int) -> float:
         """The competitor ratio G: prior weight left of a candidate, relative to it (docs/theory.md, section 2)."""
-        return _rivals(self, m)
+        return _rounded_rivals(self, m)
 
     def step(self, m: int) -> float:
-        """The smallest ratio of a candidate's prior weight to the next one's, rounded down."""
+        """The smallest ratio of a candidate's prior weight to the next one's, rounded down to four digits."""
         steepest = int(np.diff(self.log_prior_weights(m)).max(initial=0))
         return math.floor(1e4 * math.exp(-steepest / self.scale)) / 1e4
 
     def noise(self, m: int) -> SlopeNoise:
         """What the certificates need to know of the noise over m candidates."""
-        return SlopeNoise(self.slope_left, self.slope_right, self.rivals(m), self.step(m), self.scale)
+        return SlopeNoise(self.slope_left, self.slope_right, self.rivals(m), step=self.step(m), scale=self.scale)
 
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
@@ -206,21 +199,22 @@ class Slopes(Mechanism):
         # The target, in steps of 1/unit of the smallest weight.
         n, unit = int(counts.sum()), self.unit
         target = int(self.target(Fraction(n, self.heaviest)) * unit * self.heaviest)
-        ahead = self.prior_bonus(n)
-        fits = max(self.left, self.right) * (unit * n + abs(target)) + ahead + self.rise <= _INT64_ROOM
+        bonus = self.prior_bonus(n)
+        fits = max(self.left, self.right) * (unit * n + abs(target)) + bonus + self.rise <= INT64_ROOM
 
-        # Penalties on both sides of it; +inf falls short of nothing.
-        whole = counts.astype(np.int64 if fits else object)
-        at_or_below = unit * np.cumsum(whole)
-        below = at_or_below - unit * whole
-        short = self.left * np.maximum(target - at_or_below, 0)
-        short[-1] = 0
-        utility: NDArray[Any] = self.log_prior_weights(len(counts)) - np.maximum(
-            self.right * np.maximum(below - target, 0), short
-        )
-        utility[-1] += ahead
+        # Penalties on both sides of it; +inf, the last candidate, falls short of nothing.
+        integers = counts.astype(np.int64 if fits else object)
+        at_or_below = unit * np.cumsum(integers)
+        below = at_or_below - unit * integers
+        short_penalty = self.left * np.maximum(target - at_or_below, 0)
+        short_penalty[-1] = 0
+        beyond_penalty = self.right * np.maximum(below - target, 0)
+
+        # Prior weights, and the bonus of +inf.
+        utility: NDArray[Any] = self.log_prior_weights(len(counts)) - np.maximum(beyond_penalty, short_penalty)
+        utility[-1] += bonus
         if not fits:
-            utility = np.maximum(utility - utility.max(), -_INT64_ROOM)
+            utility = np.maximum(utility - utility.max(), -INT64_ROOM)
         return utility.astype(np.int64, copy=False)
 
     def choose(self, counts: NDArray[np.int64]) -> int:
@@ -234,18 +228,30 @@ class Slopes(Mechanism):
         """
         noise = self.noise(m)
         if self.weight is not None:
-            line = self.rate, self.offset, self.head_start_ranks, self.fade_ranks
-            serves = n is None and weighted_shortfall(*line, noise) <= 0
-            return self.rate if serves else Fraction(0)
-        if n is not None:
-            sharp = sharp_coverage(n, self.target(n), noise)
-            return sharp if sharp >= level or not two_sided_holds(n, self.target(n), level, noise) else level
-        return Fraction(0)
+            if n is not None:
+                return Fraction(0)
+            shortfall = weighted_shortfall(self.rate, self.offset, self.head_start_ranks, self.fade_ranks, noise)
+            return self.rate if shortfall <= 0 else Fraction(0)
+        if n is None:
+            return Fraction(0)
+        sharp = sharp_coverage(n, self.target(n), noise)
+        return sharp if sharp >= level or not two_sided_holds(n, self.target(n), level, noise) else level
 
     def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
         """Whether `level` is guaranteed, on average over noisy numbers of records of this scale (Theorem H1)."""
-        moves = self.weight is None and not self.head_start and not self.fade and self.rate == moving_rate(level)
-        return moves and moving_line_holds(level, size_scale, counted, self.offset, self.noise(m))
+        is_moving = self.weight is None and not self.head_start and not self.fade and self.rate == moving_rate(level)
+        return is_moving and moving_line_holds(level, size_scale, counted, self.offset, self.noise(m))
+
+    def covers_conditionally(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float) -> bool:
+        """Whether coverage is at least `level` with probability 1 - delta, for a public n or every n >= n_min.
+
+        By Theorem C1b at one n, and by Theorem C3 at all of them.
+        """
+        noise = self.noise(m)
+        if n is not None:
+            return conditional_failure(n, float(level), float(self.target(n)), noise.left, noise.rivals) <= delta
+        assert n_min is not None
+        return line_holds(self.rate, self.offset, level, delta, n_min, noise)
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
         """The law of the random rank for n records (Theorem C1); None for weighted records."""
@@ -268,8 +274,12 @@ class Slopes(Mechanism):
         return min(1.0, (float(self.target(n)) + self.overshoot(n, m) + 1) / (n + 1))
 
 
+# The least competitor ratio, an upper bound with room for four digits; plans stay above 1e-44.
+_LEAST_RIVALS = 1e-100
+
+
 @lru_cache(maxsize=4096)
-def _rivals(mechanism: Slopes, m: int) -> float:
+def _rounded_rivals(mechanism: Slopes, m: int) -> float:
     rivals = competitor_ratio(mechanism.log_prior_weights(m) / mechanism.scale)
     if not mechanism.rise:
         return rivals
@@ -277,6 +287,10 @@ def _rivals(mechanism: Slopes, m: int) -> float:
     rivals = max(rivals, _LEAST_RIVALS)
     digits: int = 10 ** max(3 - math.floor(math.log10(rivals)), 0)
     return min(m - 1.0, (math.floor(rivals * digits) + 1) / digits)
+
+
+# Saturated utilities lie at least 1024 scales below the best one: their weights are below any float.
+_LARGEST_SCALE = 2.0**52
 
 
 def slopes_for(

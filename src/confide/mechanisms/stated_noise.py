@@ -1,8 +1,9 @@
-"""The law of the noise in counts that another engine made, as its maker states it."""
+"""Counts that another engine made: the law of their noise, and their privacy loss, as their maker states them."""
 
 import math
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -11,19 +12,30 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import log_concave_residual_life, residual_life
-from confide.support import decimal_text, one_of, positive_integer, positive_number
+from confide.mechanisms.privacy import PrivacyStatement
+from confide.support import decimal_text, float_above, one_of, positive_integer, positive_number
 
 NoiseKind: TypeAlias = Literal["discrete_laplace", "discrete_gaussian", "table"]
 
 # The kinds of noise, and the name of their parameter.
 _PARAMETERS: dict[str, str] = {"discrete_laplace": "scale", "discrete_gaussian": "sigma", "table": "probabilities"}
 
-_SCALES, _MOST_COPIES, _MOST_VALUES, _MISSING = (1e-3, 1e4), 100, 2**20, 1e-12
+_LEAST_SCALE, _LARGEST_SCALE = 1e-3, 1e4
+_MOST_COPIES = 100
 
-# The largest exponent in a bound, and the rounding error of probabilities that count as log-concave.
-_LARGEST_EXPONENT, _UNEVEN = 600, 1e-12
-_WRITTEN = re.compile(r"([a-z_]+)\(([^()]*)\)")
-_WRITE = "must be discrete_laplace(scale=...,copies=...) or discrete_gaussian(sigma=...,copies=...)"
+# The largest number of probabilities in a table, and the largest error of their total mass.
+_MOST_VALUES = 2**20
+_MASS_ERROR = 1e-12
+
+# The relative rounding error of p(z)^2 >= p(z-1) p(z+1) in a table that counts as log-concave.
+_CONCAVITY_ERROR = 1e-12
+
+# The largest exponent in a Chernoff bound: the sum of its exponentials must not overflow.
+_LARGEST_EXPONENT = 600
+
+# The text of a named law: its kind, and its options in parentheses.
+_LAW_TEXT = re.compile(r"([a-z_]+)\(([^()]*)\)")
+_LAW_REQUIREMENT = "must be discrete_laplace(scale=...,copies=...) or discrete_gaussian(sigma=...,copies=...)"
 _SCALE_REMEDY = "Give a scale, for discrete Laplace noise 1/epsilon under add_remove and 2/epsilon under replace_one"
 
 
@@ -70,8 +82,8 @@ class Noise:
             _check_table(np.array(self.parameter, dtype=np.float64))
             return
         scale = positive_number(name, self.parameter)
-        if not _SCALES[0] <= scale <= _SCALES[1]:
-            raise InputError(name, f"must lie between {_SCALES[0]:g} and {_SCALES[1]:g}", got=f"{scale:g}")
+        if not _LEAST_SCALE <= scale <= _LARGEST_SCALE:
+            raise InputError(name, f"must lie between {_LEAST_SCALE:g} and {_LARGEST_SCALE:g}", got=f"{scale:g}")
         object.__setattr__(self, "parameter", scale)
 
     @classmethod
@@ -101,28 +113,35 @@ class Noise:
     def parse(cls, text: str) -> "Noise":
         """Read the text of a named law, such as `discrete_gaussian(sigma=4)`."""
         if not isinstance(text, str):
-            raise InputTypeError("noise", _WRITE, got=type(text).__name__)
-        match = _WRITTEN.fullmatch(text.replace(" ", ""))
-        kind, name = (match[1], _PARAMETERS.get(match[1])) if match else ("", None)
-        given = dict(option.partition("=")[::2] for option in match[2].split(",")) if match else {}
+            raise InputTypeError("noise", _LAW_REQUIREMENT, got=type(text).__name__)
+        unreadable = InputError("noise", _LAW_REQUIREMENT, got=repr(text), remedy=_SCALE_REMEDY)
+
+        # The kind, and its options as numbers.
+        match = _LAW_TEXT.fullmatch(text.replace(" ", ""))
+        if match is None or match[1] not in _PARAMETERS or match[1] == "table":
+            raise unreadable
+        kind, parameter = match[1], _PARAMETERS[match[1]]
         try:
-            values = {key: float(value) for key, value in given.items()}
+            options = {key: float(value) for key, _, value in (option.partition("=") for option in match[2].split(","))}
         except ValueError:
-            values = {}
-        if kind == "table" or name not in values or not {*values} <= {name, "copies"} or values.get("copies", 1) % 1:
-            raise InputError("noise", _WRITE, got=repr(text), remedy=_SCALE_REMEDY)
-        return cls(kind, values[name], int(values.get("copies", 1)))  # type: ignore[arg-type]
+            raise unreadable from None
+
+        # The parameter, and no other option than a whole number of copies.
+        copies = options.pop("copies", 1.0)
+        if {*options} != {parameter} or copies % 1:
+            raise unreadable
+        return cls(kind, options[parameter], int(copies))  # type: ignore[arg-type]
 
     @property
     def law(self) -> NDArray[np.float64]:
         """P(X = -half), ..., P(X = half) of one copy; beyond it a named law has less than 1e-30."""
         if isinstance(self.parameter, tuple):
             return np.array([*self.parameter[:0:-1], *self.parameter])
-        laplace, scale = self.kind == "discrete_laplace", self.parameter
-        half = math.ceil(scale * (70 if laplace else 12)) + 1
-        z = np.abs(np.arange(-half, half + 1)) / scale
-        p = np.exp(-z if laplace else -(z**2) / 2)
-        return np.asarray(p / p.sum())
+        is_laplace = self.kind == "discrete_laplace"
+        half = math.ceil(self.parameter * (70 if is_laplace else 12)) + 1  # e^-70 and e^(-12^2/2) are below 1e-30
+        z = np.abs(np.arange(-half, half + 1)) / self.parameter
+        weights = np.exp(-z if is_laplace else -(z**2) / 2)
+        return np.asarray(weights / weights.sum())
 
     @property
     def scale(self) -> float:
@@ -136,25 +155,30 @@ class Noise:
 
     def in_one_count(self) -> NDArray[np.float64]:
         """P(S = 0), P(S = 1), ... for the noise S of all makers in one count."""
+        # A sum of copies is a power of their Fourier transform, on a circle that is longer than the sum reaches.
         law, reach = self.law, self.reach(1)
-        ring, half = np.zeros(2 * reach + 2), len(law) // 2
-        np.add.at(ring, np.arange(-half, half + 1) % len(ring), law)
-        together = np.fft.irfft(np.fft.rfft(ring) ** self.copies, len(ring))
-        return np.maximum(together[: reach + 1], 0.0)
+        half = len(law) // 2
+        circle = np.zeros(2 * reach + 2)
+        np.add.at(circle, np.arange(-half, half + 1) % len(circle), law)
+        total = np.fft.irfft(np.fft.rfft(circle) ** self.copies, len(circle))
+        return np.maximum(total[: reach + 1], 0.0)
 
     def reach(self, counts: int, probability: float = 1e-16) -> int:
         """A number that the noise in the sum of several counts leaves with this probability at most, by Chernoff."""
         law, steps = self.law, self.copies * counts
-        x = np.arange(len(law)) - len(law) // 2
-        sd, most = math.sqrt(float(law @ x**2)), steps * (len(law) // 2)
-        if sd == 0:
+        half = len(law) // 2
+        z = np.arange(-half, half + 1)
+        deviation = math.sqrt(float(law @ z**2))
+        if deviation == 0:
             return 0
+
+        # P(sum > t) <= E[exp(r Z)]^steps / exp(r t): the smallest bound over a grid of rates r.
         bounds: list[int] = [
-            math.ceil((steps * math.log(float(law @ np.exp(r * x))) - math.log(probability / 2)) / r)
-            for r in (np.geomspace(0.01, 10, 61) / sd).tolist()
-            if r * (len(law) // 2) < _LARGEST_EXPONENT
+            math.ceil((steps * math.log(float(law @ np.exp(r * z))) - math.log(probability / 2)) / r)
+            for r in (np.geomspace(0.01, 10, 61) / deviation).tolist()
+            if r * half < _LARGEST_EXPONENT
         ]
-        return min([most, *bounds])
+        return min([steps * half, *bounds])
 
     @cached_property
     def cost(self) -> float:
@@ -165,28 +189,78 @@ class Noise:
         InputError
             If it is unknown: for several copies of a table that is not log-concave.
         """
-        if not isinstance(self.parameter, tuple):
-            return log_concave_residual_life(self.in_one_count())
-        if self.copies == 1:
-            return residual_life(np.array(self.parameter))
-        p = np.array(self.parameter)
-        if not (p[1:-1] ** 2 >= p[:-2] * p[2:] * (1 - _UNEVEN)).all():
-            remedy = "State one table of their sum, with copies=1"
-            raise InputError("copies", "must be 1 for a table that is not log-concave", remedy=remedy)
+        if isinstance(self.parameter, tuple):
+            p = np.array(self.parameter)
+            if self.copies == 1:
+                return residual_life(p)
+            is_log_concave = bool((p[1:-1] ** 2 >= p[:-2] * p[2:] * (1 - _CONCAVITY_ERROR)).all())
+            if not is_log_concave:
+                remedy = "State one table of their sum, with copies=1"
+                raise InputError("copies", "must be 1 for a table that is not log-concave", remedy=remedy)
         return log_concave_residual_life(self.in_one_count())
 
     def __str__(self) -> str:
         name = {"discrete_laplace": "discrete Laplace", "discrete_gaussian": "discrete Gaussian", "table": "tabled"}
-        often = "" if self.copies == 1 else ", twice" if self.copies == 2 else f", {self.copies} times"
-        of = "" if isinstance(self.parameter, tuple) else f" of {_PARAMETERS[self.kind]} {decimal_text(self.parameter)}"
-        return f"independent {name[self.kind]} noise{of}{often}"
+        size = ""
+        if not isinstance(self.parameter, tuple):
+            size = f" of {_PARAMETERS[self.kind]} {decimal_text(self.parameter)}"
+        repeated = {1: "", 2: ", twice"}.get(self.copies, f", {self.copies} times")
+        return f"independent {name[self.kind]} noise{size}{repeated}"
 
 
 def _check_table(p: NDArray[np.float64]) -> None:
     falls = 0 < len(p) <= _MOST_VALUES and bool((p >= 0).all() and (np.diff(p) <= 0).all())
-    if not falls or abs(p[0] + 2 * p[1:].sum() - 1) > _MISSING:
+    if not falls or abs(p[0] + 2 * p[1:].sum() - 1) > _MASS_ERROR:
         raise InputError(
             "probabilities",
             "must be those of 0, 1, 2, ... of a symmetric law that does not increase, with a mass of 1 within 1e-12",
             remedy="Other noise, such as floating-point Laplace noise, has no certificate",
         )
+
+
+_AS_STATED = "as the maker of the counts states"
+
+
+class StatedPrivacy(PrivacyStatement):
+    """The privacy loss of counts that another engine made, as its maker states it; calibrating adds nothing.
+
+    Examples
+    --------
+    >>> print(StatedPrivacy.of(Noise.discrete_laplace(2.0, 2), 10_000))
+    1-differential privacy for replacing one record, as the maker of the counts states; calibrating adds nothing
+    """
+
+    @classmethod
+    def of(
+        cls, noise: Noise, n: int | None, epsilon: float | None = None, size_scale: float | None = None
+    ) -> "StatedPrivacy":
+        """The statement of the maker, or without one the loss of one copy of the stated noise.
+
+        `size_scale` is the scale of the noise in a noisy number of records, whose loss adds to that of the counts. A
+        table of noise has no statement of its own.
+        """
+        rho = None
+        if epsilon is None:
+            if isinstance(noise.parameter, tuple):
+                raise InputError("epsilon", "must be given, as the maker of the counts states it: noise is a table")
+
+            # A record that is added changes one count by one and the noisy number, a replaced one two counts.
+            noise_scale, changed_counts = Fraction(noise.parameter), 1 if n is None else 2
+            number_loss = Fraction(0) if size_scale is None else 1 / Fraction(size_scale)
+            epsilon = float_above(changed_counts / noise_scale + number_loss)
+            if noise.kind == "discrete_gaussian":
+                epsilon, rho = math.inf, float_above(changed_counts / (2 * noise_scale**2) + number_loss**2 / 2)
+
+        # With a public number of records they are replaced. With a secret one they are added and removed, and
+        # replacing one is both.
+        if n is not None:
+            return cls("replace_one", epsilon, 1, add_remove=None, replace_one=epsilon, rho=rho)
+        return cls("add_remove", epsilon, 1, add_remove=None if rho else epsilon, replace_one=2 * epsilon, rho=rho)
+
+    @property
+    def brief(self) -> str:
+        """The loss in a few words."""
+        return f"{super().brief}, {_AS_STATED}"
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, {_AS_STATED}; calibrating adds nothing"

@@ -24,8 +24,12 @@ from confide.federated import (
 )
 from confide.support import Level, exact_level, positive_integer
 
+# The number of rates l_j/(n_j + 1) that are tried for silos of unequal sizes.
 _RATES = 7
-_MANY = 100
+
+# For more silos only three rates are tried: the choice of k alone is fine enough, and each rate needs an integral over
+# all silos.
+_MANY_SILOS = 100
 
 
 def best_qq(
@@ -108,7 +112,7 @@ def best_qq_unequal(
         l_j to use, for example `published_ranks(sizes, level)`. By default l_j = ceil(x (n_j + 1)) for the best of a
         few x near the level. The paper's x = level is one of them, so the result is never worse than the paper's.
     delta
-        As in `best_qq`.
+        Failure probability of coverage given the calibration data; by default the mean coverage reaches the level.
     honest
         Number of honest silos, which are unknown; by default all.
     most_k
@@ -133,11 +137,16 @@ def best_qq_unequal(
         replies = [RandomRankReply.fixed(n, l) for n, l in zip(sizes, option, strict=True)]
         below = {reply: float(reply.below(np.array([float(wanted)]))[0]) for reply in replies}
         guess = math.floor(sum(below[reply] * count for reply, count in Counter(replies).items()))
-        best = certified_k(replies, wanted, delta, honest, guess)
-        if best is None or best[0] > (most_k or len(sizes)):
+        certificate = certified_k(replies, wanted, delta, honest, guess)
+        if certificate is None:
             continue
-        exact = best[1] if delta is None and honest is None else order_statistic_coverage(replies, best[0])
-        choices.append(RankChoice(option, best[0], exact))
+
+        # The mean coverage, which another guarantee does not state.
+        k, coverage = certificate
+        if k <= (most_k or len(sizes)):
+            if delta is not None or honest is not None:
+                coverage = order_statistic_coverage(replies, k)
+            choices.append(RankChoice(option, k, coverage))
     if ranks is None:
         choices = [choice for choice in choices if choice.coverage < 1]  # 1 means +inf
     return min(choices, key=lambda choice: choice.coverage, default=None)
@@ -145,13 +154,13 @@ def best_qq_unequal(
 
 def _rank_options(sizes: Sequence[int], level: float, delta: float | None) -> list[tuple[int, ...]]:
     # The paper's ranks, and rates around the level by multiples of the standard deviation of a typical silo.
-    typical = math.sqrt(level * (1 - level) / max(1.0, float(np.median(np.asarray(sizes)))))
     options = [published_ranks(sizes, exact_level("level", level))]
-
-    # With many silos the choice of k alone is fine enough, and each rate needs an integral over all of them.
-    shifts = np.linspace(-0.6, 0.6, _RATES - 1 if len(sizes) <= _MANY else 2)
-    for shift in shifts if delta is None else np.linspace(0.25, 3.0, 2 * _RATES):
-        rate = min(max(level + shift * typical, 1e-9), 1 - 1e-9)
+    deviation = math.sqrt(level * (1 - level) / max(1.0, float(np.median(np.asarray(sizes)))))
+    multiples = np.linspace(-0.6, 0.6, _RATES - 1 if len(sizes) <= _MANY_SILOS else 2)
+    if delta is not None:
+        multiples = np.linspace(0.25, 3.0, 2 * _RATES)
+    for multiple in multiples:
+        rate = min(max(level + multiple * deviation, 1e-9), 1 - 1e-9)
         option = tuple(max(1, min(n, math.ceil(rate * (n + 1)))) for n in sizes)
         if option not in options:
             options.append(option)

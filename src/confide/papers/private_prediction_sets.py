@@ -41,10 +41,24 @@ class _Parameters(NamedTuple):
         return mechanisms.adjusted_level(self.n, self.alpha, self.epsilon, self.m, self.gamma)
 
     @property
-    def noise_terms(self) -> tuple[float, float, float]:
-        """Gamma alpha, max(q~/(1-q~), 1) and log(m/(gamma alpha)): what Theorem 3 takes from Lemma 1, for q~ < 1."""
-        failure, q = self.gamma * float(self.alpha), self.level
-        return failure, max(q / (1 - q), 1.0), math.log(self.m / failure)
+    def failure(self) -> float:
+        """The probability gamma alpha with which the noise exceeds the bound of Lemma 1."""
+        return self.gamma * float(self.alpha)
+
+    @property
+    def factor(self) -> float:
+        """max(q~/(1-q~), 1), for q~ < 1."""
+        return max(self.level / (1 - self.level), 1.0)
+
+    @property
+    def log_failure(self) -> float:
+        """log(m/(gamma alpha))."""
+        return math.log(self.m / self.failure)
+
+    @property
+    def largest_rank(self) -> float:
+        """The upper bound of Lemma 1 at q~, in ranks: seldom do more scores lie below the threshold's bin."""
+        return self.n * self.level + 2 * self.factor * self.log_failure / self.epsilon
 
 
 def adjusted_level(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None = None) -> float:
@@ -244,11 +258,20 @@ def upper_bound_steps(
     if parameters.level >= 1:
         must, got = "must give an adjusted level below 1 for an upper bound", f"{parameters.level:.4g}"
         raise InputError("n", must, got=got, remedy="Take more records")
-    failure, factor, log = parameters.noise_terms
-    rank = math.ceil(n * parameters.level + 2 * factor * log / epsilon)
+    failure = parameters.failure
+    rank = math.ceil(parameters.largest_rank)
     quantile = rank / (n + 1) + p_max
-    printed = (1 - float(parameters.alpha)) / (1 - failure) + 2 * (1 + factor) * log / ((n + 1) * epsilon)
-    return UpperBound(rank, quantile, printed, failure + (1 - failure) * (quantile + p_max))
+    return UpperBound(
+        rank,
+        quantile,
+        printed_quantile=(1 - float(parameters.alpha)) / (1 - failure) + _printed_noise(parameters),
+        coverage=failure + (1 - failure) * (quantile + p_max),
+    )
+
+
+def _printed_noise(parameters: _Parameters) -> float:
+    noise_rank = 2 * (1 + parameters.factor) * parameters.log_failure
+    return noise_rank / ((parameters.n + 1) * parameters.epsilon)
 
 
 def published_upper_bound(
@@ -276,9 +299,8 @@ def published_upper_bound(
     parameters, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
     if parameters.level >= 1:
         return math.inf
-    failure, factor, log = parameters.noise_terms
-    noise = 2 * (1 + factor) * log / ((n + 1) * epsilon)
-    return 1 - (1 - parameters.gamma) * float(parameters.alpha) + (1 - failure) * (2 * p_max + noise)
+    covered = 1 - (1 - parameters.gamma) * float(parameters.alpha)
+    return covered + (1 - parameters.failure) * (2 * p_max + _printed_noise(parameters))
 
 
 def rigorous_upper_bound(
@@ -299,9 +321,8 @@ def rigorous_upper_bound(
     parameters, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
     if parameters.level >= 1:
         return 1.0
-    failure, factor, log = parameters.noise_terms
-    rank = math.floor(n * parameters.level + 2 * factor * log / epsilon + 1e-9) + 1  # rounding must not lower the bound
-    return failure + (1 - failure) * min(1.0, rank / (n + 1) + p_max)
+    rank = math.floor(parameters.largest_rank + 1e-9) + 1  # rounding must not lower the bound
+    return parameters.failure + (1 - parameters.failure) * min(1.0, rank / (n + 1) + p_max)
 
 
 def suggested_bins(n: int, epsilon: float, per: float = 1.0) -> int:

@@ -391,12 +391,14 @@ def optimal_bins(
     """
     # The numbers of bins to try, on the same simulated scores.
     order = (n * epsilon) ** (2 / 3)
-    tried = np.unique(np.geomspace(order / 10, 4 * order, 20).astype(int)).tolist() if bins is None else bins
-    a, scores, best = float(exact_level("alpha", alpha)), np.sort(rng.random(n)), (math.inf, 0, 0.0)
+    numbers = np.unique(np.geomspace(order / 10, 4 * order, 20).astype(int)).tolist() if bins is None else bins
+    a, scores = float(exact_level("alpha", alpha)), np.sort(rng.random(n))
 
-    # One noisy output for each.
-    for m in (m for m in tried if m >= 1):
+    # One noisy output for each; the smallest one counts.
+    smallest, best_m, best_gamma = math.inf, 0, 0.0
+    for m in (m for m in numbers if m >= 1):
         level, gamma = min((adjusted_level(n, alpha, g, zeta(n, m, epsilon, g * a)), g) for g in GAMMAS)
         counts = np.diff(np.searchsorted(scores, np.arange(m + 1) / m, side="right"))
-        best = min(best, (calibrate(counts + rng.laplace(scale=2 / epsilon, size=m), n, level), m, gamma))
-    return best[1:]
+        output = calibrate(counts + rng.laplace(scale=2 / epsilon, size=m), n, level)
+        smallest, best_m, best_gamma = min((smallest, best_m, best_gamma), (output, m, gamma))
+    return best_m, best_gamma

@@ -11,8 +11,11 @@ import numpy as np
 from confide.errors import InputError
 from confide.support import Level, exact_level, positive_integer, privacy_loss
 
+# What is added for binomial tails that the sum leaves out, on each side.
 _TAIL = 1e-14
-_LARGEST = 700.0
+
+# exp of a larger number overflows.
+_LARGEST_EXPONENT = 700.0
 
 
 def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | None = None) -> float:
@@ -59,7 +62,7 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
     # The law of C without its tails: beyond either end is less than 1e-17.
     stays = math.exp(-whole)
     likely = 1 / (1 + math.exp(-epsilon_0))
-    odds = math.exp(min(epsilon, _LARGEST))
+    odds = math.exp(min(epsilon, _LARGEST_EXPONENT))
     mean = (n - 1) * stays
     low, high = mean - 9 * math.sqrt(mean), mean + 12 * math.sqrt(mean) + 40
     c = np.arange(max(0, math.floor(low)), min(n - 1, math.ceil(high)) + 1)
@@ -71,9 +74,10 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
         return 0.0
     ratio = (odds * likely - (1 - likely)) / gain
     first = np.floor((c + 1) * ratio / (1 + ratio)) + 1
-    with_d, without = binom.sf(first - 2, c, 0.5), binom.sf(first - 1, c, 0.5)
-    here, there = likely * with_d + (1 - likely) * without, (1 - likely) * with_d + likely * without
-    return float((weight * np.maximum(here - odds * there, 0)).sum() + 2 * _TAIL)
+    with_d, without_d = binom.sf(first - 2, c, 0.5), binom.sf(first - 1, c, 0.5)
+    probability = likely * with_d + (1 - likely) * without_d
+    mirrored = (1 - likely) * with_d + likely * without_d
+    return float((weight * np.maximum(probability - odds * mirrored, 0)).sum() + 2 * _TAIL)
 
 
 def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | None = None) -> float:
@@ -86,16 +90,12 @@ def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | 
     >>> clones_epsilon(1.0, 10_000, 1e-6, whole=20.0) > 0.999
     True
     """
-    delta, epsilon_0 = _check_dp_delta(dp_delta), privacy_loss("epsilon_0", epsilon_0)
+    delta = float(exact_level("dp_delta", dp_delta)) if not isinstance(dp_delta, float) else dp_delta
+    if not 0 < delta < 1:
+        raise InputError("dp_delta", "must lie strictly between 0 and 1", got=repr(dp_delta))
+    epsilon_0 = privacy_loss("epsilon_0", epsilon_0)
     low, high = 0.0, epsilon_0
     while high - low > 1e-6:
         middle = (low + high) / 2
         low, high = (low, middle) if clones_delta(middle, epsilon_0, n, whole=whole) <= delta else (middle, high)
     return high
-
-
-def _check_dp_delta(dp_delta: Level) -> float:
-    delta = float(exact_level("dp_delta", dp_delta)) if not isinstance(dp_delta, float) else dp_delta
-    if not 0 < delta < 1:
-        raise InputError("dp_delta", "must lie strictly between 0 and 1", got=repr(dp_delta))
-    return delta

@@ -23,7 +23,6 @@ from confide.scores.kinds import (
     score_name,
     unregistered,
 )
-from confide.scores.library import LIBRARY
 from confide.scores.ranked import magic
 from confide.scores.regression import (
     absolute_residual_score,
@@ -34,4 +33,4 @@ from confide.scores.regression import (
     normalised_residual_score,
     refuse_infinite,
 )
-from confide.scores.score import SCORES, Score, register_score
+from confide.scores.score import LIBRARY, SCORES, Score, register_score

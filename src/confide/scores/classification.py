@@ -30,15 +30,19 @@ from confide.arrays import (
     warn_of_unknown_labels,
 )
 from confide.errors import InputError
-from confide.scores import selected
 from confide.scores.kinds import NamedScores, ScoreKind, kind_of_task, score_name
-from confide.scores.ranked import RankRule, largest_excluded, true_class_scores
+from confide.scores.ranked import (
+    COMPILED_ELEMENTS,
+    RankRule,
+    compiled_sets,
+    compiled_true_class_scores,
+    largest_excluded,
+    true_class_scores,
+    worth_selecting,
+)
 from confide.support import bisect
 
-# The score of the true class, all scores, and sets.
-
-_COMPARED = 2**19
-"""Entries per block if one comparison and one check are all the work: calls would dominate smaller blocks."""
+# Scores.
 
 
 def class_score(
@@ -103,6 +107,10 @@ def class_score(
     return NamedScores.of(scores, score, p.shape[1] if names is None else names)
 
 
+def _classification(score: str) -> ScoreKind:
+    return kind_of_task(score, "classification", "a classification score, such as 'lac' or 'aps'")
+
+
 def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Uniforms = None) -> NDArray[np.float64]:
     """`class_score` for arrays that are validated except for their range: p of shape (n, K), y of shape (n,).
 
@@ -121,19 +129,19 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
 
     # Compute block by block, and check the range of each block on the way.
     out, rule = np.empty(len(p)), kind.rule
-    select = rule is not None and selected.worth_selecting(p.size)
-    ranked_scores = selected.true_class_scores if select else true_class_scores
-    unit, sound = unit_check(p), AllValid()
+    compiled = rule is not None and worth_selecting(p.size)
+    ranked_scores = compiled_true_class_scores if compiled else true_class_scores
+    in_unit, sound = unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
-        if not sound.see(unit(rows)):
+        if not sound.see(in_unit(rows)):
             return
         if rule is None:
             out[rows] = kind.own_scores(p[rows], y[rows], shares[rows])
         else:
             out[rows] = ranked_scores(kind.rows(p[rows]), y[rows], shares[rows], rule)
 
-    in_blocks(work, len(p), p.shape[1], selected.ELEMENTS if select else ELEMENTS)
+    in_blocks(work, len(p), p.shape[1], COMPILED_ELEMENTS if compiled else ELEMENTS)
     if not sound.all:
         refuse_outside_unit("probabilities", p)
     return out
@@ -178,6 +186,9 @@ def all_scores(probabilities: ArrayLike, score: str = "lac", *, u: Uniforms = No
     return out
 
 
+# Sets.
+
+
 def set_mask(
     probabilities: ArrayLike,
     score: str,
@@ -207,86 +218,20 @@ def set_mask(
         return mask
     shares = as_uniforms("u", u, n, kind.randomised)
     limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
-    single = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
+    one_limit = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
 
     # Compare entries, search ranks, or compute all scores.
     if kind.of_one_entry:
-        cut = _lowest(limits[:1] if single else limits, p.dtype)
-        sound = _at_least(p, cut[0] if single else cut if per_class else cut[:, None], mask)
-    elif kind.rule is not None and (single or not per_class):
-        sound = _ranked_mask(p, kind, kind.rule, limits[:1] if single else limits, shares, mask)
+        smallest = _smallest_probabilities(limits[:1] if one_limit else limits, p.dtype)
+        sound = _mask_of_entries(p, smallest if per_class else smallest[:, None], mask)
+    elif kind.rule is not None and (one_limit or not per_class):
+        row_limits = np.broadcast_to(limits[0], n) if one_limit else limits
+        sound = _mask_of_ranks(p, kind, kind.rule, row_limits, shares, mask)
     else:
-        sound = _mask_of_all(p, kind, limits, shares, per_class, mask)
+        sound = _mask_of_all_scores(p, kind, limits if per_class else limits[:, None], shares, mask)
     if not sound.all:
         refuse_outside_unit("probabilities", p)
     return mask
-
-
-def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> AllValid:
-    """`mask` becomes p >= cut, and every entry is checked while its block is in the cache."""
-    # One comparison for a whole array, if it is contiguous.
-    sound = AllValid()
-    if np.ndim(cut) == 0 and p.flags.c_contiguous and mask.flags.c_contiguous:
-        p, mask = p.reshape(-1), mask.reshape(-1)
-    per_row = np.ndim(cut) == 2
-    unit = unit_check(p)
-
-    def work(rows: slice) -> None:
-        if sound.see(unit(rows)):
-            np.greater_equal(_comparable(p[rows]), cut[rows] if per_row else cut, out=mask[rows])
-
-    in_blocks(work, len(p), p.size // len(p), _COMPARED)
-    return sound
-
-
-def _ranked_mask(
-    p: NDArray[Any],
-    kind: ScoreKind,
-    rule: RankRule,
-    limits: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    mask: NDArray[np.bool_],
-) -> AllValid:
-    """`mask` becomes score <= limit, where each record has one limit."""
-    unit, sound = unit_check(p), AllValid()
-    select = selected.worth_selecting(p.size)
-    each = np.broadcast_to(limits, (len(p),))
-
-    def work(rows: slice) -> None:
-        # The compiled loop checks the entries itself, but a temperature hides those above 1.
-        if not (select and kind.temperature is None) and not sound.see(unit(rows)):
-            return
-        block = kind.rows(p[rows])
-        if select:
-            sound.see(selected.sets(block, shares[rows], each[rows], rule, mask[rows]))
-        else:
-            np.greater(block, largest_excluded(block, shares[rows], each[rows], rule)[:, None], out=mask[rows])
-
-    in_blocks(work, len(p), p.shape[1], selected.ELEMENTS if select else ELEMENTS)
-    return sound
-
-
-def _mask_of_all(
-    p: NDArray[Any],
-    kind: ScoreKind,
-    limits: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    per_class: bool,
-    mask: NDArray[np.bool_],
-) -> AllValid:
-    unit, sound = unit_check(p), AllValid()
-
-    def work(rows: slice) -> None:
-        if sound.see(unit(rows)):
-            scores = kind.class_scores(p[rows], shares[rows])
-            np.less_equal(scores, limits if per_class else limits[rows, None], out=mask[rows])
-
-    in_blocks(work, *p.shape)
-    return sound
-
-
-def _classification(score: str) -> ScoreKind:
-    return kind_of_task(score, "classification", "a classification score, such as 'lac' or 'aps'")
 
 
 def _room(out: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -295,18 +240,6 @@ def _room(out: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[np.b
     if not isinstance(out, np.ndarray) or out.dtype != np.bool_ or out.shape != shape or not out.flags.writeable:
         raise InputError("out", f"must be a writeable bool array of shape {shape}")
     return out
-
-
-def _lowest(thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The smallest probability that LAC includes, per threshold, in the dtype of the comparison."""
-    dtype = dtype if dtype.kind == "f" and dtype.itemsize in (2, 4, 8) else np.dtype(np.float64)
-    single = np.float32 if dtype.itemsize <= 4 else np.float64
-    smallest = {t: float(smallest_probability(t, dtype)) for t in set(thresholds.tolist())}
-    return np.array([smallest[t] for t in thresholds.tolist()], dtype=single)
-
-
-def _comparable(block: NDArray[Any]) -> NDArray[Any]:
-    return block if block.dtype.kind == "f" and block.dtype.itemsize in (4, 8) else as_float_rows(block)
 
 
 @lru_cache(maxsize=1024)
@@ -336,6 +269,85 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
     bits_of_one = int(np.ones(1, dtype=dtype).view(bits)[0])
     return probability(bisect(lambda pattern: 1.0 - float(probability(pattern)) <= threshold, -1, bits_of_one))
 
+
+def _smallest_probabilities(thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The smallest probability that LAC includes, per threshold, in the dtype of the comparison."""
+    dtype = dtype if dtype.kind == "f" and dtype.itemsize in (2, 4, 8) else np.dtype(np.float64)
+    smallest = {t: float(smallest_probability(t, dtype)) for t in set(thresholds.tolist())}
+    compared = np.float32 if dtype.itemsize <= 4 else np.float64
+    return np.array([smallest[t] for t in thresholds.tolist()], dtype=compared)
+
+
+_COMPARED_ELEMENTS = 2**19
+"""Entries per block if one comparison and one check are all the work: calls would dominate smaller blocks."""
+
+
+def _mask_of_entries(p: NDArray[Any], smallest: NDArray[Any], mask: NDArray[np.bool_]) -> AllValid:
+    """`mask` becomes p >= smallest, and every entry is checked while its block is in the cache."""
+    # One comparison for a whole array, if it is contiguous.
+    sound = AllValid()
+    if smallest.size == 1 and p.flags.c_contiguous and mask.flags.c_contiguous:
+        p, mask, smallest = p.reshape(-1), mask.reshape(-1), smallest.reshape(-1)
+    per_row = len(smallest) == len(p) and smallest.ndim == 2
+    in_unit = unit_check(p)
+
+    def work(rows: slice) -> None:
+        if sound.see(in_unit(rows)):
+            block = p[rows]
+            if block.dtype.kind != "f" or block.dtype.itemsize not in (4, 8):
+                block = as_float_rows(block)
+            np.greater_equal(block, smallest[rows] if per_row else smallest, out=mask[rows])
+
+    in_blocks(work, len(p), p.size // len(p), _COMPARED_ELEMENTS)
+    return sound
+
+
+def _mask_of_ranks(
+    p: NDArray[Any],
+    kind: ScoreKind,
+    rule: RankRule,
+    limits: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    mask: NDArray[np.bool_],
+) -> AllValid:
+    """`mask` becomes score <= limit, where each record has one limit."""
+    in_unit, sound = unit_check(p), AllValid()
+    compiled = worth_selecting(p.size)
+
+    def work(rows: slice) -> None:
+        # The compiled loop checks the entries itself, but a temperature hides those above 1.
+        if not (compiled and kind.temperature is None) and not sound.see(in_unit(rows)):
+            return
+        block = kind.rows(p[rows])
+        if compiled:
+            sound.see(compiled_sets(block, shares[rows], limits[rows], rule, mask[rows]))
+        else:
+            np.greater(block, largest_excluded(block, shares[rows], limits[rows], rule)[:, None], out=mask[rows])
+
+    in_blocks(work, len(p), p.shape[1], COMPILED_ELEMENTS if compiled else ELEMENTS)
+    return sound
+
+
+def _mask_of_all_scores(
+    p: NDArray[Any],
+    kind: ScoreKind,
+    limits: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    mask: NDArray[np.bool_],
+) -> AllValid:
+    """`mask` becomes score <= limit, for limits of classes, shape (K,), or of records, shape (n, 1)."""
+    in_unit, sound = unit_check(p), AllValid()
+
+    def work(rows: slice) -> None:
+        if sound.see(in_unit(rows)):
+            scores = kind.class_scores(p[rows], shares[rows])
+            np.less_equal(scores, limits[rows] if limits.ndim == 2 else limits, out=mask[rows])
+
+    in_blocks(work, *p.shape)
+    return sound
+
+
+# Each score by its name.
 
 RAPS_PENALTY, RAPS_K_REG, SAPS_PENALTY = 0.01, 5, 0.1
 """Public defaults of `raps_score` and `saps_score`, which the command line suggests."""

@@ -1,4 +1,4 @@
-"""What the name of a score stands for: a registered score, its parameters and suitable candidates.
+"""Names of scores: what a name stands for, how it is written, and arrays of scores that carry it.
 
 A name is a word such as `lac`, or a word with parameters such as `raps(penalty=0.01,k_reg=5)`. A release states only
 the name of its score, and prediction computes the same score from the name.
@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.arrays import as_float_rows, softmax
+from confide.arrays import as_float_rows, tempered
 from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind, plausible_size
 from confide.errors import InputError, InputTypeError
 from confide.scores.ranked import RankRule
@@ -25,36 +25,11 @@ from confide.support import MOST_CANDIDATES, Classes, class_count, positive_inte
 
 Task = Literal["classification", "regression", "any"]
 
+COLDEST, HOTTEST = 0.01, 100.0
+"""Lower and upper bound of temperatures."""
 
-# Probabilities at another temperature: each to the power 1/T, rescaled so that every record sums to one.
-#
-# For the softmax of logits z this is the softmax of z/T (Guo, Pleiss, Sun and Weinberger, "On calibration of modern
-# neural networks", ICML 2017). T > 1 flattens the probabilities of an over-confident model. T is a public number in the
-# score's name, `lac(temperature=2)`: it must be chosen without the calibration records.
-
-
-def tempered(p: NDArray[Any], temperature: float) -> NDArray[np.float64]:
-    """p^(1/T) / sum p^(1/T) for rows of shape (n, K) with entries in [0, 1], in float64; rows of zeros stay zero.
-
-    Each row is computed separately, so that calibration and prediction agree bit for bit.
-
-    Examples
-    --------
-    >>> tempered(np.array([[0.64, 0.04, 0.0]]), 2.0)
-    array([[0.8, 0.2, 0. ]])
-    """
-    z = np.array(p, dtype=np.float64, order="C")
-    empty = ~z.any(axis=1)
-    z[empty] = 1.0
-    with np.errstate(divide="ignore"):
-        np.log(z, out=z)
-    z /= temperature
-    z = softmax(z)
-    z[empty] = 0.0
-    return z
-
-
-_OF_ANY = Spread("any")
+_ANY_REQUEST = 1000
+"""The number of candidates for counts that are made before a request is known."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +44,7 @@ class ScoreKind:
     score: Score | None = None
     randomised: bool = False
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
-    unregistered_spread: Spread = _OF_ANY
+    unregistered_spread: Spread = field(default_factory=lambda: Spread("any"))
 
     @property
     def task(self) -> Task:
@@ -213,8 +188,8 @@ class ScoreKind:
         if self.score is not None and isinstance(self.score.spread, Candidates):
             return self.score.spread
         if self.spread_kind == "probability":
-            return Candidates.unit(_FOR_ANY, "logit")
-        return Candidates.quantiles(self._spread, _FOR_ANY)
+            return Candidates.unit(_ANY_REQUEST, "logit")
+        return Candidates.quantiles(self._spread, _ANY_REQUEST)
 
     def spread(self, unit: float | None = None, given: Spread | None = None) -> Spread:
         """The spread of suitable candidates, of which a plan takes as many as it needs; `given` unchanged."""
@@ -288,25 +263,24 @@ class ScoreKind:
         return f"between {self.low:g} and {self.high:g}"
 
 
-COLDEST, HOTTEST = 0.01, 100.0
-"""Lower and upper bound of temperatures."""
-
-
-_FOR_ANY = 1000
-"""The number of candidates for counts that are made before a request is known."""
-
+# A name: a word, perhaps with the ending of deterministic scores, and parameters in parentheses.
 _NAME = re.compile(rf"([a-z][a-z0-9_]*?)({DETERMINISTIC})?(?:\((.*)\))?")
+
+# The value of a parameter: a non-negative decimal number.
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?")
 
 
-def _known_kind(name: str) -> ScoreKind | None:
+def _registered_kind(name: str) -> ScoreKind | None:
     match = _NAME.fullmatch(name)
-    score = None if match is None else registered_score(match[1])
-    return None if match is None or score is None else _kind_of(name, score, match[2] is not None, match[3])
+    if match is None:
+        return None
+    family, ending, parameters = match.groups()
+    score = registered_score(family)
+    return None if score is None else _kind_of_score(name, score, ending is not None, parameters)
 
 
 @lru_cache(maxsize=256)
-def _kind_of(name: str, score: Score, deterministic: bool, parameters: str | None) -> ScoreKind | None:
+def _kind_of_score(name: str, score: Score, deterministic: bool, parameters: str | None) -> ScoreKind | None:
     if deterministic and not score.randomised:
         return None
     stated = MappingProxyType(_parameters(name, parameters, score))
@@ -314,13 +288,13 @@ def _kind_of(name: str, score: Score, deterministic: bool, parameters: str | Non
 
 
 def _parameters(name: str, text: str | None, score: Score) -> dict[str, float]:
-    # Every score of probabilities may have a temperature.
-    parameters: dict[str, float] = {}
+    # Scores of probabilities may have a temperature, unless it changes no set.
     expected = score.parameters
-    tempered = score.task == "classification" and not (isinstance(score, LibraryScore) and not score.tempered)
-    optional = ("temperature",) if tempered else ()
+    is_tempered = score.tempered if isinstance(score, LibraryScore) else True
+    optional = ("temperature",) if score.task == "classification" and is_tempered else ()
 
     # Each parameter once, as a number; anything else leaves none.
+    parameters: dict[str, float] = {}
     for entry in (text or "").split(","):
         key, _, value = map(str.strip, entry.partition("="))
         if key in (*expected, *optional) and key not in parameters and _NUMBER.fullmatch(value):
@@ -361,11 +335,11 @@ def score_kind(name: str | None) -> ScoreKind:
         raise InputTypeError("score", "must be a name or None", got=type(name).__name__)
     if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
         raise InputError("score", "must be a name of 1 to 200 printable characters")
-    kind = None if name is None else _known_kind(name)
-    meant = (name or "").lower()
-    if kind is None and name is not None and meant != name and _known_kind(meant):
+    kind = None if name is None else _registered_kind(name)
+    lower_case = (name or "").lower()
+    if kind is None and name is not None and lower_case != name and _registered_kind(lower_case):
         raise InputError(
-            "score", f"must be written {meant!r}", got=repr(name), remedy="Give a score of your own another name"
+            "score", f"must be written {lower_case!r}", got=repr(name), remedy="Give a score of your own another name"
         )
     return kind or ScoreKind(name)
 
@@ -393,13 +367,15 @@ def score_name(family: str, *, deterministic: bool = False, **given: float | Non
     >>> score_name("raps", penalty=0.01, k_reg=5, deterministic=True)
     'raps_deterministic(penalty=0.01,k_reg=5)'
     """
-    suffix = "_deterministic" if deterministic else ""
+    # The parameters in the order of the registered score, then unknown ones.
+    ending = DETERMINISTIC if deterministic else ""
     parameters = {key: value for key, value in given.items() if value is not None}
     score = registered_score(family)
     order = [key for key in score.parameters if key in parameters] if score else []
     order += [key for key in parameters if key not in order]
-    inside = ",".join(f"{key}={_shortest(parameters[key])}" for key in order)
-    name = f"{family}{suffix}" + (f"({inside})" if inside else "")
+    values = ",".join(f"{key}={_shortest(parameters[key])}" for key in order)
+
+    name = f"{family}{ending}" + (f"({values})" if values else "")
     if score_kind(name).family != family:
         raise InputError("score", f"must be one of {', '.join(SCORES)}", got=repr(name))
     return name
@@ -477,7 +453,7 @@ def name_of_scores(
     """
     # Scores that carry no name.
     given = None if classes is None else public_classes("classes", classes)
-    score_kind(score)
+    score_kind(score)  # raises an error for what is no name
     if not isinstance(scores, NamedScores):
         return score, given
 

@@ -1,4 +1,4 @@
-"""Scores that follow the order of the probabilities in a row: APS, RAPS, SAPS and top-k, from blocks of rows.
+"""Scores that compare the probabilities in a row: APS, RAPS, SAPS, top-k and margin, from blocks of rows.
 
 Calibration evaluates `RankRule.score` at the true class, and prediction searches the first rank beyond the threshold.
 Both evaluate the same expression on the same numbers, so the sets are exact, bit for bit.
@@ -10,13 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.arrays import loops, machine_code, worth_compiling
 from confide.errors import InputError
-
-_FIRST = 64
-"""The number of ranks that are evaluated first."""
-
-_WIDER = 6
-"""The factor by which this number increases for rows that need more ranks."""
 
 
 @dataclass(frozen=True)
@@ -73,21 +68,22 @@ def true_class_scores(
 ) -> NDArray[np.float64]:
     """The score of class y[i] in row i: p of shape (n, K) in [0, 1], y of shape (n,), u of shape (n,), or ones."""
     # Few classes are at least as likely: one pass finds their positions, and the remaining work is on them.
-    class_probability = p[np.arange(len(p)), y]
-    place = np.flatnonzero(p >= class_probability[:, None])
-    starts = np.searchsorted(place, np.arange(len(p) + 1) * p.shape[1])
-    rank = np.diff(starts)
+    n, k = p.shape
+    class_probability = p[np.arange(n), y]
+    places = np.flatnonzero(p >= class_probability[:, None])
+    row_starts = np.searchsorted(places, np.arange(n + 1) * k)
+    rank = np.diff(row_starts)
     if rule.family != "aps":
-        return rule.score(np.zeros(len(p)), rank, p.max(axis=1).astype(np.float64), u)
+        return rule.score(np.zeros(n), rank, p.max(axis=1).astype(np.float64), u)
 
     # APS adds their probabilities up, and a random share of those that are equal.
-    likely = p.ravel()[place]
-    total = np.add.reduceat(rounded(likely, p.shape[1]), starts[:-1])
+    likely = p.ravel()[places]
+    mass = np.add.reduceat(rounded(likely, k), row_starts[:-1])
     if not np.all(u == 1):
-        equal = np.add.reduceat(likely == np.repeat(class_probability, rank), starts[:-1], dtype=np.int64)
-        group = equal * rounded(class_probability, p.shape[1])
-        total = (total - group) + u * group
-    return rule.score(total, rank, class_probability, u)
+        equal = np.add.reduceat(likely == np.repeat(class_probability, rank), row_starts[:-1], dtype=np.int64)
+        group = equal * rounded(class_probability, k)
+        mass = (mass - group) + u * group
+    return rule.score(mass, rank, class_probability, u)
 
 
 def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) -> NDArray[np.float64]:
@@ -100,15 +96,15 @@ def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) ->
     new[:, 1:-1] = top[:, 1:] != top[:, :-1]
 
     # The first and the last place of each class's group.
-    place = np.arange(k)
-    start = np.maximum.accumulate(np.where(new[:, :-1], place, 0), axis=1)
-    last = np.minimum.accumulate(np.where(new[:, 1:], place, k)[:, ::-1], axis=1)[:, ::-1]
+    places = np.arange(k)
+    first = np.maximum.accumulate(np.where(new[:, :-1], places, 0), axis=1)
+    last = np.minimum.accumulate(np.where(new[:, 1:], places, k)[:, ::-1], axis=1)[:, ::-1]
 
     # The mass down to the end of the group, with a random share of the group.
     q = rounded(top, k)
     mass = np.take_along_axis(np.cumsum(q, axis=1), last, axis=1)
     if rule.family == "aps" and not np.all(u == 1):
-        group = (last - start + 1) * q
+        group = (last - first + 1) * q
         mass = (mass - group) + u[:, None] * group
 
     # Back to the order of the columns.
@@ -116,6 +112,13 @@ def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) ->
     out = np.empty((n, k))
     np.put_along_axis(out, order, ranked, axis=1)
     return out
+
+
+_FIRST_RANKS = 64
+"""The number of ranks that are evaluated first."""
+
+_MORE_RANKS = 6
+"""The factor by which this number increases for rows that need more ranks."""
 
 
 def largest_excluded(
@@ -129,7 +132,7 @@ def largest_excluded(
     # Few ranks are enough for most rows; those that need more are evaluated again.
     rows, reach = np.arange(len(p)), 0
     while rows.size and reach < p.shape[1]:
-        reach = min(max(_FIRST, _WIDER * reach), p.shape[1])
+        reach = min(max(_FIRST_RANKS, _MORE_RANKS * reach), p.shape[1])
         block = p if len(rows) == len(p) else p[rows]
         crossed, value = _first_beyond(block, u[rows], threshold[rows], rule, reach)
         out[rows[crossed]] = value[crossed]
@@ -155,27 +158,13 @@ def _first_beyond(
 
     # The whole group of the first one beyond may fit by its random share: then the next smaller number is excluded.
     if rule.family == "aps" and not np.all(u == 1):
-        value = np.where(
-            _group_fits(p, top, mass, value, u, threshold, rule), np.nextafter(value, p.dtype.type(-1)), value
-        )
+        above = np.count_nonzero(top > value[:, None], axis=1)
+        equal = np.count_nonzero(p == value[:, None], axis=1)
+        mass_above = np.where(above > 0, mass[np.arange(n), above - 1], 0.0)
+        group = equal * rounded(value, k)
+        fits = rule.score(mass_above + u * group, above + equal, value, u) <= threshold
+        value = np.where(fits, np.nextafter(value, p.dtype.type(-1)), value)
     return crossed, value
-
-
-def _group_fits(
-    p: NDArray[Any],
-    top: NDArray[Any],
-    mass: NDArray[np.float64],
-    value: NDArray[Any],
-    u: NDArray[np.float64],
-    threshold: NDArray[np.float64],
-    rule: RankRule,
-) -> NDArray[np.bool_]:
-    above = np.count_nonzero(top > value[:, None], axis=1)
-    equal = np.count_nonzero(p == value[:, None], axis=1)
-    before = np.where(above > 0, mass[np.arange(len(p)), above - 1], 0.0)
-    group = equal * rounded(value, p.shape[1])
-    fits: NDArray[np.bool_] = rule.score(before + u * group, above + equal, value, u) <= threshold
-    return fits
 
 
 def margins(p: NDArray[Any]) -> NDArray[np.float64]:
@@ -185,3 +174,90 @@ def margins(p: NDArray[Any]) -> NDArray[np.float64]:
     second, first = np.partition(p, p.shape[1] - 2, axis=1)[:, -2:].astype(np.float64).T[:, :, None]
     margin: NDArray[np.float64] = np.where(p == first, second, first) - p
     return margin
+
+
+# APS, RAPS and SAPS without sorting rows, by machine code if Numba is installed. Scores and sets are the same, bit for
+# bit, because probabilities are rounded in the same way.
+
+COMPILED_ELEMENTS = 2**18
+"""Entries per block: calls of machine code would dominate smaller ones."""
+
+_WORTH_SELECTING = 2**16
+"""Sorting takes less than a millisecond for fewer entries, and loading the loops some tenths of a second."""
+
+_CELLS = 64
+"""Cells of a histogram over the bits of probabilities."""
+
+
+def worth_selecting(entries: int) -> bool:
+    """Whether there is machine code for a call on this many entries."""
+    return entries >= _WORTH_SELECTING and worth_compiling(entries)
+
+
+def compiled_true_class_scores(
+    p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
+) -> NDArray[np.float64]:
+    """`true_class_scores` in one pass over contiguous float32 or float64 rows."""
+    # Masses are counted in units of rounded probabilities.
+    k = p.shape[1]
+    mass_units, rank, equal = np.empty((3, len(p)), np.int64)
+    machine_code(loops.at_or_above)(p, y, magic(k), mass_units, rank, equal)
+    if rule.family != "aps":
+        return rule.score(np.zeros(len(p)), rank, _largest(p, rule), u)
+
+    # A random share of the classes that are equally likely.
+    class_probability = p[np.arange(len(p)), y]
+    mass: NDArray[Any] = mass_units * _unit(k)
+    if not np.all(u == 1):
+        group = equal * rounded(class_probability, k)
+        mass = (mass - group) + u * group
+    return rule.score(mass, rank, class_probability, u)
+
+
+def compiled_sets(
+    p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.float64], rule: RankRule, mask: NDArray[np.bool_]
+) -> bool:
+    """`mask` becomes score <= threshold for contiguous float32 or float64 rows; returns whether they lie in [0, 1]."""
+    # APS compares masses, with a penalty for each rank; the others compare ranks alone.
+    k = p.shape[1]
+    ranks = np.arange(k + 1.0)
+    if rule.family == "aps":
+        mass_unit, limits, shares = _unit(k), threshold, u
+        penalties = np.maximum(ranks - rule.k_reg, 0.0) * rule.penalty if rule.penalty else np.zeros(k + 1)
+    else:
+        mass_unit, limits, shares, penalties = 0.0, _last_rank(p, u, threshold, rule), np.zeros(len(p)), ranks
+
+    # Room for the loops, which allocate nothing.
+    entries, ends, bits = np.empty(k, p.dtype), np.empty(2, p.dtype), np.dtype(f"i{p.dtype.itemsize}")
+    cell_mass, cell_count = np.empty((2, _CELLS), np.int64)
+    scratch = loops.Scratch(
+        entries=entries,
+        codes=entries.view(bits),
+        ends=ends,
+        end_codes=ends.view(bits),
+        cell_mass=cell_mass,
+        cell_count=cell_count,
+    )
+    limits, shares = np.ascontiguousarray(limits), np.ascontiguousarray(shares)
+    return bool(machine_code(loops.ranked_sets)(p, limits, shares, magic(k), mass_unit, penalties, scratch, mask))
+
+
+def _last_rank(
+    p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.float64], rule: RankRule
+) -> NDArray[np.float64]:
+    """The last rank, from 0 to K, whose score is not beyond the threshold, for scores that follow ranks alone."""
+    largest, mass = _largest(p, rule), np.zeros(len(p))
+    low, high = np.zeros(len(p), np.int64), np.full(len(p), p.shape[1] + 1)
+    for _ in range(int(p.shape[1]).bit_length()):
+        middle = (low + high) // 2
+        within = rule.score(mass, middle, largest, u) <= threshold
+        low, high = np.where(within, middle, low), np.where(within, high, middle)
+    return low.astype(np.float64)
+
+
+def _largest(p: NDArray[Any], rule: RankRule) -> NDArray[np.float64]:
+    return p.max(axis=1).astype(np.float64) if rule.family == "saps" else np.zeros(len(p))
+
+
+def _unit(classes: int) -> float:
+    return magic(classes) * 2.0**-52

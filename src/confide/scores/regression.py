@@ -26,6 +26,11 @@ from confide.scores.kinds import NamedScores, ScoreKind, kind_of_task
 from confide.support import raise_for_rows
 
 
+def regression_kind(score: str) -> ScoreKind:
+    """The kind of a regression score; raises an error for every other name."""
+    return kind_of_task(score, "regression", "a regression score, such as 'absolute_residual' or 'cqr'")
+
+
 def interval_score(
     predictions: ArrayLike, targets: ArrayLike, score: str = "absolute_residual", *, difficulty: ArrayLike | None = None
 ) -> NamedScores:
@@ -60,10 +65,10 @@ def interval_score(
     # One target for each prediction.
     refuse_other_rows(predictions=predictions, targets=targets, difficulty=difficulty)
     kind = regression_kind(score)
-    rule = _Rule(kind, predictions, difficulty)
+    inputs = _Inputs(kind, predictions, difficulty)
     y = as_vector("targets", targets, empty=True)
-    if len(rule) != len(y):
-        raise InputError("targets", "must have as many entries as predictions", got=f"{len(y)} for {len(rule)}")
+    if len(inputs) != len(y):
+        raise InputError("targets", "must have as many entries as predictions", got=f"{len(y)} for {len(inputs)}")
 
     # Compute block by block, and check each block on the way.
     out = np.empty(len(y))
@@ -71,14 +76,15 @@ def interval_score(
     sound = AllValid()
 
     def work(rows: slice) -> None:
-        center, difficulty, target = rule.block(rows, sound), rule.difficulty_block(rows, sound), _float64(y[rows])
+        predicted, difficulty = inputs.block(rows, sound)
+        target = _float64(y[rows])
         sound.see(finite(target))
         with np.errstate(all="ignore"):
-            out[rows] = kind.target_scores(center, target, **difficulty)
+            out[rows] = kind.target_scores(predicted, target, **difficulty)
 
     in_blocks(work, len(y))
     if not sound.all:
-        rule.refuse()
+        inputs.refuse()
         refuse_infinite("targets", y)
     return named
 
@@ -101,34 +107,38 @@ def interval_ends(
     kind = regression_kind(score)
     if as_array("predictions", predictions).shape in ((0,), (0, 1), (0, 2)):
         return np.empty(0), np.empty(0)
-    rule = _Rule(kind, predictions, difficulty)
-    lower, upper = np.empty(len(rule)), np.empty(len(rule))
+    inputs = _Inputs(kind, predictions, difficulty)
+    lower, upper = np.empty(len(inputs)), np.empty(len(inputs))
     with np.errstate(over="ignore"):
-        reach = np.broadcast_to(np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf), (len(rule),))
+        reach = np.broadcast_to(np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf), (len(inputs),))
 
     # Compute block by block, and check each block on the way.
     sound = AllValid()
 
     def work(rows: slice) -> None:
-        center, difficulty = rule.block(rows, sound), rule.difficulty_block(rows, sound)
+        predicted, difficulty = inputs.block(rows, sound)
         with np.errstate(all="ignore"):
-            lower[rows], upper[rows] = kind.interval(center, reach[rows], **difficulty)
+            lower[rows], upper[rows] = kind.interval(predicted, reach[rows], **difficulty)
 
-    in_blocks(work, len(rule))
+    in_blocks(work, len(inputs))
     if not sound.all:
-        rule.refuse()
+        inputs.refuse()
     return lower, upper
 
 
-class _Rule:
+# Predictions and difficulties, checked block by block.
+
+
+class _Inputs:
     """Predictions, block by block, and the difficulties of records for scores that have one."""
 
     def __init__(self, kind: ScoreKind, predictions: ArrayLike, difficulty: ArrayLike | None) -> None:
         # Predictions, or pairs of quantiles.
         assert kind.score is not None
         self.score = kind.score
-        quantiles = self.score.quantiles
-        self.center = _quantile_pairs(predictions) if quantiles else as_vector("predictions", predictions, empty=True)
+        self.predictions = (
+            _quantile_pairs(predictions) if self.score.quantiles else as_vector("predictions", predictions, empty=True)
+        )
 
         # Difficulties, for the scores that have one, and for no others.
         self.difficulty: NDArray[Any] | None = None
@@ -143,39 +153,26 @@ class _Rule:
             raise InputError("difficulty", f"must be left out: the score {kind.name!r} does not use it")
 
     def __len__(self) -> int:
-        return len(self.center)
+        return len(self.predictions)
 
-    def block(self, rows: slice, sound: AllValid) -> NDArray[np.float64]:
-        """Some predictions in float64, which are checked on the way."""
-        center = _float64(self.center[rows])
-        sound.see(finite(center) and not (self.score.positive and bool(center.min(initial=np.inf) <= 0)))
-        return center
-
-    def difficulty_block(self, rows: slice, sound: AllValid) -> dict[str, NDArray[np.float64]]:
-        """Their difficulties in float64, which are checked on the way; empty if the score has none."""
+    def block(self, rows: slice, sound: AllValid) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+        """Some predictions and their difficulties, if the score has them, in float64; both are checked on the way."""
+        predicted = _float64(self.predictions[rows])
+        sound.see(finite(predicted) and not (self.score.positive and bool(predicted.min(initial=np.inf) <= 0)))
         if self.difficulty is None:
-            return {}
+            return predicted, {}
         difficulty = _float64(self.difficulty[rows])
         sound.see(finite(difficulty) and bool(difficulty.min() > 0))
-        return {"difficulty": difficulty}
+        return predicted, {"difficulty": difficulty}
 
     def refuse(self) -> None:
         """Raise an error for predictions that are not finite, and divisors that are not finite and positive."""
-        refuse_infinite("predictions", self.center)
+        refuse_infinite("predictions", self.predictions)
         if self.score.positive:
-            _refuse_nonpositive("predictions", self.center)
+            _refuse_nonpositive("predictions", self.predictions)
         if self.difficulty is not None:
             refuse_infinite("difficulty", self.difficulty)
             _refuse_nonpositive("difficulty", self.difficulty)
-
-
-def _refuse_nonpositive(name: str, values: NDArray[Any]) -> None:
-    raise_for_rows(name, values <= 0, "must be positive for this score", "that are not")
-
-
-def regression_kind(score: str) -> ScoreKind:
-    """The kind of a regression score; raises an error for every other name."""
-    return kind_of_task(score, "regression", "a regression score, such as 'absolute_residual' or 'cqr'")
 
 
 def _quantile_pairs(predictions: ArrayLike) -> NDArray[Any]:
@@ -191,11 +188,18 @@ def _float64(block: NDArray[Any]) -> NDArray[np.float64]:
 
 def refuse_infinite(name: str, array: NDArray[Any]) -> None:
     """Raise an error for numbers that are not finite, with their count and the position of the first."""
-    fine = np.isfinite(_float64(array))
+    is_finite = np.isfinite(_float64(array))
     if array.ndim == 1:
-        raise_for_rows(name, ~fine, "must be finite", "NaN or infinite")
+        raise_for_rows(name, ~is_finite, "must be finite", "NaN or infinite")
     else:
-        raise_for_rows(name, ~fine.all(axis=1), "must be finite", "rows with NaN or infinite values", place="row")
+        raise_for_rows(name, ~is_finite.all(axis=1), "must be finite", "rows with NaN or infinite values", place="row")
+
+
+def _refuse_nonpositive(name: str, values: NDArray[Any]) -> None:
+    raise_for_rows(name, values <= 0, "must be positive for this score", "that are not")
+
+
+# Each score by its name.
 
 
 def absolute_residual_score(predictions: ArrayLike, targets: ArrayLike) -> NamedScores:

@@ -13,6 +13,32 @@ from confide.papers.checked import as_shares
 from confide.papers.fedcp_qq import published_ranks
 from confide.support import Level, exact_level, positive_integer
 
+# Order statistics, and the checks of ranks.
+
+
+def order_statistic(scores: ArrayLike, k: int) -> float:
+    """Equation (2): the k-th smallest score, or +inf if there are fewer scores.
+
+    Parameters
+    ----------
+    scores
+        Shape (n,).
+    k
+        At least 1.
+
+    Raises
+    ------
+    InputError
+        If k is not a positive integer.
+
+    Examples
+    --------
+    >>> order_statistic([0.3, 0.1, 0.2], 2), order_statistic([0.3], 2)
+    (0.2, inf)
+    """
+    k, sorted_scores = positive_integer("k", k), np.sort(np.asarray(scores, dtype=np.float64).ravel())
+    return float(sorted_scores[k - 1]) if k <= len(sorted_scores) else math.inf
+
 
 def order_statistic_cdf(at: ArrayLike, l: int, n: int) -> NDArray[np.float64]:
     """Lemma C.1: probability that the l-th smallest of n scores is at most x, if that of one score is F(x).
@@ -59,6 +85,113 @@ def order_statistic_density(at: ArrayLike, density: ArrayLike, l: int, n: int) -
     refuse_pair(l, 1, 1, n)
     result: NDArray[np.float64] = np.asarray(density) * beta.pdf(as_shares("at", at), l, n - l + 1)
     return result
+
+
+def refuse_pair(l: int, k: int, m: int, n: int) -> None:
+    """Raise `InputError` for a pair (l, k) outside of [1, n] x [1, m]."""
+    for name, value, most in (("l", l, n), ("k", k, m)):
+        if positive_integer(name, value) > most:
+            raise InputError(name, f"must be an integer from 1 to {most}", got=str(value))
+
+
+# Split conformal prediction.
+
+
+def conformal_rank(n: int, alpha: Level) -> int:
+    """Section 2.1: the rank ceil((n+1)(1-alpha)) of split conformal prediction; n + 1 means +inf.
+
+    It also gives both special cases of Section 3.2. For m agents with one score each, k is `conformal_rank(m, alpha)`.
+    For n -> inf agents send the scores of rank l = `conformal_rank(n, alpha)`, and M(l, k) -> 1-alpha for every k. For
+    finite n this limit does not apply, and small k cover less.
+
+    Examples
+    --------
+    >>> conformal_rank(99, 0.1), conformal_rank(5, 0.1)
+    (90, 6)
+    """
+    return math.ceil((positive_integer("n", n) + 1) * (1 - exact_level("alpha", alpha)))
+
+
+def split_conformal_bounds(n: int, alpha: Level) -> tuple[float, float]:
+    """Theorem 2.1: lower bound of the coverage of split conformal prediction and, without ties, its upper bound.
+
+    1-alpha and 1-alpha + 1/(n+1). For continuous scores coverage is `conformal_rank(n, alpha)` / (n+1) exactly.
+
+    Examples
+    --------
+    >>> low, high = split_conformal_bounds(9, 0.25)
+    >>> low <= conformal_rank(9, 0.25) / 10 <= high
+    True
+    """
+    wanted = 1 - exact_level("alpha", alpha)
+    return float(wanted), float(wanted + Fraction(1, positive_integer("n", n) + 1))
+
+
+# Coverage given the calibration data.
+
+
+def published_deviation(m: int, n: int, delta: Level) -> float:
+    """Theorem 3.3, (8): if l k >= (1-alpha) m n, coverage given the data is at least 1-alpha minus this.
+
+    This holds with probability 1-delta. The value is sqrt(log(1/delta) / (2 m n)), by the one-sided inequality of
+    Dvoretzky, Kiefer, Wolfowitz and Massart, which is proved for delta up to 1/2. It is not proved for the pair
+    (l*, k*) of Algorithm 1, whose product can be smaller.
+
+    Raises
+    ------
+    InputError
+        If delta is not in (0, 0.5].
+
+    Examples
+    --------
+    >>> round(published_deviation(5, 200, 0.05), 4)
+    0.0387
+    """
+    exact = exact_level("delta", delta)
+    if exact > Fraction(1, 2):
+        raise InputError("delta", "must be in (0, 0.5], a condition of Theorem 3.3", got=f"{float(exact):g}")
+    return math.sqrt(-math.log(float(exact)) / (2 * positive_integer("m", m) * positive_integer("n", n)))
+
+
+def published_conditional_k(l: int, m: int, n: int, level: Level) -> int | None:
+    """Theorem 3.3: the smallest k to which it applies, l k >= level m n with level = 1-alpha; None if k exceeds m.
+
+    Examples
+    --------
+    >>> published_conditional_k(190, 5, 200, 0.9)
+    5
+    """
+    k = math.ceil(exact_level("level", level) * m * n / l)
+    return k if k <= m else None
+
+
+def conditional_miscoverage(l: int, k: int, m: int, n: int, alpha: Level, delta: Level) -> float:
+    """Theorem 3.3, (7) and (8): with probability 1-delta the miscoverage given the data is at most this.
+
+    alpha + sqrt(log(1/delta) / (2 m n)) for the set (4) of a pair (l, k) with l k >= (1-alpha) m n.
+
+    Raises
+    ------
+    InputError
+        If l k < (1-alpha) m n, delta is not in (0, 0.5], or the pair is out of range.
+
+    Examples
+    --------
+    >>> round(conditional_miscoverage(190, 5, 5, 200, 0.1, 0.05), 4)
+    0.1387
+    """
+    refuse_pair(l, k, m, n)
+    level = exact_level("alpha", alpha)
+    if l * k < (1 - level) * m * n:
+        raise InputError(
+            "l k",
+            f"must be at least (1-alpha) m n = {float((1 - level) * m * n):g}, a condition of Theorem 3.3",
+            got=str(l * k),
+        )
+    return float(level) + published_deviation(m, n, delta)
+
+
+# Silos of unequal sizes, and silos that send their largest score.
 
 
 def unequal_coverage_sum(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fraction:
@@ -136,126 +269,7 @@ def gamma_sum(k: int, n: int) -> float:
     return n * math.gamma(1 + 1 / n) * grown
 
 
-def order_statistic(scores: ArrayLike, k: int) -> float:
-    """Equation (2): the k-th smallest score, or +inf if there are fewer scores.
-
-    Parameters
-    ----------
-    scores
-        Shape (n,).
-    k
-        At least 1.
-
-    Raises
-    ------
-    InputError
-        If k is not a positive integer.
-
-    Examples
-    --------
-    >>> order_statistic([0.3, 0.1, 0.2], 2), order_statistic([0.3], 2)
-    (0.2, inf)
-    """
-    k, sorted_scores = positive_integer("k", k), np.sort(np.asarray(scores, dtype=np.float64).ravel())
-    return float(sorted_scores[k - 1]) if k <= len(sorted_scores) else math.inf
-
-
-def conformal_rank(n: int, alpha: Level) -> int:
-    """Section 2.1: the rank ceil((n+1)(1-alpha)) of split conformal prediction; n + 1 means +inf.
-
-    It also gives both special cases of Section 3.2. For m agents with one score each, k is `conformal_rank(m, alpha)`.
-    For n -> inf agents send the scores of rank l = `conformal_rank(n, alpha)`, and M(l, k) -> 1-alpha for every k. For
-    finite n this limit does not apply, and small k cover less.
-
-    Examples
-    --------
-    >>> conformal_rank(99, 0.1), conformal_rank(5, 0.1)
-    (90, 6)
-    """
-    return math.ceil((positive_integer("n", n) + 1) * (1 - exact_level("alpha", alpha)))
-
-
-def split_conformal_bounds(n: int, alpha: Level) -> tuple[float, float]:
-    """Theorem 2.1: lower bound of the coverage of split conformal prediction and, without ties, its upper bound.
-
-    1-alpha and 1-alpha + 1/(n+1). For continuous scores coverage is `conformal_rank(n, alpha)` / (n+1) exactly.
-
-    Examples
-    --------
-    >>> low, high = split_conformal_bounds(9, 0.25)
-    >>> low <= conformal_rank(9, 0.25) / 10 <= high
-    True
-    """
-    wanted = 1 - exact_level("alpha", alpha)
-    return float(wanted), float(wanted + Fraction(1, positive_integer("n", n) + 1))
-
-
-def refuse_pair(l: int, k: int, m: int, n: int) -> None:
-    """Raise `InputError` for a pair (l, k) outside of [1, n] x [1, m]."""
-    for name, value, most in (("l", l, n), ("k", k, m)):
-        if positive_integer(name, value) > most:
-            raise InputError(name, f"must be an integer from 1 to {most}", got=str(value))
-
-
-def published_deviation(m: int, n: int, delta: Level) -> float:
-    """Theorem 3.3, (8): if l k >= (1-alpha) m n, coverage given the data is at least 1-alpha minus this.
-
-    This holds with probability 1-delta. The value is sqrt(log(1/delta) / (2 m n)), by the one-sided inequality of
-    Dvoretzky, Kiefer, Wolfowitz and Massart, which is proved for delta up to 1/2. It is not proved for the pair
-    (l*, k*) of Algorithm 1, whose product can be smaller.
-
-    Raises
-    ------
-    InputError
-        If delta is not in (0, 0.5].
-
-    Examples
-    --------
-    >>> round(published_deviation(5, 200, 0.05), 4)
-    0.0387
-    """
-    exact = exact_level("delta", delta)
-    if exact > Fraction(1, 2):
-        raise InputError("delta", "must be in (0, 0.5], a condition of Theorem 3.3", got=f"{float(exact):g}")
-    return math.sqrt(-math.log(float(exact)) / (2 * positive_integer("m", m) * positive_integer("n", n)))
-
-
-def published_conditional_k(l: int, m: int, n: int, level: Level) -> int | None:
-    """Theorem 3.3: the smallest k to which it applies, l k >= level m n with level = 1-alpha; None if k exceeds m.
-
-    Examples
-    --------
-    >>> published_conditional_k(190, 5, 200, 0.9)
-    5
-    """
-    k = math.ceil(exact_level("level", level) * m * n / l)
-    return k if k <= m else None
-
-
-def conditional_miscoverage(l: int, k: int, m: int, n: int, alpha: Level, delta: Level) -> float:
-    """Theorem 3.3, (7) and (8): with probability 1-delta the miscoverage given the data is at most this.
-
-    alpha + sqrt(log(1/delta) / (2 m n)) for the set (4) of a pair (l, k) with l k >= (1-alpha) m n.
-
-    Raises
-    ------
-    InputError
-        If l k < (1-alpha) m n, delta is not in (0, 0.5], or the pair is out of range.
-
-    Examples
-    --------
-    >>> round(conditional_miscoverage(190, 5, 5, 200, 0.1, 0.05), 4)
-    0.1387
-    """
-    refuse_pair(l, k, m, n)
-    level = exact_level("alpha", alpha)
-    if l * k < (1 - level) * m * n:
-        raise InputError(
-            "l k",
-            f"must be at least (1-alpha) m n = {float((1 - level) * m * n):g}, a condition of Theorem 3.3",
-            got=str(l * k),
-        )
-    return float(level) + published_deviation(m, n, delta)
+# M(l, k) by multivariate hypergeometric probabilities.
 
 
 def rectangle_probability(low: NDArray[np.int64], high: NDArray[np.int64], n: int, r: int) -> float:
@@ -282,14 +296,14 @@ def rectangle_probability(low: NDArray[np.int64], high: NDArray[np.int64], n: in
     m = len(low)
     if not 0 <= r <= m * n:
         raise InputError("r", f"must lie in 0..{m * n}, the total number of balls", got=str(r))
-    t = r / (m * n)
-    mass = binom.pmf(np.arange(n + 1), n, t)
+    t, numbers = r / (m * n), np.arange(n + 1)
+    mass = binom.pmf(numbers, n, t)
 
     # The law of the total within the rectangle. It includes the product of the P(a_i <= W_i <= b_i), because the
     # truncated laws are not normalised.
     total = np.ones(1)
     for a, b in zip(low, high, strict=True):
-        total = np.convolve(total, np.where((np.arange(n + 1) >= a) & (np.arange(n + 1) <= b), mass, 0.0))
+        total = np.convolve(total, np.where((numbers >= a) & (numbers <= b), mass, 0.0))
     return float(total[r] / binom.pmf(r, m * n, t))
 
 

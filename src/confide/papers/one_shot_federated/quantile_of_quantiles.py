@@ -31,6 +31,8 @@ from confide.papers.fedcp_qq import best_qq
 from confide.papers.one_shot_federated.order_statistics import order_statistic, refuse_pair, split_conformal_bounds
 from confide.support import Level, exact_level, positive_integer, privacy_loss
 
+# Without privacy.
+
 
 def quantile_of_quantiles(scores: Sequence[ArrayLike], l: int, k: int) -> float:
     """Definition 3.1, (3): the k-th smallest of the agents' l-th smallest scores; the set (4): all y of score <= this.
@@ -127,7 +129,15 @@ def upper_bounds(m: int, n: int, alpha: Level) -> UpperBounds:
     if best is None:
         raise InputError("m n", f"must be at least (1-alpha)/alpha = {float(wanted / (1 - wanted)):g}", got=str(m * n))
     centralised, one_agent = split_conformal_bounds(m * n, alpha)[1], split_conformal_bounds(n, alpha)[1]
-    return UpperBounds(best.coverage, centralised, one_agent, (m * n + 1) * (best.coverage - float(wanted)))
+    return UpperBounds(
+        exact=best.coverage,
+        centralised=centralised,
+        one_agent=one_agent,
+        constant=(m * n + 1) * (best.coverage - float(wanted)),
+    )
+
+
+# With privacy.
 
 
 def quantile_sensitivity(q: float) -> float:
@@ -164,7 +174,7 @@ def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.floa
     counts = as_counts("counts", counts)
     up_to = np.cumsum(counts)
 
-    # By the smallest exponent, so that no weight overflows.
+    # Relative to the largest exponent, so that no weight overflows.
     weight = np.maximum((up_to - counts) / _share("q", q), (up_to[-1] - up_to) / (1 - q))
     exponent = -privacy_loss("epsilon", epsilon) * weight / (2 * quantile_sensitivity(q))
     weights = np.exp(exponent - exponent.max())
@@ -237,8 +247,13 @@ def private_ranks(m: int, n: int, alpha: Level, epsilon: float, bins: int, gamma
         return None
     l_cor = private_correction(m, alpha, epsilon, bins, gamma)
     l = choice.rank - l_cor
-    covered = float(qq_coverage(l, choice.k, m, n)) * (1 - share)
-    return PrivateRanks(l, choice.k, l_cor, max(choice.rank / n, 0.5), covered)
+    return PrivateRanks(
+        l,
+        choice.k,
+        correction=l_cor,
+        quantile=max(choice.rank / n, 0.5),
+        coverage_at_least=float(qq_coverage(l, choice.k, m, n)) * (1 - share),
+    )
 
 
 def private_correction(m: int, alpha: Level, epsilon: float, bins: int, gamma: float) -> int:
@@ -286,7 +301,11 @@ def _share(name: str, value: float) -> float:
     return value
 
 
+# Silos with different distributions.
+
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+# The absolute error of integrals over the test score.
 _TOLERANCE = 1e-14
 
 
@@ -394,8 +413,11 @@ def non_iid_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary: Cur
         table = np.array([reply.below(u) for reply in replies])
         return total_variation(table, np.tile(copy.below(u), (m, 1)))
 
-    lost, alike = expectation(distance, _TOLERANCE), float(qq_coverage(l, k, m, n))
-    return NonIidBound(alike, lost, alike - lost)
+    iid_coverage, lost = float(qq_coverage(l, k, m, n)), expectation(distance, _TOLERANCE)
+    return NonIidBound(iid_coverage, lost, iid_coverage - lost)
+
+
+# Poisson-binomial laws and the binomial laws that replace them.
 
 
 def total_variation(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
