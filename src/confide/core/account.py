@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from confide.core.keys import Key
 from confide.core.request import Request
-from confide.core.threshold import Threshold
+from confide.core.statement import Key
+from confide.core.thresholds import Threshold
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import PrivacyStatement
 from confide.support import library_versions

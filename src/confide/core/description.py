@@ -1,7 +1,7 @@
 """The description of a release: its promise and cost, thresholds, mechanism and conditions; and in one line."""
 
-from confide.core.keys import KEYS
-from confide.core.needed_by_release import needed_facts
+from confide.core.expected import needed_facts
+from confide.core.statement import KEYS
 from confide.core.thresholds import SingleThreshold
 from confide.mechanisms import PublishedHistogram
 from confide.support import Facts, Section

@@ -14,11 +14,10 @@ from functools import lru_cache
 import numpy as np
 
 from confide.candidates import FINEST, Candidates, Spread
-from confide.core.promised import promised
+from confide.core.promised import TargetSearch, promised
 from confide.core.reference_laws import typical_law
-from confide.core.target import TargetSearch
 from confide.core.terms import NUMBERED, Terms
-from confide.core.threshold import Threshold
+from confide.core.thresholds import Threshold
 from confide.core.tuning import LONGEST, Tuning, sizes_of, tune
 from confide.guarantee import Guarantee
 from confide.mechanisms import (

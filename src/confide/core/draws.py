@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 from confide.candidates import Candidates
 from confide.core.account import Bill
 from confide.core.design import Design, compared_list, sized_design, unanswered_design
-from confide.core.keys import Key
 from confide.core.promised import sized_privacy
 from confide.core.request import Request
+from confide.core.statement import Key
 from confide.core.terms import Terms
-from confide.core.threshold import Threshold
+from confide.core.thresholds import Threshold
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import NoisyHistogram, NoisySize, PpsOfSecretSize, PrivacyStatement, draw_size

@@ -3,12 +3,11 @@
 from collections.abc import Iterable
 
 from confide.candidates import spread_words
-from confide.core.keys import Key
-from confide.core.needed import needed_text
-from confide.core.needed_by_release import records_needed
+from confide.core.expected import needed_text, records_needed
 from confide.core.population import rounding_text
 from confide.core.release import Release, as_release
 from confide.core.request import ABOUT
+from confide.core.statement import Key
 from confide.support import Classes, Facts, Section, versions_text
 
 # Parts that the title of their common facts names.

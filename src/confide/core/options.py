@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from confide.core.account import Payer
 from confide.core.fingerprint import ModelFingerprint
-from confide.core.keys import By
 from confide.core.rules import COMBINATIONS
+from confide.core.statement import By
 from confide.core.terms import Choices
 from confide.errors import InputError
 from confide.mechanisms import Chosen

@@ -10,15 +10,15 @@ from typing import Any, Unpack
 
 from confide.candidates import AnyCandidates, Candidates
 from confide.core.design import Design, design_at
-from confide.core.expected import chance_text, expectation
+from confide.core.expected import UNLIKELY, candidates_of, chance_text, expectation, needed_text, records_for, terms_of
 from confide.core.mean_price import gap_crossed
-from confide.core.needed import UNLIKELY, needed_text, records_for
 from confide.core.pilot import OnPilot, Pilot, on_pilot
 from confide.core.population import ClassShift, shifted_population
 from confide.core.reference_laws import law_of, typical_law
 from confide.core.request import Request
 from confide.core.rules import unusual
-from confide.core.terms import CHOICES, Choices, Terms
+from confide.core.terms import CHOICES, Choices, Terms, typical_of_groups
+from confide.core.thresholds import Threshold, Thresholds
 from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes
 from confide.scores import score_kind
@@ -372,3 +372,20 @@ def make_plan(terms: Terms, n: int) -> Plan:
     """The plan for these terms, stated for n records; with a noisy number, the design is that for n."""
     n = positive_integer("n", n, most=MOST_RECORDS)
     return Plan(design_at(terms, n), n)
+
+
+def plan_of(release: Thresholds) -> Plan:
+    """The plan of a release with one threshold, by slopes."""
+    (terms,), (threshold,) = terms_of(release).values(), release.parts.values()
+    n = records_of_design(threshold)
+    return Plan(
+        Design(terms, n, candidates_of(threshold), threshold.mechanism, threshold.guarantee, threshold.privacy), n
+    )
+
+
+def records_of_design(threshold: Threshold) -> int:
+    """The public number of records, or the secret one of the design: for the noisy number, or a guess."""
+    if threshold.n is not None:
+        return threshold.n
+    n_min = threshold.guarantee.n_min or 1
+    return typical_of_groups(1, n_min) if threshold.size is None else max(n_min, threshold.size.design_for)

@@ -17,14 +17,23 @@ from typing import Any
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
 from confide.core.design import Design, design, longest_list
-from confide.core.division import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
-from confide.core.keys import SCORE_OF_SIDE, By, Key
 from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.reference_laws import law_of
 from confide.core.rules import check_combinations
-from confide.core.terms import NUMBERED, Terms, share_of_number, typical_of_groups
+from confide.core.statement import SCORE_OF_SIDE, By, Key
+from confide.core.terms import (
+    NUMBERED,
+    Budget,
+    Terms,
+    different_levels,
+    exact_shares,
+    levels_of_sides,
+    part_of_failure,
+    share_of_number,
+    typical_of_groups,
+)
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import MECHANISMS, NEIGHBORS, Chosen, MechanismName, Neighbors, Noise, PublishedHistogram
 from confide.scores import score_kind

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, as_positions, as_vector, refuse_other_rows
 from confide.candidates import Candidates
-from confide.core.keys import Key
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.request import Request
+from confide.core.statement import Key
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.support import canonical_name

@@ -9,13 +9,13 @@ import numpy as np
 from confide.candidates import Candidates
 from confide.core.account import NO_PAYER, Payer
 from confide.core.draws import CountThenDraw, Step, prepare
-from confide.core.keys import Key
 from confide.core.release import Release
 from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
 from confide.core.sources import GivenCounts, Source
+from confide.core.statement import Key
 from confide.core.terms import Terms
-from confide.core.threshold import Threshold
+from confide.core.thresholds import Threshold
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.selection import check_sampler
