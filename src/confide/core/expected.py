@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from confide.candidates import BUILDERS, Candidates, OwnCandidates
 from confide.core.design import Design, design_at
-from confide.core.mean_price import answer_among, mean_price
+from confide.core.mean_price import Case, answer_among, mean_price
 from confide.core.reference_laws import ReferenceLaws, typical_law
 from confide.core.request import Request
 from confide.core.statement import Key
@@ -166,12 +166,12 @@ def _chance_beyond(terms: Terms, tuning: Tuning, n: int) -> float:
     effective = terms.effective(n)  # a noisy number has a design for 5 scales at least
     inputs = replace(terms.tuning_inputs(n), n=effective)
     if not terms.moves:
-        return mean_price(typical, inputs, tuning.left, tuning.rise, [(effective, 0.0, 1.0)])
+        return mean_price(typical, inputs, tuning.left, tuning.rise, [Case(effective)])
 
     # A target that moves with the noisy number: the mean over its noise, and the chance of a number that is too small.
     assert terms.size_scale is not None
     apart, scale = float(terms.level - terms.rate), terms.size_scale
-    cases = [(n, apart * noise, share) for share, noise in noise_cases(scale)]
+    cases = [Case(n, apart * noise, share) for share, noise in noise_cases(scale)]
     chance = mean_price(typical, inputs, tuning.left, tuning.rise, cases)
     spare = n - least_number(terms.level, scale)
     return chance + (0.5 * math.exp(-spare / scale) if spare > 0 else 1.0)
