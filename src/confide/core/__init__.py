@@ -54,7 +54,7 @@ from confide.core.risk import (
     critical_thresholds,
     false_negative_thresholds,
 )
-from confide.core.rules import ALONE, COMBINATIONS, check_combinations, check_together, unusual
+from confide.core.rules import COMBINATIONS, REQUIREMENTS, check_combinations, check_together, unusual
 from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
 from confide.core.statement import SIDES, By, Key
 from confide.core.steps import rehearse, release

@@ -1,4 +1,4 @@
-"""Releases as files: the request, which is the arguments of `calibrate`, and what was drawn.
+"""Releases as files: the request, which is the arguments of `calibrate`, and what was drawn; and published counts.
 
 Guarantee, privacy and all else follow from them by the functions that made the release. A file is accepted only if its
 release is written with the same checksum: every claim is verified. Errors name a place and never quote a value.
@@ -33,7 +33,6 @@ from confide.mechanisms import (
     Mechanism,
     Noise,
     NoisyHistogram,
-    NoisySize,
     PrivacyStatement,
     PublishedHistogram,
     Slopes,
@@ -53,8 +52,10 @@ _MOST_COUNTED = 2**62
 # The least share of the requested epsilon that a mechanism's proven loss is; all but `pps` spend all of it.
 _LEAST_SPENT = {"pps": 0.49}
 
-_Infinite = Literal["+inf"]
+# The numbers of a spread that are written if it has them.
+_NUMBERS_OF_SPREAD = ("unit", "around", "most")
 
+_Infinite = Literal["+inf"]
 
 # The fields of a request with their defaults, which a file leaves out.
 _STATED = {field.name: field.default for field in fields(Request) if field.init}
@@ -119,9 +120,14 @@ def entry_text(request: Request, thresholds: Mapping[Key, Threshold], versions: 
 def _content(release: Release) -> dict[str, Any]:
     request = release.request
     assert isinstance(request, Request)
-    drawn = _all_drawn(request, release.parts)
     loss: Any = json_number(release.privacy.epsilon)
-    file = _File(stated_request(request), drawn, loss, dict(release.versions), release.first.n)
+    file = _File(
+        request=stated_request(request),
+        thresholds=_all_drawn(request, release.parts),
+        epsilon=loss,
+        versions=dict(release.versions),
+        n=release.first.n,
+    )
     content: dict[str, Any] = msgspec.to_builtins(file)
     return content
 
@@ -136,13 +142,13 @@ def _all_drawn(request: Request, thresholds: Mapping[Key, Threshold]) -> list[_D
 def _drawn(terms: Terms, threshold: Threshold, key: Key = None) -> _Drawn:
     mechanism, value = threshold.mechanism, threshold.threshold
     return _Drawn(
-        "+inf" if math.isinf(value) else value,
-        threshold.coverage,
-        None if mechanism is None else mechanism_fields(mechanism),
-        threshold.recipe["size"] if isinstance(terms.spread, Spread) else threshold.candidates,
-        str(key) if isinstance(key, Fraction) else key,
-        None if threshold.size is None else threshold.size.counted,
-        None if threshold.noisy_counts is None else list(threshold.noisy_counts),
+        threshold="+inf" if math.isinf(value) else value,
+        coverage=threshold.coverage,
+        mechanism=None if mechanism is None else mechanism_fields(mechanism),
+        candidates=threshold.recipe["size"] if isinstance(terms.spread, Spread) else threshold.candidates,
+        key=str(key) if isinstance(key, Fraction) else key,
+        counted=None if threshold.size is None else threshold.size.counted,
+        counts=None if threshold.noisy_counts is None else list(threshold.noisy_counts),
     )
 
 
@@ -160,9 +166,9 @@ def _plain(value: Any) -> Any:
         case Candidates() | OwnCandidates():
             return dict(value.recipe)
         case Spread():
-            numbers = {"unit": value.unit, "around": value.around, "most": value.most}
-            stated = {"kind": "spread", "of": value.kind} | numbers
-            return {name: number for name, number in stated.items() if number is not None}
+            numbers = {name: getattr(value, name) for name in _NUMBERS_OF_SPREAD}
+            stated = {name: number for name, number in numbers.items() if number is not None}
+            return {"kind": "spread", "of": value.kind} | stated
         case GroupColumns():
             return {name: list(groups) for name, groups in value.columns.items()}
         case ClassShift() | RecordWeights():
@@ -241,8 +247,7 @@ def read_request(content: dict[str, Any]) -> Request:
 
 def _read_candidates(recipe: dict[str, Any]) -> Candidates | OwnCandidates | Spread:
     if recipe["kind"] == "spread" and "size" not in recipe:
-        numbers = {name: recipe.get(name) for name in ("unit", "around", "most")}
-        return Spread(recipe["of"], **numbers)
+        return Spread(recipe["of"], **{name: recipe.get(name) for name in _NUMBERS_OF_SPREAD})
     if recipe["kind"] in BUILDERS:
         return Candidates.from_recipe(recipe)
     if "values" in recipe:  # of a plan, which has to state them
@@ -270,9 +275,7 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
         raise FormatError("release.threshold", "must be +inf without a mechanism", remedy=UNUSABLE)
     if (drawn.counted is None) != (terms.size_scale is None):
         raise _contradiction("counted")
-    size = None
-    if drawn.counted is not None and terms.size_scale is not None:
-        size = NoisySize.of(drawn.counted, terms.size_scale, terms.n_min)
+    size = None if drawn.counted is None else terms.noisy_size(drawn.counted)
 
     # The guarantee, certified again.
     guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, size)
@@ -339,8 +342,11 @@ def _aims(terms: Terms, n: int | None, mechanism: Slopes, coverage: float) -> bo
 register(Release, Kind(common_form("confide/release", "release"), _content, _read_content))
 
 
+# Published counts.
+
+
 class _Published(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """The fields of `PublishedCounts` in a file; of a list that its recipe determines, no edges."""
+    """The fields of `PublishedCounts` in a file; of candidates that their recipe determines, no edges."""
 
     counts: list[int]
     recipe: dict[str, Any]
@@ -354,13 +360,12 @@ class _Published(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True,
     n_noise: Noise | None = None
 
 
-_AS_STATED = ("noise", "n", "score", "epsilon", "n_noisy", "n_noise", "classes", "counts")
+# The fields of `PublishedCounts` that a file states as they are.
+_AS_STATED = tuple(name for name in _Published.__struct_fields__ if name not in ("recipe", "edges"))
 
 
 def _published_content(counts: PublishedCounts) -> dict[str, Any]:
-    stated: dict[str, Any] = {name: getattr(counts, name) for name in _AS_STATED}
-    classes = list(counts.classes) if isinstance(counts.classes, tuple) else counts.classes
-    stated |= {"counts": counts.counts.tolist(), "classes": classes}
+    stated: dict[str, Any] = {name: getattr(counts, name) for name in _AS_STATED} | {"counts": counts.counts.tolist()}
     file = _Published(recipe=dict(counts.candidates.recipe), edges=counts.edges, **stated)
     content: dict[str, Any] = msgspec.to_builtins(file)
     return content

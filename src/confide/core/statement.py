@@ -44,30 +44,30 @@ class Statement(Protocol):
     """What a release states about all its thresholds: a `Request`, or the plan of a federation."""
 
     @property
-    def by(self) -> By | None: ...  # noqa: D102
+    def by(self) -> By | None: ...
     @property
-    def joint(self) -> bool: ...  # noqa: D102
+    def joint(self) -> bool: ...
     @property
-    def overlap(self) -> GroupColumns | None: ...  # noqa: D102
+    def overlap(self) -> GroupColumns | None: ...
     @property
-    def neighbors(self) -> Neighbors: ...  # noqa: D102
+    def neighbors(self) -> Neighbors: ...
     @property
-    def loss(self) -> str | None: ...  # noqa: D102
+    def loss(self) -> str | None: ...
     @property
-    def bound(self) -> float: ...  # noqa: D102
+    def bound(self) -> float: ...
     @property
-    def classes(self) -> Classes | None: ...  # noqa: D102
+    def classes(self) -> Classes | None: ...
     @property
-    def about(self) -> Mapping[str, str]: ...  # noqa: D102
+    def about(self) -> Mapping[str, str]: ...
     @property
-    def fingerprint(self) -> ModelFingerprint | None: ...  # noqa: D102
+    def fingerprint(self) -> ModelFingerprint | None: ...
     @property
-    def population(self) -> Population | None: ...  # noqa: D102
+    def population(self) -> Population | None: ...
     @property
-    def chosen(self) -> Chosen | None: ...  # noqa: D102
+    def chosen(self) -> Chosen | None: ...
     @property
-    def renews(self) -> str | None: ...  # noqa: D102
-    def at(self, key: Key) -> "Statement": ...  # noqa: D102
+    def renews(self) -> str | None: ...
+    def at(self, key: Key) -> "Statement": ...
 
 
 class Stated:

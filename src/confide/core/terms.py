@@ -23,6 +23,7 @@ from confide.mechanisms import (
     MechanismName,
     Neighbors,
     Noise,
+    NoisySize,
     PublishedHistogram,
     SizeShare,
     design_for,
@@ -210,6 +211,11 @@ class Terms:
             return math.inf
         number = 0 if self.size_scale is None else 1 / Fraction(self.size_scale)
         return float_below(Fraction(self.epsilon) / self.records_per_person - number)
+
+    def noisy_size(self, counted: int) -> NoisySize:
+        """What this noisy number of records states, if one is released first."""
+        assert self.size_scale is not None
+        return NoisySize.of(counted, self.size_scale, self.n_min)
 
     def with_loss(self, epsilon: float) -> "Terms":
         """The same terms for another privacy loss, of which a noisy number of records has the same share."""
