@@ -33,8 +33,12 @@ class Bill(NamedTuple):
 # The thresholds that one draw decided, by key.
 Drawn: TypeAlias = Mapping[Key, Threshold]
 
-# The thresholds of an earlier draw, and the versions of the libraries that made it.
-Answer: TypeAlias = tuple[Drawn, Mapping[str, str]]
+
+class Answer(NamedTuple):
+    """The thresholds of an earlier draw, and the versions of the libraries that made it."""
+
+    thresholds: Drawn
+    versions: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class Account:
 
         self.transaction.tell(earlier)
         keys = self.request.draws
-        return {key: read_entry(self.request, keys[key], n, entry.text) for key, entry in earlier.items()}
+        return {key: Answer(*read_entry(self.request, keys[key], n, entry.text)) for key, entry in earlier.items()}
 
 
 @dataclass(frozen=True)
@@ -182,10 +186,11 @@ def check_payer(ledger: object, dataset: object, partition: object, *, divided: 
         raise InputError("partition", "must be left out: the release has no groups")
     missing = [name for name, value in given.items() if value is None]
     if divided and 0 < len(missing) < len(given):
-        named = "partition is a public name for the division into groups, such as 'hospital' (--set partition=hospital)"
-        raise InputError(
-            missing[0], "must be given: ledger, dataset and partition pay for groups together", remedy=named
+        must = "must be given: ledger, dataset and partition pay for groups together"
+        remedy = (
+            "partition is a public name for the division into groups, such as 'hospital' (--set partition=hospital)"
         )
+        raise InputError(missing[0], must, remedy=remedy)
 
 
 # The payer if there is no ledger.

@@ -158,10 +158,10 @@ def calibrate(
     check_together(groups=groups, names=names)
     division: dict[str, Any] = {"by": "level"} if is_several(alpha) else {}
     if names is not None:
-        of = GroupColumns(names) if isinstance(names, Mapping) else names
         if division:
             raise InputError("alpha", "must be one level with groups: several levels and groups exclude each other")
-        division = {"by": one_of("by", by, ("group", "class")), "names": of}
+        group_names = GroupColumns(names) if isinstance(names, Mapping) else names
+        division = {"by": one_of("by", by, ("group", "class")), "names": group_names}
     elif by != "group":
         raise InputError("by", BY_NEEDS_GROUPS)
     payer, fields = split_options("calibrate", options, "partition")
@@ -231,7 +231,8 @@ def shares_of_sides(low: Level) -> tuple[Fraction, Fraction]:
     return share, 1 - share
 
 
-_BOTH = "cqr_sides"
+# The score of histograms of both sides.
+_BOTH_SIDES = "cqr_sides"
 
 
 @takes_alpha
@@ -277,45 +278,45 @@ def calibrate_histogram(
     >>> len(calibrate_histogram(histogram, [0.1, 0.2], 1.0, neighbors="replace_one").parts)
     2
     """
-    # The counts, and what they are of: both sides, groups, or everything.
+    # The counts of both sides, of groups, or of all records.
     payer, fields = split_options("calibrate_histogram", options, "partition")
     counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
-    several = is_several(alpha)
-    if by is not None and (score == _BOTH or None in counted):
+    of_groups, of_sides = None not in counted, None not in counted and score == _BOTH_SIDES
+    if by is not None and (of_sides or not of_groups):
         raise InputError("by", BY_NEEDS_GROUPS)
-    extra: dict[str, Any] = {"shares": shares, "population": population, "classes": classes}
-    if score == _BOTH and None not in counted:
+
+    # The division into several thresholds, if there are some.
+    fields |= {"shares": shares, "population": population, "classes": classes}
+    if of_sides:
         if set(counted) != set(SIDES):
-            raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={_BOTH!r}")
+            raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={_BOTH_SIDES!r}")
         if len({counts.total for counts in counted.values()}) > 1:
             raise InputError("histogram", "must have as many records on both sides")
-        extra |= {"by": "side", "shares": shares_of_sides("0.5" if share_low is None else share_low)}
+        fields |= {"by": "side", "shares": shares_of_sides("0.5" if share_low is None else share_low)}
     elif share_low is not None:
         raise InputError("share_low", "must be left out: it divides the privacy budget between two sides")
     else:
-        extra["score"] = score_kind(score).name
-        if None not in counted:
-            if several:
-                raise InputError(
-                    "alpha", "must be one level for counts by name: several levels and groups exclude each other"
-                )
-            extra |= {"by": one_of("by", by or "group", ("group", "class")), "names": tuple(counted)}
-        elif several:
-            extra["by"] = "level"
+        fields["score"] = score_kind(score).name
+        if is_several(alpha):
+            if of_groups:
+                must = "must be one level for counts by name: several levels and groups exclude each other"
+                raise InputError("alpha", must)
+            fields["by"] = "level"
+        elif of_groups:
+            fields |= {"by": one_of("by", by or "group", ("group", "class")), "names": tuple(counted)}
 
     # The request, and the release of these counts.
     candidates = next(iter(counted.values())).candidates
-    request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, **extra, **fields)
+    request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, **fields)
     return release(GivenCounts(counted), request, payer)
 
 
 def _by_name(histogram: Any) -> dict[Any, ScoreHistogram]:
-    if not isinstance(histogram, Mapping) or not all(
-        isinstance(counts, ScoreHistogram) for counts in histogram.values()
-    ):
-        raise InputTypeError(
-            "histogram", "must be a ScoreHistogram or a mapping of names to them", got=type(histogram).__name__
-        )
+    """The counts by name, validated."""
+    is_mapping = isinstance(histogram, Mapping)
+    if not is_mapping or not all(isinstance(counts, ScoreHistogram) for counts in histogram.values()):
+        must = "must be a ScoreHistogram or a mapping of names to them"
+        raise InputTypeError("histogram", must, got=type(histogram).__name__)
     counted = dict(histogram)
     if not counted:
         raise InputError("histogram", "must have the counts of at least one group", got="none")
@@ -402,10 +403,9 @@ def calibrate_counts(
 
     # The counts, as far as they show how they were made; then the target that the law of their noise allows.
     note = counts.check()
-    terms = request.terms[None]
-    number = counts.n_noisy if counts.n is None else counts.n
-    assert number is not None
-    design = design_at(terms, number)
+    n = counts.n_noisy if counts.n is None else counts.n
+    assert n is not None
+    design = design_at(request.terms[None], n)
     value = math.inf
     if design.mechanism is not None:
         value = float(counts.candidates.values[design.mechanism.choose(counts.counts)])

@@ -115,15 +115,17 @@ class OnPilot:
         if self.size is not None:
             facts.append(("mean set size", f"{self.size:.3g}; {self.plain_size:.3g} without privacy"))
         if self.ratio is not None:
-            what = "intervals are" if self.size is None else "sets are"
-            facts.append(("price of privacy", f"{what} {self.ratio:.3f} times as large as without"))
+            subject = "intervals are" if self.size is None else "sets are"
+            facts.append(("price of privacy", f"{subject} {self.ratio:.3f} times as large as without"))
         return [*facts, ("beyond its scores", f"{chance_text(self.chance_beyond)} of thresholds")]
 
 
 def on_pilot(pilot: Pilot, mechanism: Slopes | None, candidates: Candidates, level: Fraction, n: int) -> OnPilot:
     """The answer for n scores that are distributed as in the pilot sample."""
-    law = np.eye(1, candidates.size, candidates.size - 1)[0]
-    if mechanism is not None:
+    if mechanism is None:  # the answer is +inf, the last candidate
+        law = np.zeros(candidates.size)
+        law[-1] = 1.0
+    else:
         law = answer_among(mechanism, share_of_pilot(pilot, candidates), n)
     return answered_on_pilot(pilot, law, candidates, level, n)
 
@@ -139,14 +141,16 @@ def answered_on_pilot(
     pilot: Pilot, law: NDArray[np.float64], candidates: Candidates, level: Fraction, n: int
 ) -> OnPilot:
     """Results for the sample from a law of the threshold over the candidates, shape (m,), with n scores."""
-    # The thresholds: the non-private one, and the mean of the private ones within the sample.
+    # The threshold without privacy: the score at the rank of n records, or the share of it in the sample.
     scores = _sorted(pilot)
-    records = len(scores)
-    last = int(np.flatnonzero(np.diff(share_of_pilot(pilot, candidates), prepend=0.0))[-1])
-    rank = math.ceil(level * (n + 1))
+    records, rank = len(scores), math.ceil(level * (n + 1))
     plain = math.inf if rank > n else float(scores[-(-rank * records // n) - 1])
+
+    # The mean of the private ones up to the first candidate that no score of the sample exceeds.
+    *_, last = np.flatnonzero(np.diff(share_of_pilot(pilot, candidates), prepend=0.0))
     within, values = law[: last + 1], candidates.values[: last + 1]
     mean = float(within @ values / within.sum()) if math.isfinite(values[-1]) and within.sum() else math.inf
+
     # Set sizes, if the scores of all classes are known; else the widths of intervals.
     size, plain_size, ratio = None, None, _ratio(pilot, mean, plain)
     if pilot.class_scores is not None:
@@ -154,7 +158,16 @@ def answered_on_pilot(
         size = float(law @ _sizes(table, candidates.values))
         plain_size = float(np.count_nonzero(table <= plain) / len(table))
         ratio = size / plain_size if plain < math.inf and plain_size else None
-    return OnPilot(records, mean, plain, size, plain_size, ratio, float(law[last + 1 :].sum()), float(law[-1]))
+    return OnPilot(
+        records,
+        threshold=mean,
+        plain_threshold=plain,
+        size=size,
+        plain_size=plain_size,
+        ratio=ratio,
+        chance_beyond=float(law[last + 1 :].sum()),
+        chance_of_all=float(law[-1]),
+    )
 
 
 def _sorted(pilot: Pilot) -> NDArray[np.float64]:
