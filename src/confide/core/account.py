@@ -160,9 +160,8 @@ class Payer:
         # Each group is a cell of the partition.
         whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
         if whole.group is not None:
-            raise InputError(
-                "dataset", "must be the whole one, without a group", remedy="Its groups are charged by their names"
-            )
+            must, remedy = "must be the whole one, without a group", "Its groups are charged by their names"
+            raise InputError("dataset", must, remedy=remedy)
         named = {key: (self.partition, str(key)) for key in request.terms}
 
         # Each column of groups that overlap divides the records, and is a partition of its own.

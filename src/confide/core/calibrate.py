@@ -382,10 +382,9 @@ def calibrate_counts(
     if not isinstance(counts, PublishedCounts):
         raise InputTypeError("counts", "must be of type PublishedCounts", got=type(counts).__name__)
     if counts.n is None and counts.n_noisy is None:
+        must = "must be given if the number of records is secret, with its own noise"
         remedy = "The sum of noisy counts does not do: its noise is that of the counts"
-        raise InputError(
-            "n_noisy", "must be given if the number of records is secret, with its own noise", remedy=remedy
-        )
+        raise InputError("n_noisy", must, remedy=remedy)
 
     # The request: what the counts state, and the level.
     request = Request(

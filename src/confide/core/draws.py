@@ -172,10 +172,12 @@ def _check_pps_minimum(design: Design) -> None:
     if not isinstance(mechanism, PpsOfSecretSize) or terms.n_min > 1:
         return
     if (enough := mechanism.certified_from(terms.level, design.candidates.size)) > 1:
-        raise InputError(
-            "n_min",
+        must = (
             "must be given for mechanism='pps' with neighbors='add_remove', because this mechanism guarantees almost "
-            "no coverage if there is only one calibration record",
-            remedy=f"With n_min={enough} or more the guaranteed coverage is {float(terms.level):g}; with a smaller "
-            "n_min, at least 2, it is lower",
+            "no coverage if there is only one calibration record"
         )
+        remedy = (
+            f"With n_min={enough} or more the guaranteed coverage is {float(terms.level):g}; with a smaller n_min, at "
+            "least 2, it is lower"
+        )
+        raise InputError("n_min", must, remedy=remedy)

@@ -33,7 +33,6 @@ from confide.mechanisms import (
     Mechanism,
     Noise,
     NoisyHistogram,
-    PrivacyStatement,
     PublishedHistogram,
     Slopes,
     decoded,
@@ -80,17 +79,19 @@ _Request: type[Any] = msgspec.defstruct(
 
 
 class _Drawn(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A threshold in a file: what was drawn, and the mechanism that drew it."""
+    """A threshold in a file: what was drawn, and the mechanism that drew it.
+
+    `candidates` is the number from which the list of candidates follows: the quantiles of a spread, or their number. Of
+    several levels, only the first has the noisy counts, from which all thresholds follow.
+    """
 
     threshold: float | _Infinite
     coverage: float
     mechanism: dict[str, Any] | None
     candidates: int
-    """The number from which the list of candidates follows: the quantiles of a spread, or their number."""
     key: str | int | None = None
     counted: int | None = None
     counts: list[int] | None = None
-    """Noisy counts from which it follows; those of several levels stand once, at the first."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):  # without kind, schema and checksum
@@ -121,13 +122,8 @@ def _content(release: Release) -> dict[str, Any]:
     request = release.request
     assert isinstance(request, Request)
     loss: Any = json_number(release.privacy.epsilon)
-    file = _File(
-        request=stated_request(request),
-        thresholds=_all_drawn(request, release.parts),
-        epsilon=loss,
-        versions=dict(release.versions),
-        n=release.first.n,
-    )
+    drawn, n = _all_drawn(request, release.parts), release.first.n
+    file = _File(stated_request(request), drawn, epsilon=loss, versions=dict(release.versions), n=n)
     content: dict[str, Any] = msgspec.to_builtins(file)
     return content
 
@@ -318,10 +314,8 @@ def _check_mechanism(terms: Terms, n: int | None, mechanism: Mechanism, coverage
     if isinstance(mechanism, Slopes) and (mechanism.weight != terms.weight or not _aims(terms, n, mechanism, coverage)):
         raise _contradiction("mechanism")
     if terms.noise is None and not math.isinf(terms.epsilon):
-        alone: PrivacyStatement = privacy_statement(
-            mechanism, terms.neighbors, terms.records_per_person, terms.size_scale
-        )
-        spent = alone.claimed or alone.epsilon
+        privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale)
+        spent = privacy.claimed or privacy.epsilon
         least = _LEAST_SPENT.get(mechanism.name, 1 - _NEAR)
         if not least * terms.epsilon <= spent <= terms.epsilon * (1 + _NEAR):
             raise _contradiction("mechanism.scale")

@@ -55,11 +55,8 @@ class MissedAreaLoss:
     def check(self, classes: int) -> None:
         """Raise an error if the background is not one of the classes, or is the only one."""
         if self.background is not None and not (classes > 1 and self.background < classes):
-            raise InputError(
-                "background",
-                "must be the number of one of several classes, or be left out",
-                got=f"{self.background} for {classes}",
-            )
+            must = "must be the number of one of several classes, or be left out"
+            raise InputError("background", must, got=f"{self.background} for {classes}")
 
 
 def critical_score(loss: str) -> str:
@@ -79,9 +76,8 @@ def check_bound(loss: str, bound: float) -> float:
     """Validate the bound of a loss; for a share it must be at least 1, or the guaranteed risk would be too small."""
     number = positive_number("bound", bound)
     if number < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
-        raise InputError(
-            "bound", f"must be at least 1 for the loss {loss!r}, a share", remedy="Otherwise name a loss of your own"
-        )
+        must, remedy = f"must be at least 1 for the loss {loss!r}, a share", "Otherwise name a loss of your own"
+        raise InputError("bound", must, remedy=remedy)
     return number
 
 
@@ -93,9 +89,8 @@ def share_of(risk: Level, loss: str, bound: float) -> Fraction:
     try:
         share = fraction_of(risk) / Fraction(str(bound))
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        raise InputError(
-            "risk", f"must be a number between 0 and {bound:g}, the largest loss", got=repr(risk)
-        ) from None
+        must = f"must be a number between 0 and {bound:g}, the largest loss"
+        raise InputError("risk", must, got=repr(risk)) from None
     return exact_level("risk / bound", share)
 
 

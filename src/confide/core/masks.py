@@ -158,12 +158,8 @@ def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> 
     """The probabilities of the true pixels of each class except the background, as numpy arrays or on their device."""
     by_class = [p[k][true] for k, (true, _) in enumerate(class_areas(p, truth, ignore_index)) if k != area.background]
     if not bool((p >= 0).all()) or not bool((p <= 1).all()):
-        raise InputError(
-            "probabilities",
-            "of every pixel must lie in [0, 1]",
-            got="NaN or values outside",
-            remedy="Apply softmax or sigmoid to logits",
-        )
+        must, remedy = "of every pixel must lie in [0, 1]", "Apply softmax or sigmoid to logits"
+        raise InputError("probabilities", must, got="NaN or values outside", remedy=remedy)
     return by_class
 
 

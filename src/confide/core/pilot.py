@@ -65,11 +65,8 @@ class Pilot:
         if self.class_scores is not None:
             table = as_numeric("class_scores", self.class_scores)
             if table.ndim != 2 or not table.size or np.isnan(table).any():
-                raise InputError(
-                    "class_scores",
-                    "must be a table of numbers, one row per record",
-                    got=f"shape {table.shape} with {np.count_nonzero(np.isnan(table))} NaN",
-                )
+                got = f"shape {table.shape} with {np.count_nonzero(np.isnan(table))} NaN"
+                raise InputError("class_scores", "must be a table of numbers, one row per record", got=got)
 
     @classmethod
     def of(cls, given: Any, score: str) -> "Pilot":
@@ -144,30 +141,22 @@ def answered_on_pilot(
     # The threshold without privacy: the score at the rank of n records, or the share of it in the sample.
     scores = _sorted(pilot)
     records, rank = len(scores), math.ceil(level * (n + 1))
-    plain = math.inf if rank > n else float(scores[-(-rank * records // n) - 1])
+    plain_threshold = math.inf if rank > n else float(scores[-(-rank * records // n) - 1])
 
     # The mean of the private ones up to the first candidate that no score of the sample exceeds.
     *_, last = np.flatnonzero(np.diff(share_of_pilot(pilot, candidates), prepend=0.0))
     within, values = law[: last + 1], candidates.values[: last + 1]
-    mean = float(within @ values / within.sum()) if math.isfinite(values[-1]) and within.sum() else math.inf
+    threshold = float(within @ values / within.sum()) if math.isfinite(values[-1]) and within.sum() else math.inf
+    chance_beyond, chance_of_all = float(law[last + 1 :].sum()), float(law[-1])
 
     # Set sizes, if the scores of all classes are known; else the widths of intervals.
-    size, plain_size, ratio = None, None, _ratio(pilot, mean, plain)
+    size, plain_size, ratio = None, None, _ratio(pilot, threshold, plain_threshold)
     if pilot.class_scores is not None:
         table = as_numeric("class_scores", pilot.class_scores).astype(np.float64)
         size = float(law @ _sizes(table, candidates.values))
-        plain_size = float(np.count_nonzero(table <= plain) / len(table))
-        ratio = size / plain_size if plain < math.inf and plain_size else None
-    return OnPilot(
-        records,
-        threshold=mean,
-        plain_threshold=plain,
-        size=size,
-        plain_size=plain_size,
-        ratio=ratio,
-        chance_beyond=float(law[last + 1 :].sum()),
-        chance_of_all=float(law[-1]),
-    )
+        plain_size = float(np.count_nonzero(table <= plain_threshold) / len(table))
+        ratio = size / plain_size if plain_threshold < math.inf and plain_size else None
+    return OnPilot(records, threshold, plain_threshold, size, plain_size, ratio, chance_beyond, chance_of_all)
 
 
 def _sorted(pilot: Pilot) -> NDArray[np.float64]:

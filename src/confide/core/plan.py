@@ -379,15 +379,8 @@ def plan_of(release: Thresholds) -> Plan:
     """The plan of a release with one threshold, by slopes."""
     (terms,), (threshold,) = terms_of(release).values(), release.parts.values()
     n = records_of_design(threshold)
-    design = Design(
-        terms,
-        n,
-        candidates=candidates_of(threshold),
-        mechanism=threshold.mechanism,
-        guarantee=threshold.guarantee,
-        privacy=threshold.privacy,
-    )
-    return Plan(design, n)
+    candidates, mechanism = candidates_of(threshold), threshold.mechanism
+    return Plan(Design(terms, n, candidates, mechanism, threshold.guarantee, threshold.privacy), n)
 
 
 def records_of_design(threshold: Threshold) -> int:

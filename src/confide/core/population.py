@@ -100,12 +100,9 @@ class ClassShift:
         pairs = list(zip(old_shares, new_shares, strict=True))
         missing = [name for name, (before, after) in zip(old, pairs, strict=True) if after and not before]
         if missing:
-            raise InputError(
-                "source",
-                "must give a share above 0 to every class whose target share is above 0",
-                got=f"0 for {missing[0]!r}",
-                remedy="Weights cannot replace missing records: collect some, or use thresholds per class",
-            )
+            must = "must give a share above 0 to every class whose target share is above 0"
+            remedy = "Weights cannot replace missing records: collect some, or use thresholds per class"
+            raise InputError("source", must, got=f"0 for {missing[0]!r}", remedy=remedy)
         ratios = tuple(after / before if after else Fraction(0) for before, after in pairs)
         return cls(tuple(old), ratios, source=old_shares, target=new_shares)
 

@@ -40,11 +40,7 @@ from confide.support import ceil_to, float_above
 
 
 def promised(
-    terms: Terms,
-    n: int,
-    m: int,
-    mechanism: Mechanism | None,
-    size: NoisySize | None = None,
+    terms: Terms, n: int, m: int, mechanism: Mechanism | None, size: NoisySize | None = None
 ) -> tuple[Guarantee, PrivacyStatement]:
     """The guarantee and the privacy loss of a mechanism over m candidates: the same for its maker and every reader.
 

@@ -272,11 +272,9 @@ class Release(Document, SingleThreshold):
         for names in (tuple(range(k)) if isinstance(classes, int) else classes, tuple(range(k))):
             if (order := order_of(names, tuple(self.parts))) is not None:
                 return order
-        raise InputError(
-            "classes",
-            f"must be given, because the calibration has {len(self.parts)} named classes",
-            got=f"{k} columns without these names: pass classes=[...] in the order of the columns",
-        )
+        must = f"must be given, because the calibration has {len(self.parts)} named classes"
+        got = f"{k} columns without these names: pass classes=[...] in the order of the columns"
+        raise InputError("classes", must, got=got)
 
     def _section(self) -> Section:
         return section_of(self)
@@ -359,32 +357,27 @@ def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tup
     if isinstance(known, int) or unnamed:
         count = class_count(known)
         if k != count:
-            raise InputError(
-                "probabilities",
-                f"must have one column for each of the {count} classes that were calibrated",
-                got=str(k),
-                remedy="Give all of them, or calibrate for these",
-            )
+            must = f"must have one column for each of the {count} classes that were calibrated"
+            raise InputError("probabilities", must, got=str(k), remedy="Give all of them, or calibrate for these")
         return names if isinstance(known, int) else known
     assert names is not None
     if order_of(names, known) is None:
-        raise InputError(
-            "classes",
-            f"must be the {len(known)} that were calibrated",
-            remedy=(
-                f"{_others(names, known)}; give the columns the names of the calibration's classes, or name "
-                "them with classes=[...] in their order"
-            ),
+        remedy = (
+            "give the columns the names of the calibration's classes, or name them with classes=[...] in their order"
         )
+        must = f"must be the {len(known)} that were calibrated"
+        raise InputError("classes", must, remedy=f"{_others(names, known)}; {remedy}")
     return names
 
 
 def _others(names: tuple[object, ...], known: tuple[str | int, ...]) -> str:
+    """The numbers of missing and unknown classes, and the first of each."""
     given, expected = {_text(name): name for name in names}, {canonical_name(name): name for name in known}
-    missing: list[object] = [name for text, name in expected.items() if text not in given]
-    unknown: list[object] = [name for text, name in given.items() if text not in expected]
-    some = [(missing, "missing"), (unknown, "unknown")]
-    return ", ".join(f"{len(group)} {which} (the first: {group[0]!r})" for group, which in some if group)
+    differences: Mapping[str, list[object]] = {
+        "missing": [name for text, name in expected.items() if text not in given],
+        "unknown": [name for text, name in given.items() if text not in expected],
+    }
+    return ", ".join(f"{len(some)} {which} (the first: {some[0]!r})" for which, some in differences.items() if some)
 
 
 def _text(name: object) -> str:

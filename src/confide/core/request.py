@@ -83,9 +83,8 @@ def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
         if not isinstance(text, str):
             raise InputTypeError(f"about[{key!r}]", "must be a str", got=type(text).__name__)
         if not (text.strip() and len(text) <= MOST_CHARACTERS and text.isprintable()):
-            raise InputError(
-                f"about[{key!r}]", f"must be 1 to {MOST_CHARACTERS} printable characters", got=str(len(text))
-            )
+            must = f"must be 1 to {MOST_CHARACTERS} printable characters"
+            raise InputError(f"about[{key!r}]", must, got=str(len(text)))
     return MappingProxyType({key: about[key] for key in ABOUT if key in about})
 
 

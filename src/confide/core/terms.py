@@ -142,11 +142,8 @@ class Terms:
 
     def __post_init__(self) -> None:
         if self.mechanism == "pps" and not self.public_n and self.alpha > Fraction(1, 2):
-            raise InputError(
-                "alpha",
-                "must be at most 1/2 for mechanism='pps' with neighbors='add_remove': nothing is proved for more",
-                remedy="Take neighbors='replace_one'",
-            )
+            must = "must be at most 1/2 for mechanism='pps' with neighbors='add_remove': nothing is proved for more"
+            raise InputError("alpha", must, remedy="Take neighbors='replace_one'")
         if self.mechanism in NUMBERED and not self.public_n and self.size_scale is None:
             least = float(LEAST_LOSS / self._share.loss) * self.records_per_person
             raise InputError("epsilon", f"must be at least {least:g}, for a noisy number of records")
@@ -288,9 +285,8 @@ class Budget:
         if method == PublishedHistogram.name:  # its maker's budget, if it is stated
             return math.inf if self.epsilon is None else privacy_loss("epsilon", self.epsilon), None
         if self.epsilon is None and self.rho is None:
-            raise InputError(
-                "epsilon", "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
-            )
+            must = "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
+            raise InputError("epsilon", must)
 
         # The scale of the noise, and for a zCDP loss the largest epsilon of what remains.
         scale = None
@@ -306,12 +302,12 @@ class Budget:
             rest = float_below(Fraction(rho) - size_zcdp(scale, records))
             epsilon = float_below(Fraction(range_of_zcdp(rest)) + records / Fraction(scale))
         if epsilon < LEAST_LOSS * records:
-            raise InputError(
-                "records_per_person",
-                f"leaves each record a privacy loss of less than {LEAST_LOSS:g}",
-                got=f"{records} records for epsilon={epsilon:g}",
-                remedy="Raise epsilon or keep fewer records of each person",
+            must = f"leaves each record a privacy loss of less than {LEAST_LOSS:g}"
+            got, remedy = (
+                f"{records} records for epsilon={epsilon:g}",
+                "Raise epsilon or keep fewer records of each person",
             )
+            raise InputError("records_per_person", must, got=got, remedy=remedy)
         return epsilon, scale
 
 
@@ -321,9 +317,8 @@ def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
         return [Fraction(1, count)] * count
     exact = [exact_level("shares", share) for share in shares] if count > 1 else [Fraction(1)]
     if len(exact) != count or sum(exact) != 1:
-        raise InputError(
-            "shares", f"must be {count} positive numbers that sum to one", got=f"{len(exact)}, sum {sum(exact)}"
-        )
+        must = f"must be {count} positive numbers that sum to one"
+        raise InputError("shares", must, got=f"{len(exact)}, sum {sum(exact)}")
     return exact
 
 
@@ -336,9 +331,8 @@ def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
     """Return distinct levels as exact fractions."""
     levels = [exact_level("alpha", alpha) for alpha in several("alpha", alphas)]
     if not levels or len(set(levels)) != len(levels):
-        raise InputError(
-            "alpha", "must be one or more different levels", got=f"{len(levels)}, {len(set(levels))} different"
-        )
+        got = f"{len(levels)}, {len(set(levels))} different"
+        raise InputError("alpha", "must be one or more different levels", got=got)
     return levels
 
 
@@ -347,9 +341,8 @@ def levels_of_sides(alpha: Any) -> list[Fraction]:
     if not isinstance(alpha, tuple):
         return [exact_level("alpha", alpha) / 2] * 2
     if len(alpha) != 2:
-        raise InputError(
-            "alpha", "must be one level, or a pair of levels for the lower and the upper side", got=str(len(alpha))
-        )
+        must = "must be one level, or a pair of levels for the lower and the upper side"
+        raise InputError("alpha", must, got=str(len(alpha)))
     levels = [exact_level("alpha", side) for side in alpha]
     if sum(levels) >= 1:
         raise InputError("alpha", "must sum to less than one")

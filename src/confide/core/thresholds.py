@@ -152,17 +152,11 @@ class Threshold(Described):
             return lambda level: 0.0
         law = self.mechanism.rank_law(records, self.candidates)
         if law is None and self.guarantee.population is not None:
-            raise InputError(
-                "delta",
-                "a release for another population has no training-conditional statement",
-                remedy="Its guarantee is marginal",
-            )
+            must = "a release for another population has no training-conditional statement"
+            raise InputError("delta", must, remedy="Its guarantee is marginal")
         if law is None:
-            raise InputError(
-                "delta",
-                f"mechanism {self.mechanism.name!r} has no training-conditional statement",
-                remedy="Use 'slopes'",
-            )
+            must = f"mechanism {self.mechanism.name!r} has no training-conditional statement"
+            raise InputError("delta", must, remedy="Use 'slopes'")
         return lambda level: law_failure(law, records, level)
 
     def coverage_at_most(self, n: int | None = None) -> float:
@@ -390,9 +384,8 @@ class Thresholds(Stated, Mapping[Key, Threshold]):
         return level
 
     def _several(self) -> InputTypeError:
-        return InputTypeError(
-            "release", "must have one threshold", got=f"one for each {self.by}", remedy="Choose one of them"
-        )
+        got = f"one for each {self.by}"
+        return InputTypeError("release", "must have one threshold", got=got, remedy="Choose one of them")
 
 
 class SingleThreshold(Thresholds):

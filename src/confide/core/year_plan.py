@@ -304,11 +304,8 @@ def by_rule(rule: Rule, epsilon: float, **year: Unpack[Year]) -> BudgetPlan:
         for kind, (count, per_person) in planned.items():
             each = _rounded_down(price(kind))
             if each < LEAST_LOSS * records:
-                raise InputError(
-                    "epsilon",
-                    f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}",
-                    remedy="Plan fewer releases, or fewer per person",
-                )
+                must = f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}"
+                raise InputError("epsilon", must, remedy="Plan fewer releases, or fewer per person")
             entries.append(PlannedReleases(kind, count, per_person, each))
         return BudgetPlan(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
 
