@@ -46,10 +46,9 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
         if payer.has_ledger:
             rehearse(request, steps)
 
-        # Read, in one pass over candidates among which are those of all designs. Where reading is visible, the charge
-        # comes first, unless an earlier release may be the answer.
+        # Read. Where reading is visible, the charge comes first, unless an earlier release may be the answer.
         tokens = account.charge() if source.reading_is_visible and not account.has_earlier else None
-        by_row = source.count(request, request.counted_over(n))
+        by_row = source.count(request, request.counted_over(n))  # over candidates that contain those of all designs
         counts = {key: by_row[request.row(key)] for key in steps}
         for key, step in steps.items():
             _check_weighted(counts[key], step.terms)
@@ -71,9 +70,8 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
         _tell_released(drawn)
         answered = account.answers(earlier, n)
 
-    # New and earlier draws together; without a new one, the versions are those of the first earlier one.
     thresholds = {key: drawn[key] if key in drawn else answered[key].thresholds for key in steps}
-    versions = library_versions() if drawn else next(iter(answered.values())).versions
+    versions = library_versions() if drawn else next(iter(answered.values())).versions  # those of an earlier release
     released = assembled(request, thresholds, versions)
     warn_about(released)
     warn_of_choices(released)
