@@ -30,7 +30,7 @@ OTHERS = {
 
 
 def test_every_kind_has_a_kept_file():
-    for module in set(kinds._ABOVE.values()):
+    for module in set(kinds._HOME_OF_KIND.values()):
         __import__(module)
     every = [one for name in KEPT for one in documents(content_of(name))]
     found = {kind_stated(one) for one in every}

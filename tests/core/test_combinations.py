@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.core import ALONE, COMBINATIONS, ClassShift, Request, check_combinations, check_together
+from confide.core import COMBINATIONS, REQUIREMENTS, ClassShift, Request, check_combinations, check_together
 from confide.errors import InputError
 from confide.mechanisms import Chosen
 from tests.designs import terms
@@ -55,7 +55,7 @@ def _named(field, value):
 def _told(asked):
     """The fields that a row of the tables rejects."""
     found = {row.clash(asked) for row in COMBINATIONS} - {None}
-    return found | {name for name, other, _ in ALONE if name in asked and other not in asked}
+    return found | {name for name, other, _ in REQUIREMENTS if name in asked and other not in asked}
 
 
 def _completed(asked):

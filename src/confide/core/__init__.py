@@ -1,15 +1,14 @@
 """The core: the request of a release, its design, the release itself, and everything that states it.
 
-The public API       calibrate.py, risk.py, masks.py, given_counts.py, choose.py, recalibrate.py, plan.py (pilot.py),
-                     year_plan.py; their options are in options.py
-A request            request.py, divided by division.py into terms.py; rules.py, losses.py, population.py
-A design             design.py from tuning.py (mean_price.py, reference_laws.py) and target.py; promised.py states its
-                     guarantee and privacy loss
-Expectations         expected.py, needed.py, needed_by_release.py
+The public API       calibrate.py, risk.py, masks.py, choose.py, recalibrate.py, plan.py (pilot.py), year_plan.py; their
+                     options are in options.py
+A request            request.py, divided among thresholds by terms.py; rules.py, losses.py, population.py
+A design             design.py from tuning.py (mean_price.py, reference_laws.py); promised.py finds the target rank and
+                     states guarantee and privacy loss; expected.py what typical scores lead to
 From records         steps.py: sources.py, draws.py, account.py
-A release            release.py of threshold.py: thresholds.py, statement.py, fingerprint.py, keys.py
-About a release      description.py, facts.py, remarks.py; application.py to new records
-Files                documents.py, files.py, published_counts.py (published_counts_files.py)
+A release            release.py of thresholds.py: statement.py, fingerprint.py
+About a release      description.py, facts.py, remarks.py
+Files                documents.py, files.py, published_counts.py
 """
 
 from importlib import import_module
@@ -17,31 +16,36 @@ from typing import TYPE_CHECKING
 
 from confide.core import documents
 from confide.core.account import Payer, check_payer, entry_checksums
-from confide.core.application import UNNAMED, area_of, names_among, names_for, refuse_overlapping
-from confide.core.calibrate import calibrate, calibrate_histogram, calibrate_sides, shares_of_sides
+from confide.core.calibrate import calibrate, calibrate_counts, calibrate_histogram, calibrate_sides, shares_of_sides
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
 from confide.core.description import OVERLAP, any_shares
 from confide.core.design import histogram_size
-from confide.core.division import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.documents import Document, load, register_kind
 from confide.core.draws import prepare
-from confide.core.expected import chance_text
+from confide.core.expected import candidates_of, chance_text, records_needed, terms_of
 from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
-from confide.core.given_counts import calibrate_counts
-from confide.core.keys import SIDES, By, Key
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
 from confide.core.masks import MaskOptions, calibrate_areas, calibrate_masks, true_pixels
 from confide.core.mean_price import PARTS, flat_for
-from confide.core.needed_by_release import candidates_of, plan_of, records_needed, records_of_design, terms_of
 from confide.core.options import Options, is_several, refuse_weights, split_options
 from confide.core.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
-from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan
+from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan, plan_of, records_of_design
 from confide.core.population import ClassShift, Population, RecordWeights, rounding_text, shifted_population
 from confide.core.published_counts import PublishedCounts
 from confide.core.recalibrate import RENEWED, recalibrate, renewed
 from confide.core.reference_laws import law_of, typical_law
-from confide.core.release import Release, as_release, load_release, reminder_due
+from confide.core.release import (
+    UNNAMED,
+    Release,
+    area_of,
+    as_release,
+    load_release,
+    names_among,
+    names_for,
+    refuse_overlapping,
+    reminder_due,
+)
 from confide.core.remarks import remarks, too_large, uncompared, warn_about
 from confide.core.request import ABOUT, FROM_LOGITS, Request
 from confide.core.risk import (
@@ -50,11 +54,21 @@ from confide.core.risk import (
     critical_thresholds,
     false_negative_thresholds,
 )
-from confide.core.rules import ALONE, COMBINATIONS, check_combinations, check_together, unusual
+from confide.core.rules import COMBINATIONS, REQUIREMENTS, check_combinations, check_together, unusual
 from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
+from confide.core.statement import SIDES, By, Key
 from confide.core.steps import rehearse, release
-from confide.core.terms import Choices, Terms, typical_of_groups
-from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
+from confide.core.terms import (
+    Budget,
+    Choices,
+    Terms,
+    different_levels,
+    exact_shares,
+    levels_of_sides,
+    part_of_failure,
+    typical_of_groups,
+)
+from confide.core.thresholds import Threshold, level_reached, meaning_of_infinity
 from confide.core.tuning import LONGEST
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from confide.core.keys import Key
 from confide.core.request import Request
-from confide.core.threshold import Threshold
+from confide.core.statement import Key
+from confide.core.thresholds import Threshold
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import PrivacyStatement
 from confide.support import library_versions
@@ -33,8 +33,12 @@ class Bill(NamedTuple):
 # The thresholds that one draw decided, by key.
 Drawn: TypeAlias = Mapping[Key, Threshold]
 
-# The thresholds of an earlier draw, and the versions of the libraries that made it.
-Answer: TypeAlias = tuple[Drawn, Mapping[str, str]]
+
+class Answer(NamedTuple):
+    """The thresholds of an earlier draw, and the versions of the libraries that made it."""
+
+    thresholds: Drawn
+    versions: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class Account:
 
         self.transaction.tell(earlier)
         keys = self.request.draws
-        return {key: read_entry(self.request, keys[key], n, entry.text) for key, entry in earlier.items()}
+        return {key: Answer(*read_entry(self.request, keys[key], n, entry.text)) for key, entry in earlier.items()}
 
 
 @dataclass(frozen=True)
@@ -156,9 +160,8 @@ class Payer:
         # Each group is a cell of the partition.
         whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
         if whole.group is not None:
-            raise InputError(
-                "dataset", "must be the whole one, without a group", remedy="Its groups are charged by their names"
-            )
+            must, remedy = "must be the whole one, without a group", "Its groups are charged by their names"
+            raise InputError("dataset", must, remedy=remedy)
         named = {key: (self.partition, str(key)) for key in request.terms}
 
         # Each column of groups that overlap divides the records, and is a partition of its own.
@@ -182,10 +185,11 @@ def check_payer(ledger: object, dataset: object, partition: object, *, divided: 
         raise InputError("partition", "must be left out: the release has no groups")
     missing = [name for name, value in given.items() if value is None]
     if divided and 0 < len(missing) < len(given):
-        named = "partition is a public name for the division into groups, such as 'hospital' (--set partition=hospital)"
-        raise InputError(
-            missing[0], "must be given: ledger, dataset and partition pay for groups together", remedy=named
+        must = "must be given: ledger, dataset and partition pay for groups together"
+        remedy = (
+            "partition is a public name for the division into groups, such as 'hospital' (--set partition=hospital)"
         )
+        raise InputError(missing[0], must, remedy=remedy)
 
 
 # The payer if there is no ledger.

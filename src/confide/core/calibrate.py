@@ -1,7 +1,12 @@
-"""`calibrate`: calibrate with scores in memory; `calibrate_sides`: with quantiles, for both ends of an interval."""
+"""Calibrate with scores in memory, with quantiles, with counted scores, or with noisy counts of another engine.
+
+`calibrate` and `calibrate_sides` read records; `calibrate_histogram` and `calibrate_counts` take counts of them.
+"""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal, Unpack
@@ -10,18 +15,22 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import GroupColumns, Groups
 from confide.candidates import AnyCandidates
-from confide.core.keys import SIDES
+from confide.core.design import design_at
+from confide.core.fingerprint import ModelFingerprint
 from confide.core.options import BY_NEEDS_GROUPS, Options, is_several, refuse_weights, split_options
 from confide.core.population import ClassShift, Population, shifted_population
+from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release
+from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
 from confide.core.rules import check_together
 from confide.core.sources import GivenCounts, Scores
-from confide.core.steps import release
+from confide.core.statement import SIDES
+from confide.core.steps import assembled, release
 from confide.counting import ScoreHistogram
-from confide.errors import InputError, InputTypeError
+from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.scores import interval_score, name_of_scores, score_kind
-from confide.support import Level, exact_level, one_of, takes_alpha
+from confide.support import Level, caller_stacklevel, exact_level, library_versions, log_event, one_of, takes_alpha
 
 
 @takes_alpha
@@ -149,10 +158,10 @@ def calibrate(
     check_together(groups=groups, names=names)
     division: dict[str, Any] = {"by": "level"} if is_several(alpha) else {}
     if names is not None:
-        of = GroupColumns(names) if isinstance(names, Mapping) else names
         if division:
             raise InputError("alpha", "must be one level with groups: several levels and groups exclude each other")
-        division = {"by": one_of("by", by, ("group", "class")), "names": of}
+        group_names = GroupColumns(names) if isinstance(names, Mapping) else names
+        division = {"by": one_of("by", by, ("group", "class")), "names": group_names}
     elif by != "group":
         raise InputError("by", BY_NEEDS_GROUPS)
     payer, fields = split_options("calibrate", options, "partition")
@@ -222,7 +231,8 @@ def shares_of_sides(low: Level) -> tuple[Fraction, Fraction]:
     return share, 1 - share
 
 
-_BOTH = "cqr_sides"
+# The score of histograms of both sides.
+_BOTH_SIDES = "cqr_sides"
 
 
 @takes_alpha
@@ -268,48 +278,142 @@ def calibrate_histogram(
     >>> len(calibrate_histogram(histogram, [0.1, 0.2], 1.0, neighbors="replace_one").parts)
     2
     """
-    # The counts, and what they are of: both sides, groups, or everything.
+    # The counts of both sides, of groups, or of all records.
     payer, fields = split_options("calibrate_histogram", options, "partition")
     counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
-    several = is_several(alpha)
-    if by is not None and (score == _BOTH or None in counted):
+    of_groups, of_sides = None not in counted, None not in counted and score == _BOTH_SIDES
+    if by is not None and (of_sides or not of_groups):
         raise InputError("by", BY_NEEDS_GROUPS)
-    extra: dict[str, Any] = {"shares": shares, "population": population, "classes": classes}
-    if score == _BOTH and None not in counted:
+
+    # The division into several thresholds, if there are some.
+    fields |= {"shares": shares, "population": population, "classes": classes}
+    if of_sides:
         if set(counted) != set(SIDES):
-            raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={_BOTH!r}")
+            raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={_BOTH_SIDES!r}")
         if len({counts.total for counts in counted.values()}) > 1:
             raise InputError("histogram", "must have as many records on both sides")
-        extra |= {"by": "side", "shares": shares_of_sides("0.5" if share_low is None else share_low)}
+        fields |= {"by": "side", "shares": shares_of_sides("0.5" if share_low is None else share_low)}
     elif share_low is not None:
         raise InputError("share_low", "must be left out: it divides the privacy budget between two sides")
     else:
-        extra["score"] = score_kind(score).name
-        if None not in counted:
-            if several:
-                raise InputError(
-                    "alpha", "must be one level for counts by name: several levels and groups exclude each other"
-                )
-            extra |= {"by": one_of("by", by or "group", ("group", "class")), "names": tuple(counted)}
-        elif several:
-            extra["by"] = "level"
+        fields["score"] = score_kind(score).name
+        if is_several(alpha):
+            if of_groups:
+                must = "must be one level for counts by name: several levels and groups exclude each other"
+                raise InputError("alpha", must)
+            fields["by"] = "level"
+        elif of_groups:
+            fields |= {"by": one_of("by", by or "group", ("group", "class")), "names": tuple(counted)}
 
     # The request, and the release of these counts.
     candidates = next(iter(counted.values())).candidates
-    request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, **extra, **fields)
+    request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, **fields)
     return release(GivenCounts(counted), request, payer)
 
 
 def _by_name(histogram: Any) -> dict[Any, ScoreHistogram]:
-    if not isinstance(histogram, Mapping) or not all(
-        isinstance(counts, ScoreHistogram) for counts in histogram.values()
-    ):
-        raise InputTypeError(
-            "histogram", "must be a ScoreHistogram or a mapping of names to them", got=type(histogram).__name__
-        )
+    """The counts by name, validated."""
+    is_mapping = isinstance(histogram, Mapping)
+    if not is_mapping or not all(isinstance(counts, ScoreHistogram) for counts in histogram.values()):
+        must = "must be a ScoreHistogram or a mapping of names to them"
+        raise InputTypeError("histogram", must, got=type(histogram).__name__)
     counted = dict(histogram)
     if not counted:
         raise InputError("histogram", "must have the counts of at least one group", got="none")
     if len({counts.candidates.digest for counts in counted.values()}) > 1:
         raise InputError("histogram", "must have all counts over the same candidates", got="different ones")
     return counted
+
+
+@takes_alpha
+def calibrate_counts(
+    counts: PublishedCounts,
+    alpha: Level,
+    *,
+    about: Mapping[str, str] | None = None,
+    fingerprint: ModelFingerprint | None = None,
+) -> Release:
+    """Compute a threshold from noisy counts that another engine made, with a coverage guarantee.
+
+    The guarantee holds if every count has independent noise of exactly the stated law. The step draws no noise and has
+    no privacy cost, so any number of levels can be computed from the same counts.
+
+    Parameters
+    ----------
+    counts
+        The noisy counts, their candidates, and the law of their noise.
+    alpha
+        Miscoverage level in (0, 1).
+    about, fingerprint
+        As in `calibrate`.
+
+    Returns
+    -------
+    Release
+        For sets, intervals and files like any other. Its `privacy` is what the maker of the counts states, and its
+        guarantee holds if the noise has the stated law.
+
+    Warns
+    -----
+    CoverageWarning
+        If the threshold is +inf or nearly so, or the counts look clipped at 0.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used, or the counts were not made as stated, as far as they show it.
+
+    Notes
+    -----
+    Theorems W3 and W3b of docs/theory-one-number.md; E1 and E2 of docs/theory-published-counts.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide import Candidates, Noise, PublishedCounts
+    >>> rng = np.random.default_rng(0)  # another engine: two aggregators, each of which adds noise
+    >>> noise = sum(rng.geometric(1 - np.exp(-0.5), (2, 128)) - rng.geometric(1 - np.exp(-0.5), (2, 128)))
+    >>> noisy = rng.multinomial(10_000, np.full(128, 1 / 128)) + noise
+    >>> counts = PublishedCounts(noisy, Candidates.unit(128), Noise.discrete_laplace(2.0, copies=2), 10_000, "lac")
+    >>> released = calibrate_counts(counts, alpha=0.1)
+    >>> round(released.threshold, 3), round(released.coverage, 4), released.privacy.epsilon
+    (0.906, 0.9001, 1.0)
+    """
+    if not isinstance(counts, PublishedCounts):
+        raise InputTypeError("counts", "must be of type PublishedCounts", got=type(counts).__name__)
+    if counts.n is None and counts.n_noisy is None:
+        must = "must be given if the number of records is secret, with its own noise"
+        remedy = "The sum of noisy counts does not do: its noise is that of the counts"
+        raise InputError("n_noisy", must, remedy=remedy)
+
+    # The request: what the counts state, and the level.
+    request = Request(
+        alpha=alpha,
+        epsilon=counts.epsilon,
+        noise=counts.noise,
+        neighbors="add_remove" if counts.n is None else "replace_one",
+        n_noise=None if counts.n_noise is None else counts.n_noise.scale,
+        candidates=counts.candidates,
+        score=counts.score,
+        classes=counts.classes,
+        about=about,
+        fingerprint=fingerprint,
+    )
+
+    # The counts, as far as they show how they were made; then the target that the law of their noise allows.
+    note = counts.check()
+    n = counts.n_noisy if counts.n is None else counts.n
+    assert n is not None
+    design = design_at(request.terms[None], n)
+    value = math.inf
+    if design.mechanism is not None:
+        value = float(counts.candidates.values[design.mechanism.choose(counts.counts)])
+    released = assembled(request, {None: {None: design.threshold(value)}}, library_versions())
+
+    # What is reported and warned of.
+    log_event("core", "released from published counts", score=counts.score, alpha=released.alpha)
+    if note:
+        warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
+    warn_of_choices(released)
+    warn_about(released)
+    return released

@@ -5,16 +5,15 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_vector, refuse_other_rows
+from confide.arrays import as_numeric, as_vector, refuse_other_rows
 from confide.candidates import Candidates
 from confide.core.calibrate import calibrate
 from confide.core.options import LedgerOptions, Options
@@ -31,6 +30,7 @@ from confide.support import (
     exact_level,
     float_below,
     positive_integer,
+    positive_number,
     privacy_loss,
     takes_alpha,
 )
@@ -38,12 +38,11 @@ from confide.support import (
 if TYPE_CHECKING:
     from confide.ledger import Dataset
 
-
-from confide.arrays import as_numeric
-from confide.support import positive_number
-
 # The number of candidates at which sets are compared; it does not affect the privacy loss.
 _CANDIDATES = 480
+
+# Widths are compared in steps of 1/1000 of the largest one.
+_STEPS = 1000
 
 # The least number of bytes of a key.
 _LEAST_KEY = 16
@@ -188,22 +187,36 @@ def choose_score(
     total = privacy_loss("epsilon", epsilon)
     per_record = privacy_loss("epsilon", float_below(Fraction(total) / records))
     offers, n = _read_offers(scores)
-    sizes_of_sets, steps = read_sizes(offers, n, sizes, largest_size)
+    sizes_of_sets = _read_sizes(offers, n, sizes, largest_size)
+    any_sizes = next(iter(sizes_of_sets.values()))  # the largest size is the same under all names
     tables = {f"sizes[{name!r}]": table for name, table in (sizes or {}).items()}
     refuse_other_rows(ids=ids, **{f"scores[{name!r}]": offer for name, offer in scores.items()}, **tables)
 
     # The public statement of the choice, and the records that choose.
-    choosing = ScoreChoice(1 - exact_level("alpha", alpha), steps, per_record)
-    most = next(iter(sizes_of_sets.values())).most
-    chosen = Chosen(next(iter(offers)), tuple(offers), exact_level("choice_share", choice_share), choosing.loss, most)
+    choosing = ScoreChoice(1 - exact_level("alpha", alpha), any_sizes.steps, per_record)
+    chosen = Chosen(
+        name=next(iter(offers)),  # until the choice is made
+        among=tuple(offers),
+        share=exact_level("choice_share", choice_share),
+        epsilon=choosing.loss,
+        largest_size=any_sizes.largest,
+    )
     uniform, partition = _uniform_numbers(n, ids, key, chosen.share)
     chooses = uniform < float(chosen.share)
     grids = {name: _candidates(offer.score, unit) for name, offer in offers.items()}
     for name, offer in offers.items():  # an error states the position among all records
         ScoreHistogram.from_scores(offer, grids[name], offer.score)
 
+    def utilities() -> NDArray[np.int64]:
+        """The private utility of each score, on the records that choose."""
+        by_offer = []
+        for name, offer in offers.items():
+            covered = ScoreHistogram.from_scores(offer[chooses], grids[name], offer.score).counts.cumsum()
+            sums = sizes_of_sets[name].sums(chooses, grids[name], offer.score)
+            by_offer.append(choosing.utility(sums, covered, int(covered[-1])))
+        return np.array(by_offer, dtype=np.int64)
+
     # The choice: of all that follows from the records that choose, only one draw is released.
-    utilities = partial(_Offers(offers, grids, sizes_of_sets).utilities, choosing, chooses)
     of_release: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "records_per_person": records}
     of_release |= {} if unit is None else {"unit": unit}
     if options.get("ledger") is None and options.get("dataset") is None:
@@ -213,32 +226,14 @@ def choose_score(
     else:
         identity: dict[str, Any] = {"largest_size": largest_size, "records": records}
         identity["over"] = [[offer.score, grids[name].digest] for name, offer in offers.items()]
-        cells = _cells(options.get("dataset"), partition)
-        name = _charged(chosen, choosing, identity, utilities, {**options, "dataset": cells[0]})
-        of_release |= {**options, "dataset": cells[1]}
+        choosing_cell, calibrating_cell = _cells(options.get("dataset"), partition)
+        name = _charge_and_choose(chosen, choosing, identity, utilities, {**options, "dataset": choosing_cell})
+        of_release |= {**options, "dataset": calibrating_cell}
 
     # The other records calibrate.
     offer, rest = offers[name], ~chooses
     others = NamedScores.of(offer[rest], offer.score, offer.classes)
     return Choice(replace(chosen, name=name), others, rest, of_release)
-
-
-@dataclass(frozen=True, eq=False)
-class _Offers:
-    """The scores among which a choice is made, their candidates and the sizes of their sets, by name."""
-
-    scores: Mapping[str, NamedScores]
-    grids: Mapping[str, Candidates]
-    sizes: Mapping[str, SetSizes]
-
-    def utilities(self, choosing: ScoreChoice, chooses: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The private utility of each score, on the records that choose."""
-        by_offer = []
-        for name, offer in self.scores.items():
-            covered = ScoreHistogram.from_scores(offer[chooses], self.grids[name], offer.score).counts.cumsum()
-            sums = self.sizes[name].sums(chooses, self.grids[name], offer.score)
-            by_offer.append(choosing.utility(sums, covered, int(covered[-1])))
-        return np.array(by_offer, dtype=np.int64)
 
 
 def _read_offers(scores: Mapping[str, ArrayLike]) -> tuple[dict[str, NamedScores], int]:
@@ -256,87 +251,35 @@ def _read_offers(scores: Mapping[str, ArrayLike]) -> tuple[dict[str, NamedScores
     return offers, lengths.pop()
 
 
-def _candidates(score: str | None, unit: float | None) -> Candidates:
-    law = score_kind(score).choose_candidates(None, unit)
-    return law if isinstance(law, Candidates) else Candidates.quantiles(law, _CANDIDATES)
-
-
-def _uniform_numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArray[np.float64], str]:
-    """A number in [0, 1) for each record, of a coin or of the hash of its id; and the name of this division."""
-    if (ids is None) != (key is None):
-        raise InputError("ids", "ids and key must be given together: the id of each record, and a secret")
-    if ids is None:
-        return uniforms(n), f"choice by coins {secrets.token_hex(8)}"
-    if not isinstance(key, bytes) or len(key) < _LEAST_KEY:
-        raise InputError("key", f"must be at least {_LEAST_KEY} secret random bytes")
-    listed = np.atleast_1d(ids).tolist()
-    other = sum(not isinstance(name, str | int) for name in listed)
-    if len(listed) != n or other:
-        got = f"{other} of another type" if other else str(len(listed))
-        raise InputError("ids", f"must be one str or int for each of {n} records", got=got)
-    # The first 53 bits of a keyed hash of each id.
-    hashes = (hmac.digest(key, f"id {name}".encode(), "sha256") for name in listed)
-    bits = [int.from_bytes(digest[:8], "big") >> 11 for digest in hashes]
-    named = hmac.digest(key, f"share {share}".encode(), "sha256")[:8].hex()
-    return np.array(bits, dtype=np.float64) * 2.0**-53, f"choice by ids {named}"
-
-
-def _cells(dataset: str | Dataset | None, partition: str) -> list[Dataset]:
-    """The cells of the records that choose, and of those that calibrate."""
-    from confide.ledger import Dataset, Group
-
-    whole = dataset if isinstance(dataset, Dataset) else Dataset("" if dataset is None else dataset)
-    if whole.group is not None:
-        raise InputError("dataset", "must be the whole one, without a group", remedy="Its two shares are charged")
-    return [replace(whole, group=Group(partition, cell)) for cell in ("choosing", "calibrating")]
-
-
-def _charged(
-    chosen: Chosen, choosing: ScoreChoice, identity: Mapping[str, Any], utilities: Any, options: Mapping[str, Any]
-) -> str:
-    """Charge the share that chooses, then draw; the name of the chosen score."""
-    from confide.ledger import make_payment, pay
-
-    identity = {**identity, "choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)]}
-    privacy = with_choice(PrivacyStatement("add_remove", 0.0, identity["records"], 0.0, 0.0, 0.0), chosen.epsilon)
-    payment = make_payment(privacy, "choice by the exponential mechanism", identity, **{"ledger": None, **options})
-    text = pay(
-        payment,
-        utilities,
-        lambda sums: sums.astype("<i8").tobytes(),
-        lambda sums: json.dumps({"chosen": chosen.among[choosing.choose(sums)]}),
-    )
-    return str(json.loads(text)["chosen"])
-
-
-# Widths are compared in steps of 1/1000 of the largest one.
-_STEPS = 1000
-
-
 @dataclass(frozen=True, eq=False)
-class SetSizes:
+class _SetSizes:
     """The scores of all labels, shape (n, K); or of intervals the base and slope of the width, shape (n, 2)."""
 
     table: NDArray[np.float64]
-    most: float
+    largest: float
     of_intervals: bool
+
+    @property
+    def steps(self) -> int:
+        """The number of steps from size 0 to the largest one; a label is a step."""
+        return _STEPS if self.of_intervals else int(self.largest)
 
     def sums(self, rows: NDArray[np.bool_], candidates: Candidates, score: str | None) -> NDArray[np.int64]:
         """The sum of the sizes of these records' sets at each candidate, in steps, shape (m,)."""
         if not self.of_intervals:
-            smallest = np.sort(self.table[rows], axis=1)[:, : int(self.most)]
+            smallest = np.sort(self.table[rows], axis=1)[:, : self.steps]
             return ScoreHistogram.from_scores(smallest.ravel(), candidates, score).counts.cumsum()
         base, slope = self.table[rows].T
         with np.errstate(over="ignore"):
-            widths = (np.clip((base + slope * t) / self.most, 0, 1) for t in candidates.edges)
+            widths = (np.clip((base + slope * t) / self.largest, 0, 1) for t in candidates.edges)
             sums = [np.floor(_STEPS * width).sum() for width in widths]
         return np.array([*sums, _STEPS * len(base)], dtype=np.int64)
 
 
-def read_sizes(
+def _read_sizes(
     offers: Mapping[str, NamedScores], n: int, sizes: Mapping[str, ArrayLike] | None, largest: float | None
-) -> tuple[dict[str, SetSizes], int]:
-    """The sizes by name, and the number of steps from 0 to the largest one."""
+) -> dict[str, _SetSizes]:
+    """The sizes by name, validated."""
     # All names have sizes of the same kind: of sets of labels, or of intervals.
     kinds = [score_kind(offer.score) for offer in offers.values()]
     if sizes is None and all(kind.family == "absolute_residual" for kind in kinds):
@@ -356,12 +299,74 @@ def read_sizes(
             raise InputError(f"sizes[{name!r}]", must, got=f"shape {table.shape}")
 
     # The size from which on all sets are equally bad.
+    labels = max(table.shape[1] for table in tables.values())
     if intervals and largest is None:
         must = "must be given for intervals: the public width from which on all are equally bad"
         raise InputError("largest_size", must)
     if intervals:
-        widest = positive_number("largest_size", largest)
-        return {name: SetSizes(table, widest, True) for name, table in tables.items()}, _STEPS
-    labels = max(table.shape[1] for table in tables.values())
-    limit = labels if largest is None else positive_integer("largest_size", largest, most=labels)
-    return {name: SetSizes(table, limit, False) for name, table in tables.items()}, limit
+        limit = positive_number("largest_size", largest)
+    else:
+        limit = labels if largest is None else positive_integer("largest_size", largest, most=labels)
+    return {name: _SetSizes(table, limit, intervals) for name, table in tables.items()}
+
+
+def _candidates(score: str | None, unit: float | None) -> Candidates:
+    law = score_kind(score).choose_candidates(None, unit)
+    return law if isinstance(law, Candidates) else Candidates.quantiles(law, _CANDIDATES)
+
+
+def _uniform_numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArray[np.float64], str]:
+    """A number in [0, 1) for each record, of a coin or of the hash of its id; and the name of this division."""
+    # Coins, or ids that are usable.
+    if (ids is None) != (key is None):
+        raise InputError("ids", "ids and key must be given together: the id of each record, and a secret")
+    if ids is None:
+        return uniforms(n), f"choice by coins {secrets.token_hex(8)}"
+    if not isinstance(key, bytes) or len(key) < _LEAST_KEY:
+        raise InputError("key", f"must be at least {_LEAST_KEY} secret random bytes")
+    listed = np.atleast_1d(ids).tolist()
+    other = sum(not isinstance(name, str | int) for name in listed)
+    if len(listed) != n or other:
+        got = f"{other} of another type" if other else str(len(listed))
+        raise InputError("ids", f"must be one str or int for each of {n} records", got=got)
+
+    # The first 53 bits of a keyed hash of each id, as many as a double holds; the division is named by another hash.
+    hashes = (hmac.digest(key, f"id {name}".encode(), "sha256") for name in listed)
+    bits = [int.from_bytes(digest[:8], "big") >> 11 for digest in hashes]
+    named = hmac.digest(key, f"share {share}".encode(), "sha256")[:8].hex()
+    return np.array(bits, dtype=np.float64) * 2.0**-53, f"choice by ids {named}"
+
+
+def _cells(dataset: str | Dataset | None, partition: str) -> list[Dataset]:
+    """The cells of the records that choose, and of those that calibrate."""
+    from confide.ledger import Dataset, Group
+
+    whole = dataset if isinstance(dataset, Dataset) else Dataset("" if dataset is None else dataset)
+    if whole.group is not None:
+        raise InputError("dataset", "must be the whole one, without a group", remedy="Its two shares are charged")
+    return [replace(whole, group=Group(partition, cell)) for cell in ("choosing", "calibrating")]
+
+
+def _charge_and_choose(
+    chosen: Chosen,
+    choosing: ScoreChoice,
+    identity: Mapping[str, Any],
+    utilities: Callable[[], NDArray[np.int64]],
+    options: Mapping[str, Any],
+) -> str:
+    """Charge the share that chooses, then draw; the name of the chosen score, which a ledger may already contain."""
+    from confide.ledger import make_payment, pay
+
+    identity = {**identity, "choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)]}
+    nothing_else = PrivacyStatement(
+        "add_remove", epsilon=0.0, records_per_person=identity["records"], add_remove=0.0, replace_one=0.0, rho=0.0
+    )
+    privacy = with_choice(nothing_else, chosen.epsilon)
+    payment = make_payment(privacy, "choice by the exponential mechanism", identity, **{"ledger": None, **options})
+    text = pay(
+        payment,
+        utilities,
+        lambda sums: sums.astype("<i8").tobytes(),
+        lambda sums: json.dumps({"chosen": chosen.among[choosing.choose(sums)]}),
+    )
+    return str(json.loads(text)["chosen"])

@@ -1,7 +1,7 @@
 """The description of a release: its promise and cost, thresholds, mechanism and conditions; and in one line."""
 
-from confide.core.keys import KEYS
-from confide.core.needed_by_release import needed_facts
+from confide.core.expected import needed_facts
+from confide.core.statement import KEYS
 from confide.core.thresholds import SingleThreshold
 from confide.mechanisms import PublishedHistogram
 from confide.support import Facts, Section
@@ -41,7 +41,8 @@ def section_of(release: SingleThreshold) -> Section:
 
     # The number of records that it requires, and the threshold of each group or class.
     facts += needed_facts(release, KEYS[release.by].each)
-    return Section(type(release).__name__, _lead(release), tuple(facts), parts=_table(release))
+    parts = (_table(release),) if release.disjoint else ()
+    return Section(type(release).__name__, _lead(release), tuple(facts), parts=parts)
 
 
 def brief_of(release: SingleThreshold) -> str:
@@ -102,22 +103,22 @@ def _promises(release: SingleThreshold) -> Facts:
     )
 
 
-def _table(release: SingleThreshold) -> tuple[Section, ...]:
+def _table(release: SingleThreshold) -> Section:
     """The threshold of each group or class, with the noisy number of its records if that was released."""
-    if not release.disjoint:
-        return ()
     facts = []
     for key, threshold in release.parts.items():
         records = "" if threshold.size is None else f", records: {threshold.size}"
         facts.append((f"{release.by} {key!r}", f"threshold {threshold.text}{records}"))
-    return (Section("", facts=tuple(facts)),)
+    return Section("", facts=tuple(facts))
 
 
 def _thresholds(release: SingleThreshold) -> str:
+    """The range of several thresholds, and the weakest guarantee."""
     thresholds = list(release.parts.values())
-    low, high = (pick(threshold.threshold for threshold in thresholds) for pick in (min, max))
-    where = f"threshold {low:.6g}" if low == high else f"thresholds {low:.6g} to {high:.6g}"
+    values = [threshold.threshold for threshold in thresholds]
+    low, high = min(values), max(values)
+    numbers = f"threshold {low:.6g}" if low == high else f"thresholds {low:.6g} to {high:.6g}"
     useless = f" ({len(release.infinite)} of them exclude nothing)" if release.infinite and low != high else ""
     weakest = min(thresholds, key=lambda threshold: threshold.coverage)
     score = "no score named" if weakest.score is None else f"score {weakest.score!r}"
-    return f"{where}{useless}, {score}, {weakest.guarantee.brief}"
+    return f"{numbers}{useless}, {score}, {weakest.guarantee.brief}"

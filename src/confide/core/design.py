@@ -14,11 +14,10 @@ from functools import lru_cache
 import numpy as np
 
 from confide.candidates import FINEST, Candidates, Spread
-from confide.core.promised import promised
+from confide.core.promised import TargetSearch, promised
 from confide.core.reference_laws import typical_law
-from confide.core.target import TargetSearch
 from confide.core.terms import NUMBERED, Terms
-from confide.core.threshold import Threshold
+from confide.core.thresholds import Threshold
 from confide.core.tuning import LONGEST, Tuning, sizes_of, tune
 from confide.guarantee import Guarantee
 from confide.mechanisms import (
@@ -39,7 +38,7 @@ from confide.mechanisms import (
 from confide.support import DEBUG, log_event, scale_for
 
 # The number of candidates of a published method.
-_OF_PUBLISHED = 1000
+_PUBLISHED_SIZE = 1000
 
 
 def longest_list(terms: Terms) -> Candidates:
@@ -49,7 +48,7 @@ def longest_list(terms: Terms) -> Candidates:
         return spread
     if terms.mechanism == "none":  # nothing is drawn, so the finest list costs nothing
         return Candidates.quantiles(spread, spread.most or FINEST)
-    return Candidates.quantiles(spread, sizes_of(spread)[-1] if terms.mechanism in NUMBERED else _OF_PUBLISHED)
+    return Candidates.quantiles(spread, sizes_of(spread)[-1] if terms.mechanism in NUMBERED else _PUBLISHED_SIZE)
 
 
 def compared_list(terms: Terms) -> Candidates:
@@ -161,7 +160,7 @@ def design_at(terms: Terms, n: int) -> Design:
     """The design for n records: with a noisy number of records, if it is n, else for a round number near it."""
     if terms.size_scale is None:
         return design(terms, terms.records_of_design(n))
-    return sized_design(terms, NoisySize.of(n, terms.size_scale, terms.n_min))
+    return sized_design(terms, terms.noisy_size(n))
 
 
 def slopes_design(terms: Terms, n: int, tuning: Tuning | None = None, size: NoisySize | None = None) -> Design:

@@ -24,22 +24,18 @@ from confide.support import (
 )
 from confide.support import FileKind as FileKind
 
-MOST_CHARACTERS = 50_000_000
-_NAME_BITS = 2**14  # groups may be named by any integer that Python reads
-
+# The modules that register a kind of file when they are imported.
 _HOMES = {
-    "confide.core.files": ("release",),
-    "confide.core.published_counts_files": ("published-counts",),
+    "confide.core.files": ("release", "published-counts"),
     "confide.evaluation": ("evaluation",),
     "confide.federated": ("federated.release", "federated.own-share", "federated.signed-release"),
     "confide.watching": ("watch", "corrected"),
 }
+_HOME_OF_KIND = {f"confide/{kind}": home for home, kinds in _HOMES.items() for kind in kinds}
 
-# Kinds, with the modules that register them when they are imported.
-_ABOVE = {f"confide/{kind}": home for home, kinds in _HOMES.items() for kind in kinds}
-
-_WRITERS: dict[type, "Kind"] = {}
-_READERS: dict[str, Callable[[str], Any]] = {}
+# The longest file, and the longest integer in one: groups may be named by any integer that Python reads.
+MOST_CHARACTERS = 50_000_000
+_NAME_BITS = 2**14
 
 
 def common_form(kind: str, name: str, *, integer_bits: int = _NAME_BITS) -> Form:
@@ -51,8 +47,9 @@ def common_form(kind: str, name: str, *, integer_bits: int = _NAME_BITS) -> Form
 class Kind:
     """A kind of release whose files are accepted only if they are written as their content is.
 
-    So all that `read` forgets to check is found by writing the value again. `content` converts a value to JSON values,
-    and `read` these to a value. `what` is the name of the kind in errors, if it is not that of the form.
+    The value is written again after reading, so that this finds all that `read` does not check. `content` converts a
+    value to JSON values, and `read` these to a value. `what` is the name of the kind in errors, if it is not that of
+    the form.
     """
 
     form: Form
@@ -74,6 +71,11 @@ class Kind:
         return value
 
 
+# The registered kinds: how a class is written, and how a kind is read.
+_WRITERS: dict[type, Kind] = {}
+_READERS: dict[str, Callable[[str], Any]] = {}
+
+
 def register(released: type, kind: Kind) -> None:
     """Register a class of releases for writing and reading as a kind of the common form."""
     _WRITERS[released] = kind
@@ -89,8 +91,7 @@ def write(release: Any) -> str:
     """A release as JSON."""
     bases = type(release).__mro__
     if not any(base in _WRITERS for base in bases):
-        for kind in ("release", "published-counts"):
-            import_module(_ABOVE[f"confide/{kind}"])
+        import_module("confide.core.files")
     return next(_WRITERS[base] for base in bases if base in _WRITERS).write(release)
 
 
@@ -100,8 +101,8 @@ def read(text: str) -> Any:
     Raises `MissingExtraError` if its claims cannot be verified without SciPy, and SciPy is not installed.
     """
     kind = kind_stated(parse_document(text, "file", MOST_CHARACTERS, _NAME_BITS))
-    if kind in _ABOVE:
-        import_module(_ABOVE[kind])
+    if kind in _HOME_OF_KIND:
+        import_module(_HOME_OF_KIND[kind])
     if kind is None or kind not in _READERS:
         raise foreign_file(text, FileKind.RELEASE)
     with needs_extra("computing again what this release claims", None):

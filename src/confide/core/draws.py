@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 from confide.candidates import Candidates
 from confide.core.account import Bill
 from confide.core.design import Design, compared_list, sized_design, unanswered_design
-from confide.core.keys import Key
 from confide.core.promised import sized_privacy
 from confide.core.request import Request
+from confide.core.statement import Key
 from confide.core.terms import Terms
-from confide.core.threshold import Threshold
+from confide.core.thresholds import Threshold
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.mechanisms import NoisyHistogram, NoisySize, PpsOfSecretSize, PrivacyStatement, draw_size
+from confide.mechanisms import NoisyHistogram, PpsOfSecretSize, PrivacyStatement, draw_size
 from confide.support import MOST_RECORDS
 
 
@@ -42,14 +42,13 @@ class Draw:
     @property
     def bill(self) -> Bill:
         """What it costs, and what identifies its request."""
-        first, terms = self.design, self.terms
-        drawn_by = [design.mechanism for design in self.designs.values()]
-        mechanisms = [None if mechanism is None else repr(mechanism) for mechanism in drawn_by]
+        terms, candidates = self.terms, self.candidates
+        mechanisms = [None if design.mechanism is None else repr(design.mechanism) for design in self.designs.values()]
         identity = {
-            "request": _plain_fields(terms) | {"candidates": first.candidates.size},
-            "n": first.n if terms.public_n else None,
+            "request": _plain_fields(terms) | {"candidates": candidates.size},
+            "n": self.design.n if terms.public_n else None,
             "mechanism": mechanisms if terms.levels else mechanisms[0],
-            "candidates": first.candidates.digest,
+            "candidates": candidates.digest,
         }
         dearest = max((design.privacy for design in self.designs.values()), key=lambda privacy: privacy.epsilon)
         return _bill(terms, self.request, dearest, identity)
@@ -66,13 +65,14 @@ class Draw:
     def draw(self, counts: ScoreHistogram) -> dict[Key, Threshold]:
         """Draw noisy counts, or one candidate: the only step that depends on private counts and is released."""
         counted = counts.over(self.candidates).counts
-        known = [design.mechanism for design in self.designs.values() if design.mechanism is not None]
-        if not known:
+        mechanisms = (design.mechanism for design in self.designs.values())
+        mechanism = next((known for known in mechanisms if known is not None), None)
+        if mechanism is None:
             return self.rehearsed()
-        if isinstance(known[0], NoisyHistogram):
-            noisy = tuple(known[0].noisy(counted).tolist())
+        if isinstance(mechanism, NoisyHistogram):  # several levels have histograms with the same noise
+            noisy = tuple(mechanism.noisy(counted).tolist())
             return {key: design.counted_threshold(noisy) for key, design in self.designs.items()}
-        value = float(self.candidates.values[known[0].choose(counted)])
+        value = float(self.candidates.values[mechanism.choose(counted)])
         return {key: design.threshold(value) for key, design in self.designs.items()}
 
     def rehearsed(self) -> dict[Key, Threshold]:
@@ -119,9 +119,7 @@ class CountThenDraw:
 
         `Terms.check_designs` has checked all mechanisms.
         """
-        scale, n_min = self.terms.size_scale, self.terms.n_min
-        assert scale is not None
-        size = NoisySize.of(-MOST_RECORDS, scale, n_min)
+        size = self.terms.noisy_size(-MOST_RECORDS)
         few = {key: replace(unanswered_design(terms), size=size) for key, terms in self.parts.items()}
         return Draw(few, self.request).rehearsed()
 
@@ -149,6 +147,7 @@ def _plain_fields(terms: Terms) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    # As JSON values, of which infinity is none.
     if value == math.inf:
         return "+inf"
     return value if value is None or isinstance(value, int | float | str) else str(value)
@@ -159,11 +158,11 @@ def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
     steps: dict[Key, Step] = {}
     designs = request.designs(n)
     for draw, keys in request.draws.items():
-        known = {key: chosen for key in keys if (chosen := designs[key]) is not None}
+        known = {key: design for key in keys if (design := designs[key]) is not None}
         waiting = {key: request.terms[key] for key in keys if key not in known}
         steps[draw] = CountThenDraw(waiting, request) if waiting else Draw(known, request)
-        for chosen in known.values():
-            _check_pps_minimum(chosen)
+        for design in known.values():
+            _check_pps_minimum(design)
     return steps
 
 
@@ -173,14 +172,12 @@ def _check_pps_minimum(design: Design) -> None:
     if not isinstance(mechanism, PpsOfSecretSize) or terms.n_min > 1:
         return
     if (enough := mechanism.certified_from(terms.level, design.candidates.size)) > 1:
-        raise InputError(
-            "n_min",
-            (
-                "must be given for mechanism='pps' with neighbors='add_remove', because this mechanism guarantees "
-                "almost no coverage if there is only one calibration record"
-            ),
-            remedy=(
-                f"With n_min={enough} or more the guaranteed coverage is {float(terms.level):g}; with a smaller n_min, "
-                "at least 2, it is lower"
-            ),
+        must = (
+            "must be given for mechanism='pps' with neighbors='add_remove', because this mechanism guarantees almost "
+            "no coverage if there is only one calibration record"
         )
+        remedy = (
+            f"With n_min={enough} or more the guaranteed coverage is {float(terms.level):g}; with a smaller n_min, at "
+            "least 2, it is lower"
+        )
+        raise InputError("n_min", must, remedy=remedy)

@@ -3,16 +3,15 @@
 from collections.abc import Iterable
 
 from confide.candidates import spread_words
-from confide.core.keys import Key
-from confide.core.needed import needed_text
-from confide.core.needed_by_release import records_needed
+from confide.core.expected import needed_text, records_needed
 from confide.core.population import rounding_text
 from confide.core.release import Release, as_release
 from confide.core.request import ABOUT
+from confide.core.statement import Key
 from confide.support import Classes, Facts, Section, versions_text
 
 # Parts that the title of their common facts names.
-MOST_NAMED = 6
+_MOST_NAMED = 6
 
 
 def making_facts(release: Release, key: Key = None) -> Facts:
@@ -53,8 +52,8 @@ def making_section(release: Release) -> Section:
 
 
 def _joined(names: list[str]) -> str:
-    some = ", ".join(names[:MOST_NAMED])
-    return some if len(names) <= MOST_NAMED else f"{some} and {len(names) - MOST_NAMED} more"
+    some = ", ".join(names[:_MOST_NAMED])
+    return some if len(names) <= _MOST_NAMED else f"{some} and {len(names) - _MOST_NAMED} more"
 
 
 def about_facts(release: Release, expected: Iterable[str] = ()) -> tuple[tuple[str, str | None], ...]:

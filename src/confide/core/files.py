@@ -1,4 +1,4 @@
-"""Releases as files: the request, which is the arguments of `calibrate`, and what was drawn.
+"""Releases as files: the request, which is the arguments of `calibrate`, and what was drawn; and published counts.
 
 Guarantee, privacy and all else follow from them by the functions that made the release. A file is accepted only if its
 release is written with the same checksum: every claim is verified. Errors name a place and never quote a value.
@@ -12,27 +12,27 @@ from fractions import Fraction
 from typing import Any, Literal, get_type_hints
 
 import msgspec
+import numpy as np
 
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
 from confide.core.design import Design, published_mechanism
 from confide.core.documents import Kind, common_form, register
 from confide.core.fingerprint import ModelFingerprint
-from confide.core.keys import Key
 from confide.core.population import ClassShift, RecordWeights, read_population
 from confide.core.promised import promised
+from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release, mark_uncompared
 from confide.core.request import Request
+from confide.core.statement import Key
 from confide.core.terms import Terms
-from confide.core.threshold import Threshold
+from confide.core.thresholds import Threshold
 from confide.errors import FormatError
 from confide.mechanisms import (
     Chosen,
     Mechanism,
     Noise,
     NoisyHistogram,
-    NoisySize,
-    PrivacyStatement,
     PublishedHistogram,
     Slopes,
     decoded,
@@ -51,8 +51,10 @@ _MOST_COUNTED = 2**62
 # The least share of the requested epsilon that a mechanism's proven loss is; all but `pps` spend all of it.
 _LEAST_SPENT = {"pps": 0.49}
 
-_Infinite = Literal["+inf"]
+# The numbers of a spread that are written if it has them.
+_NUMBERS_OF_SPREAD = ("unit", "around", "most")
 
+_Infinite = Literal["+inf"]
 
 # The fields of a request with their defaults, which a file leaves out.
 _STATED = {field.name: field.default for field in fields(Request) if field.init}
@@ -77,17 +79,19 @@ _Request: type[Any] = msgspec.defstruct(
 
 
 class _Drawn(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A threshold in a file: what was drawn, and the mechanism that drew it."""
+    """A threshold in a file: what was drawn, and the mechanism that drew it.
+
+    `candidates` is the number from which the list of candidates follows: the quantiles of a spread, or their number. Of
+    several levels, only the first has the noisy counts, from which all thresholds follow.
+    """
 
     threshold: float | _Infinite
     coverage: float
     mechanism: dict[str, Any] | None
     candidates: int
-    """The number from which the list of candidates follows: the quantiles of a spread, or their number."""
     key: str | int | None = None
     counted: int | None = None
     counts: list[int] | None = None
-    """Noisy counts from which it follows; those of several levels stand once, at the first."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):  # without kind, schema and checksum
@@ -117,9 +121,9 @@ def entry_text(request: Request, thresholds: Mapping[Key, Threshold], versions: 
 def _content(release: Release) -> dict[str, Any]:
     request = release.request
     assert isinstance(request, Request)
-    drawn = _all_drawn(request, release.parts)
     loss: Any = json_number(release.privacy.epsilon)
-    file = _File(stated_request(request), drawn, loss, dict(release.versions), release.first.n)
+    drawn, n = _all_drawn(request, release.parts), release.first.n
+    file = _File(stated_request(request), drawn, epsilon=loss, versions=dict(release.versions), n=n)
     content: dict[str, Any] = msgspec.to_builtins(file)
     return content
 
@@ -134,13 +138,13 @@ def _all_drawn(request: Request, thresholds: Mapping[Key, Threshold]) -> list[_D
 def _drawn(terms: Terms, threshold: Threshold, key: Key = None) -> _Drawn:
     mechanism, value = threshold.mechanism, threshold.threshold
     return _Drawn(
-        "+inf" if math.isinf(value) else value,
-        threshold.coverage,
-        None if mechanism is None else mechanism_fields(mechanism),
-        threshold.recipe["size"] if isinstance(terms.spread, Spread) else threshold.candidates,
-        str(key) if isinstance(key, Fraction) else key,
-        None if threshold.size is None else threshold.size.counted,
-        None if threshold.noisy_counts is None else list(threshold.noisy_counts),
+        threshold="+inf" if math.isinf(value) else value,
+        coverage=threshold.coverage,
+        mechanism=None if mechanism is None else mechanism_fields(mechanism),
+        candidates=threshold.recipe["size"] if isinstance(terms.spread, Spread) else threshold.candidates,
+        key=str(key) if isinstance(key, Fraction) else key,
+        counted=None if threshold.size is None else threshold.size.counted,
+        counts=None if threshold.noisy_counts is None else list(threshold.noisy_counts),
     )
 
 
@@ -158,9 +162,9 @@ def _plain(value: Any) -> Any:
         case Candidates() | OwnCandidates():
             return dict(value.recipe)
         case Spread():
-            numbers = {"unit": value.unit, "around": value.around, "most": value.most}
-            stated = {"kind": "spread", "of": value.kind} | numbers
-            return {name: number for name, number in stated.items() if number is not None}
+            numbers = {name: getattr(value, name) for name in _NUMBERS_OF_SPREAD}
+            stated = {name: number for name, number in numbers.items() if number is not None}
+            return {"kind": "spread", "of": value.kind} | stated
         case GroupColumns():
             return {name: list(groups) for name, groups in value.columns.items()}
         case ClassShift() | RecordWeights():
@@ -239,8 +243,7 @@ def read_request(content: dict[str, Any]) -> Request:
 
 def _read_candidates(recipe: dict[str, Any]) -> Candidates | OwnCandidates | Spread:
     if recipe["kind"] == "spread" and "size" not in recipe:
-        numbers = {name: recipe.get(name) for name in ("unit", "around", "most")}
-        return Spread(recipe["of"], **numbers)
+        return Spread(recipe["of"], **{name: recipe.get(name) for name in _NUMBERS_OF_SPREAD})
     if recipe["kind"] in BUILDERS:
         return Candidates.from_recipe(recipe)
     if "values" in recipe:  # of a plan, which has to state them
@@ -268,9 +271,7 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
         raise FormatError("release.threshold", "must be +inf without a mechanism", remedy=UNUSABLE)
     if (drawn.counted is None) != (terms.size_scale is None):
         raise _contradiction("counted")
-    size = None
-    if drawn.counted is not None and terms.size_scale is not None:
-        size = NoisySize.of(drawn.counted, terms.size_scale, terms.n_min)
+    size = None if drawn.counted is None else terms.noisy_size(drawn.counted)
 
     # The guarantee, certified again.
     guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, size)
@@ -313,10 +314,8 @@ def _check_mechanism(terms: Terms, n: int | None, mechanism: Mechanism, coverage
     if isinstance(mechanism, Slopes) and (mechanism.weight != terms.weight or not _aims(terms, n, mechanism, coverage)):
         raise _contradiction("mechanism")
     if terms.noise is None and not math.isinf(terms.epsilon):
-        alone: PrivacyStatement = privacy_statement(
-            mechanism, terms.neighbors, terms.records_per_person, terms.size_scale
-        )
-        spent = alone.claimed or alone.epsilon
+        privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.size_scale)
+        spent = privacy.claimed or privacy.epsilon
         least = _LEAST_SPENT.get(mechanism.name, 1 - _NEAR)
         if not least * terms.epsilon <= spent <= terms.epsilon * (1 + _NEAR):
             raise _contradiction("mechanism.scale")
@@ -335,3 +334,47 @@ def _aims(terms: Terms, n: int | None, mechanism: Slopes, coverage: float) -> bo
 
 
 register(Release, Kind(common_form("confide/release", "release"), _content, _read_content))
+
+
+# Published counts.
+
+
+class _Published(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
+    """The fields of `PublishedCounts` in a file; of candidates that their recipe determines, no edges."""
+
+    counts: list[int]
+    recipe: dict[str, Any]
+    edges: list[float] | None = None
+    noise: Noise
+    n: int | None
+    score: str | None
+    classes: list[str | int] | int | None = None
+    epsilon: float | None = None
+    n_noisy: int | None = None
+    n_noise: Noise | None = None
+
+
+# The fields of `PublishedCounts` that a file states as they are.
+_AS_STATED = tuple(name for name in _Published.__struct_fields__ if name not in ("recipe", "edges"))
+
+
+def _published_content(counts: PublishedCounts) -> dict[str, Any]:
+    stated: dict[str, Any] = {name: getattr(counts, name) for name in _AS_STATED} | {"counts": counts.counts.tolist()}
+    file = _Published(recipe=dict(counts.candidates.recipe), edges=counts.edges, **stated)
+    content: dict[str, Any] = msgspec.to_builtins(file)
+    return content
+
+
+def _read_published(content: dict[str, Any]) -> PublishedCounts:
+    file = msgspec.convert(content, _Published, strict=True)
+    if file.edges is None:
+        candidates = Candidates.from_recipe(file.recipe)
+    else:
+        candidates = Candidates(np.array(file.edges), file.recipe)
+        if file.recipe not in [{"kind": kind, "size": candidates.size} for kind in ("of", "from_reference")]:
+            raise ValueError
+    stated: dict[str, Any] = {name: getattr(file, name) for name in _AS_STATED}
+    return PublishedCounts(candidates=candidates, **stated)
+
+
+register(PublishedCounts, Kind(common_form("confide/published-counts", "counts"), _published_content, _read_published))

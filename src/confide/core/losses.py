@@ -11,34 +11,12 @@ from confide.support import Level, exact_level, fraction_of, positive_number
 # The name of the loss of label sets: the share of true labels that they miss.
 FALSE_NEGATIVES = "false_negative_rate"
 
+# The name of the loss of masks, with its parameters in parentheses: see `MissedAreaLoss`.
+_MISSED_AREA = "missed_area"
+_PARAMETERS = re.compile(rf"{_MISSED_AREA}(?:\((?:background=(\d+))?,?(?:average=(classes))?\))?")
 
-def critical_score(loss: str) -> str:
-    """The name of the score of a calibration of critical thresholds of this loss."""
-    return f"critical threshold of {loss}"
-
-
-_OF_SHARES = tuple(map(critical_score, (FALSE_NEGATIVES, "missed_area")))
-
-
-def kind_asked(score: str | None) -> ScoreKind:
-    """The kind of score that a threshold is compared with: for shares of true labels 1 - p, as for lac."""
-    return score_kind("lac" if str(score).startswith(_OF_SHARES) else score)
-
-
-_SHARE = re.compile(r"false_negative_rate|missed_area(\(.*\))?", re.DOTALL)
-
-
-def check_bound(loss: str, bound: float) -> float:
-    """Validate the bound of a loss; for a share it must be at least 1, or the guaranteed risk would be too small."""
-    number = positive_number("bound", bound)
-    if number < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
-        raise InputError(
-            "bound", f"must be at least 1 for the loss {loss!r}, a share", remedy="Otherwise name a loss of your own"
-        )
-    return number
-
-
-_NAME = re.compile(r"missed_area(?:\((?:background=(\d+))?,?(?:average=(classes))?\))?")
+# The losses that are shares, at most 1: that of label sets, and that of masks with any text in parentheses.
+_SHARE = re.compile(rf"{FALSE_NEGATIVES}|{_MISSED_AREA}(\(.*\))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -62,25 +40,45 @@ class MissedAreaLoss:
         """The name of the loss in a release."""
         parameters = [] if self.background is None else [f"background={self.background}"]
         parameters += ["average=classes"] if self.by_class else []
-        return f"missed_area({','.join(parameters)})" if parameters else "missed_area"
+        return f"{_MISSED_AREA}({','.join(parameters)})" if parameters else _MISSED_AREA
 
     @classmethod
     def of(cls, name: str) -> "MissedAreaLoss | None":
         """The loss with this name; None if it is another."""
-        match = _NAME.fullmatch(name)
+        match = _PARAMETERS.fullmatch(name)
         if match is None:
             return None
-        loss = cls(None if match[1] is None else int(match[1]), match[2] is not None)
-        return loss if loss.name == name else None
+        background, by_class = match.groups()
+        loss = cls(None if background is None else int(background), by_class is not None)
+        return loss if loss.name == name else None  # a name in another form, such as "background=01", is another loss
 
     def check(self, classes: int) -> None:
         """Raise an error if the background is not one of the classes, or is the only one."""
         if self.background is not None and not (classes > 1 and self.background < classes):
-            raise InputError(
-                "background",
-                "must be the number of one of several classes, or be left out",
-                got=f"{self.background} for {classes}",
-            )
+            must = "must be the number of one of several classes, or be left out"
+            raise InputError("background", must, got=f"{self.background} for {classes}")
+
+
+def critical_score(loss: str) -> str:
+    """The name of the score of a calibration of critical thresholds of this loss."""
+    return f"critical threshold of {loss}"
+
+
+_SCORES_OF_SHARES = (critical_score(FALSE_NEGATIVES), critical_score(_MISSED_AREA))
+
+
+def kind_asked(score: str | None) -> ScoreKind:
+    """The kind of score that a threshold is compared with: for shares of true labels 1 - p, as for lac."""
+    return score_kind("lac" if str(score).startswith(_SCORES_OF_SHARES) else score)
+
+
+def check_bound(loss: str, bound: float) -> float:
+    """Validate the bound of a loss; for a share it must be at least 1, or the guaranteed risk would be too small."""
+    number = positive_number("bound", bound)
+    if number < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
+        must, remedy = f"must be at least 1 for the loss {loss!r}, a share", "Otherwise name a loss of your own"
+        raise InputError("bound", must, remedy=remedy)
+    return number
 
 
 def share_of(risk: Level, loss: str, bound: float) -> Fraction:
@@ -91,9 +89,8 @@ def share_of(risk: Level, loss: str, bound: float) -> Fraction:
     try:
         share = fraction_of(risk) / Fraction(str(bound))
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        raise InputError(
-            "risk", f"must be a number between 0 and {bound:g}, the largest loss", got=repr(risk)
-        ) from None
+        must = f"must be a number between 0 and {bound:g}, the largest loss"
+        raise InputError("risk", must, got=repr(risk)) from None
     return exact_level("risk / bound", share)
 
 

@@ -25,10 +25,12 @@ from confide.core.risk import stated_risk
 from confide.core.sources import Batches, first_and_all
 from confide.core.steps import release
 from confide.errors import InputError
-from confide.support import Level, class_count, one_of, public_classes
+from confide.support import Level, bisect, class_count, one_of, public_classes
 
 AVERAGES = ("pixels", "classes")
-_AT_ONCE = 1000
+
+# The number of images whose thresholds are counted at once.
+_BATCH = 1000
 
 
 class MaskOptions(Options, total=False):
@@ -156,12 +158,8 @@ def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> 
     """The probabilities of the true pixels of each class except the background, as numpy arrays or on their device."""
     by_class = [p[k][true] for k, (true, _) in enumerate(class_areas(p, truth, ignore_index)) if k != area.background]
     if not bool((p >= 0).all()) or not bool((p <= 1).all()):
-        raise InputError(
-            "probabilities",
-            "of every pixel must lie in [0, 1]",
-            got="NaN or values outside",
-            remedy="Apply softmax or sigmoid to logits",
-        )
+        must, remedy = "of every pixel must lie in [0, 1]", "Apply softmax or sigmoid to logits"
+        raise InputError("probabilities", must, got="NaN or values outside", remedy=remedy)
     return by_class
 
 
@@ -178,17 +176,18 @@ def critical_area(areas: Sequence[NDArray[Any]], u: float, *, by_class: bool = F
         rank = max(int(np.ceil(len(pool) * (1 - u))), 1)  # the number of true pixels that must be inside
         return 1.0 - float(np.partition(pool, len(pool) - rank)[len(pool) - rank])
 
-    # Every class has the same weight: a search among all probabilities.
+    # Every class has the same weight: the largest probability below which the missed share is at most u. At the lowest
+    # one nothing is missed, and the share grows with the probability.
     pools = [np.sort(pixels) for pixels in pools]
     cuts = np.unique(np.concatenate(pools))
-    low, high = 0, len(cuts) - 1  # at the lowest cut nothing is missed; the missed share grows with the cut
-    while low < high:
-        middle = (low + high + 1) // 2
-        missed = sum(int(np.searchsorted(pixels, cuts[middle])) / len(pixels) for pixels in pools) / len(pools)
-        low, high = (middle, high) if missed <= u else (low, middle - 1)
-    return 1.0 - float(cuts[low])
+
+    def misses_more(place: int) -> bool:
+        missed = sum(int(np.searchsorted(pixels, cuts[place])) / len(pixels) for pixels in pools) / len(pools)
+        return missed > u
+
+    return 1.0 - float(cuts[bisect(misses_more, 0, len(cuts)) - 1])
 
 
 def _arrays(values: Iterator[float]) -> Iterator[NDArray[np.float64]]:
-    while some := list(islice(values, _AT_ONCE)):
-        yield np.array(some)
+    while batch := list(islice(values, _BATCH)):
+        yield np.array(batch)

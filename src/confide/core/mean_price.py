@@ -1,11 +1,14 @@
-"""The mean price of a tuning of slopes: rising weights, the law of an answer, and the reference laws of scores."""
+"""The mean price of a tuning of slopes, over the reference laws of scores and the numbers of records at hand.
+
+It follows from the law of the answer, which depends on the prior weights of the candidates: flat first, then rising.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +17,8 @@ from confide.core.reference_laws import PRICE_OF_ALL, ReferenceLaws
 from confide.guarantee import sharp_loss, tail, weighted_loss
 from confide.mechanisms import OF_TARGET, Slopes
 from confide.selection import selection_law
+
+# The law of an answer.
 
 # A candidate whose weight is at most this share of the largest one is left out of a law of the answer.
 _NO_WEIGHT = 1e-12
@@ -53,7 +58,8 @@ def likely_answers(
 
     Weights are relative to the largest one of their row.
     """
-    # A candidate, at worst the last one, has penalty 0. Those of a penalty above `most` have no weight next to it.
+    # Candidates that may have weight. One, at worst the last, has penalty 0; those of a penalty above `most` have no
+    # weight next to it.
     target, slope_left, slope_right, heights = utility
     most = float(heights[-1] - heights[0]) - math.log(_NO_WEIGHT) + 1
     begins = np.hstack([np.zeros((len(reached), 1)), reached[:, :-1]])
@@ -61,7 +67,7 @@ def likely_answers(
     near[reached[:, -1] < target] = True
     row, column = np.nonzero(near)
 
-    # Utilities: the prior weight less the larger of both penalties.
+    # Utilities: the prior weight less the larger of both penalties. The last candidate, +inf, is never too low.
     short = slope_left * np.maximum(target - reached[near], 0)
     short[column == len(heights) - 1] = 0.0
     utilities = heights[column] - np.maximum(slope_right * np.maximum(begins[near] - target, 0), short)
@@ -73,7 +79,10 @@ def likely_answers(
     return row[likely], column[likely], weights[likely]
 
 
-_LEAST = 1e-3
+# Prior weights that rise, for a competitor ratio G.
+
+# The least competitor ratio of a search.
+_LEAST_RATIO = 1e-3
 
 
 def total_rise(m: int, rivals: float) -> float:
@@ -87,12 +96,14 @@ def total_rise(m: int, rivals: float) -> float:
 @lru_cache(maxsize=4096)
 def competitor_ratio_for(m: int, rise: float) -> float:
     """The smallest G whose slowest weights rise by at most `rise` in total over m candidates."""
-    low, high = _LEAST, max(m - 1.0, _LEAST)
-    if rise > 0:
-        for _ in range(40):
-            middle = math.sqrt(low * high)
-            low, high = (middle, high) if total_rise(m, middle) > rise else (low, middle)
-    return m - 1.0 if rise <= 0 else high
+    if rise <= 0:
+        return m - 1.0
+    # A bisection of the logarithm; the rise decreases with the ratio.
+    low, high = _LEAST_RATIO, max(m - 1.0, _LEAST_RATIO)
+    for _ in range(40):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if total_rise(m, middle) > rise else (low, middle)
+    return high
 
 
 def flat_for(m: int, rise: float) -> Fraction:
@@ -115,22 +126,30 @@ def gap_crossed(rise: float, rivals: float, shift: float, slope_right: float, sh
     return shift + (share * rise + math.log(max(rivals, 1.0))) / slope_right
 
 
+# The inputs of a tuning.
+
 # Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the privacy loss on the left.
 PARTS = 20
 
 # The steps of round numbers of records, within a decade.
 _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
 
-# Where the target does not follow it, a secret n may be smaller by this factor than a guess, or than the noisy number.
-# This case has the weight 1/20.
-_FEWER, _FEWER_COUNTED, _FEWER_WEIGHT = 3.0, 1.3, 0.05
+# Where the target does not follow it, a secret n may be smaller by this factor than a guess, or than the noisy number;
+# this case has the weight 1/20.
+_FEWER_THAN_GUESSED = 3.0
+_FEWER_THAN_COUNTED = 1.3
+_FEWER_WEIGHT = 0.05
 
 # A noisy number of records is too large, or too small, by so many scales of its noise in a quarter of the cases.
-_FAR_NUMBER = 1.5
+_WRONG_SCALES = 1.5
 
 
-# Numbers of records, the ranks by which the noise in a noisy number moves the target, and weights.
-Cases: TypeAlias = Sequence[tuple[float, float, float]]
+class Case(NamedTuple):
+    """A number of records that may be at hand, and by how many ranks the noise of a noisy number moves the target."""
+
+    n: float
+    moved: float = 0.0
+    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -151,16 +170,16 @@ class TuningInputs:
     moves: bool = False
 
     @property
-    def cases(self) -> Cases:
+    def cases(self) -> list[Case]:
         """The numbers of records that may be at hand."""
         if not self.rate:
-            return [(float(self.n), 0.0, 1.0)]
+            return [Case(float(self.n))]
         if not self.moves:
-            fewer = _FEWER_COUNTED if self.counted else _FEWER
-            return [(float(self.n), 0.0, 1.0), (self.n / fewer, 0.0, _FEWER_WEIGHT)]
-        far = _FAR_NUMBER * float(1 / OF_TARGET.loss - 1) / self.epsilon
-        apart = float(self.level - self.rate)
-        return [(max(self.n - z, 1.0), apart * z, weight) for z, weight in ((0.0, 0.5), (far, 0.25), (-far, 0.25))]
+            fewer = _FEWER_THAN_COUNTED if self.counted else _FEWER_THAN_GUESSED
+            return [Case(float(self.n)), Case(self.n / fewer, weight=_FEWER_WEIGHT)]
+        wrong = _WRONG_SCALES * float(1 / OF_TARGET.loss - 1) / self.epsilon
+        apart, noises = float(self.level - self.rate), ((0.0, 0.5), (wrong, 0.25), (-wrong, 0.25))
+        return [Case(max(self.n - noise, 1.0), apart * noise, weight) for noise, weight in noises]
 
     def scaled(self) -> "TuningInputs":
         """Equivalent inputs with a privacy loss of at least 1 and a round n: only n epsilon matters, and smoothly."""
@@ -177,17 +196,22 @@ class TuningInputs:
         return self.epsilon * left / distance, self.epsilon * right / distance
 
 
+# The mean price.
+
 # From about this alpha n epsilon on a target that moves with a noisy number follows the two-sided certificate.
 _TWO_SIDED = 16.0
 
 
 def mean_price(
-    laws: ReferenceLaws, inputs: TuningInputs, left: float, rise: float, cases: Cases | None = None
+    laws: ReferenceLaws, inputs: TuningInputs, left: float, rise: float, cases: Sequence[Case] | None = None
 ) -> float:
     """The mean price of the answer over the reference laws, in units of alpha n ranks, and over `cases` of n."""
+    # Slopes and prior weights.
     m, slopes = laws.below.shape[1], inputs.slopes(left)
     rivals, flat = competitor_ratio_for(m, rise), float(flat_for(m, rise))
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
+
+    # The sum over the cases of the price of each law, weighted by the law of the answer.
     total = 0.0
     for n, moved, weight in inputs.cases if cases is None else cases:
         target = _target(n, inputs, slopes, rivals) + moved
@@ -195,15 +219,15 @@ def mean_price(
             total += weight * PRICE_OF_ALL
             continue
         row, column, odds = likely_answers(n * laws.below, Utility(target, *slopes, heights))
-        priced, whole = (np.bincount(row, z) for z in (odds * laws.prices[row, column], odds))
-        total += weight * float(laws.weights @ (priced / whole))
+        price_sums, weight_sums = np.bincount(row, odds * laws.prices[row, column]), np.bincount(row, odds)
+        total += weight * float(laws.weights @ (price_sums / weight_sums))
     return total
 
 
 @lru_cache(maxsize=4096)
 def _target(n: float, inputs: TuningInputs, slopes: tuple[float, float], rivals: float) -> float:
     """The approximate target rank for n records; the exact one of the certificate is computed after the tuning."""
-    # Marginal guarantees: the expected loss of the mechanism.
+    # Marginal guarantees: the ranks that the mechanism loses in expectation.
     level, slope = float(inputs.level), slopes[0]
     if inputs.weighted:
         return level * (n + 1) + weighted_loss(0.0, slope, rivals)
@@ -215,7 +239,8 @@ def _target(n: float, inputs: TuningInputs, slopes: tuple[float, float], rivals:
         return level * (n + 1) - 1 + lost
     from scipy.special import ndtri
 
-    # The random rank is D below the target, and the binomial count has the variance n q (1 - q).
+    # Training-conditional ones: the random rank is D below the target, and the binomial count has the variance
+    # n q (1 - q).
     step = 0.25 / slope
     at = np.arange(0, (math.log1p(rivals) + 12) / slope, step) + step / 2
     missed = tail(at, slope, rivals)

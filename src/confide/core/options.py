@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from confide.core.account import Payer
 from confide.core.fingerprint import ModelFingerprint
-from confide.core.keys import By
 from confide.core.rules import COMBINATIONS
+from confide.core.statement import By
 from confide.core.terms import Choices
 from confide.errors import InputError
 from confide.mechanisms import Chosen
@@ -68,7 +68,10 @@ class Options(Choices, LedgerOptions, total=False):
 
 BY_NEEDS_GROUPS = "must be left out without groups, of which it is the type"
 
+# The fields of `Payer`.
 _PAYERS = ("ledger", "dataset", "partition", "again")
+
+# Arguments of `calibrate` that related functions do not take, and the reasons.
 _WEIGHTS = ("class_weights", "labels", "weights", "weight_bound")
 _WEIGHTED = "weights are for `calibrate` and tables, which read every record; for weighted counts pass population"
 _NUMBER = "the number of records is the number of scores that are given"
@@ -89,8 +92,8 @@ def split_options(
 
 def refuse_weights(by: By | None, given: Sequence[str]) -> None:
     """Reject the first of these arguments about weights if several thresholds exclude them, by the combinations."""
-    rows = (rule for rule in COMBINATIONS if rule.given == "by" and by in rule.values and "population" in rule.others)
-    if given and (rule := next(rows, None)) is not None:
+    rules = (rule for rule in COMBINATIONS if rule.given == "by" and by in rule.values and "population" in rule.others)
+    if given and (rule := next(rules, None)) is not None:
         raise InputError(given[0], f"must be left out {rule.because}")
 
 

@@ -65,11 +65,8 @@ class Pilot:
         if self.class_scores is not None:
             table = as_numeric("class_scores", self.class_scores)
             if table.ndim != 2 or not table.size or np.isnan(table).any():
-                raise InputError(
-                    "class_scores",
-                    "must be a table of numbers, one row per record",
-                    got=f"shape {table.shape} with {np.count_nonzero(np.isnan(table))} NaN",
-                )
+                got = f"shape {table.shape} with {np.count_nonzero(np.isnan(table))} NaN"
+                raise InputError("class_scores", "must be a table of numbers, one row per record", got=got)
 
     @classmethod
     def of(cls, given: Any, score: str) -> "Pilot":
@@ -115,15 +112,17 @@ class OnPilot:
         if self.size is not None:
             facts.append(("mean set size", f"{self.size:.3g}; {self.plain_size:.3g} without privacy"))
         if self.ratio is not None:
-            what = "intervals are" if self.size is None else "sets are"
-            facts.append(("price of privacy", f"{what} {self.ratio:.3f} times as large as without"))
+            subject = "intervals are" if self.size is None else "sets are"
+            facts.append(("price of privacy", f"{subject} {self.ratio:.3f} times as large as without"))
         return [*facts, ("beyond its scores", f"{chance_text(self.chance_beyond)} of thresholds")]
 
 
 def on_pilot(pilot: Pilot, mechanism: Slopes | None, candidates: Candidates, level: Fraction, n: int) -> OnPilot:
     """The answer for n scores that are distributed as in the pilot sample."""
-    law = np.eye(1, candidates.size, candidates.size - 1)[0]
-    if mechanism is not None:
+    if mechanism is None:  # the answer is +inf, the last candidate
+        law = np.zeros(candidates.size)
+        law[-1] = 1.0
+    else:
         law = answer_among(mechanism, share_of_pilot(pilot, candidates), n)
     return answered_on_pilot(pilot, law, candidates, level, n)
 
@@ -139,22 +138,25 @@ def answered_on_pilot(
     pilot: Pilot, law: NDArray[np.float64], candidates: Candidates, level: Fraction, n: int
 ) -> OnPilot:
     """Results for the sample from a law of the threshold over the candidates, shape (m,), with n scores."""
-    # The thresholds: the non-private one, and the mean of the private ones within the sample.
+    # The threshold without privacy: the score at the rank of n records, or the share of it in the sample.
     scores = _sorted(pilot)
-    records = len(scores)
-    last = int(np.flatnonzero(np.diff(share_of_pilot(pilot, candidates), prepend=0.0))[-1])
-    rank = math.ceil(level * (n + 1))
-    plain = math.inf if rank > n else float(scores[-(-rank * records // n) - 1])
+    records, rank = len(scores), math.ceil(level * (n + 1))
+    plain_threshold = math.inf if rank > n else float(scores[-(-rank * records // n) - 1])
+
+    # The mean of the private ones up to the first candidate that no score of the sample exceeds.
+    *_, last = np.flatnonzero(np.diff(share_of_pilot(pilot, candidates), prepend=0.0))
     within, values = law[: last + 1], candidates.values[: last + 1]
-    mean = float(within @ values / within.sum()) if math.isfinite(values[-1]) and within.sum() else math.inf
+    threshold = float(within @ values / within.sum()) if math.isfinite(values[-1]) and within.sum() else math.inf
+    chance_beyond, chance_of_all = float(law[last + 1 :].sum()), float(law[-1])
+
     # Set sizes, if the scores of all classes are known; else the widths of intervals.
-    size, plain_size, ratio = None, None, _ratio(pilot, mean, plain)
+    size, plain_size, ratio = None, None, _ratio(pilot, threshold, plain_threshold)
     if pilot.class_scores is not None:
         table = as_numeric("class_scores", pilot.class_scores).astype(np.float64)
         size = float(law @ _sizes(table, candidates.values))
-        plain_size = float(np.count_nonzero(table <= plain) / len(table))
-        ratio = size / plain_size if plain < math.inf and plain_size else None
-    return OnPilot(records, mean, plain, size, plain_size, ratio, float(law[last + 1 :].sum()), float(law[-1]))
+        plain_size = float(np.count_nonzero(table <= plain_threshold) / len(table))
+        ratio = size / plain_size if plain_threshold < math.inf and plain_size else None
+    return OnPilot(records, threshold, plain_threshold, size, plain_size, ratio, chance_beyond, chance_of_all)
 
 
 def _sorted(pilot: Pilot) -> NDArray[np.float64]:

@@ -10,15 +10,15 @@ from typing import Any, Unpack
 
 from confide.candidates import AnyCandidates, Candidates
 from confide.core.design import Design, design_at
-from confide.core.expected import chance_text, expectation
+from confide.core.expected import UNLIKELY, candidates_of, chance_text, expectation, needed_text, records_for, terms_of
 from confide.core.mean_price import gap_crossed
-from confide.core.needed import UNLIKELY, needed_text, records_for
 from confide.core.pilot import OnPilot, Pilot, on_pilot
 from confide.core.population import ClassShift, shifted_population
 from confide.core.reference_laws import law_of, typical_law
 from confide.core.request import Request
 from confide.core.rules import unusual
-from confide.core.terms import CHOICES, Choices, Terms
+from confide.core.terms import CHOICES, Choices, Terms, typical_of_groups
+from confide.core.thresholds import Threshold, Thresholds
 from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes
 from confide.scores import score_kind
@@ -32,13 +32,6 @@ from confide.support import (
     positive_integer,
     takes_alpha,
 )
-
-# The scores of `needed_by_scores`; the unit is right.
-_COMMON: Mapping[str, Mapping[str, Any]] = {
-    "probabilities of classes": {"score": "lac"},
-    "residuals, with a unit": {"score": "absolute_residual", "unit": 1.0},
-    "residuals, without a unit": {"score": "absolute_residual"},
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -200,23 +193,24 @@ class Plan(Described):
 
     def _section(self) -> Section:
         # What follows with this number of records.
-        terms, privacy, serves = self.terms, self.privacy, self.nonprivate_rank <= self.effective_n
-        with_n = [
-            ("target rank", self._rank()),
-            ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
-            ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
-            ("beyond the request", f"about {excess_text(self)}"),
-            ("chance of +inf", f"{chance_text(self.chance_of_all)}; of +inf or a threshold above every score, "
-             f"{chance_text(self.chance_beyond)}"),
-            ("coverage at most", self._at_most()),
-        ]  # fmt: skip
+        terms, privacy, has_rank = self.terms, self.privacy, self.nonprivate_rank <= self.effective_n
+        above = f"{chance_text(self.chance_of_all)}; of +inf or a threshold above every score, "
+        last = ("coverage at most", self._at_most())
         if terms.population is not None:
-            with_n[-1] = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
+            last = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
         crossed = "a draw crosses every gap: the answer is +inf"
         if self.mechanism is not None:
             near = f"within {self.gap:.0f} ranks of the non-private one"
             crossed = f"a draw may cross one, half of the candidates wide, that starts {near}"
-        with_n.append(("gaps in the scores", crossed))
+        with_n = (
+            ("target rank", self._rank()),
+            ("rank without privacy", f"{self.nonprivate_rank}" if has_rank else "+inf"),
+            ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
+            ("beyond the request", f"about {excess_text(self)}"),
+            ("chance of +inf", f"{above}{chance_text(self.chance_beyond)}"),
+            last,
+            ("gaps in the scores", crossed),
+        )
 
         # What holds for any number of them.
         always = [
@@ -224,14 +218,14 @@ class Plan(Described):
             ("loss, add or remove one", _loss(privacy.loss("add_remove"))),
             ("loss, replace one", _loss(privacy.loss("replace_one"))),
             ("candidate thresholds", self.candidates.description),
-        ]  # fmt: skip
+        ]
         if terms.size_scale is not None:
             text = f"released first, with noise of scale {terms.size_scale:g}; the design follows it"
             always.append(("number of records", text))
 
         # Both, and the results on a public sample.
         sections = [
-            Section(f"With {self.n} calibration records", facts=tuple(with_n)),
+            Section(f"With {self.n} calibration records", facts=with_n),
             Section("With any number of records", facts=tuple(always)),
         ]
         if (on_pilot := self.on_pilot) is not None:
@@ -255,10 +249,9 @@ class Plan(Described):
         if math.isinf(self.target_rank):
             without = "whatever the data are" if self.terms.sized else "without reading the data"
             return f"none suffices: the answer is +inf, {without}"
-        beyond = (
-            ", above the number of records: +inf is the likely answer" if self.target_rank > self.effective_n else ""
-        )
-        return f"{self.target_rank:.2f}{beyond}"
+        if self.target_rank > self.effective_n:
+            return f"{self.target_rank:.2f}, above the number of records: +inf is the likely answer"
+        return f"{self.target_rank:.2f}"
 
     def _brief(self) -> str:
         too_few = "" if self.enough_records else f", NOT ENOUGH RECORDS (about {self.records_needed} are needed)"
@@ -340,6 +333,14 @@ def plan(
     return result if pilot is None else replace(result, pilot=Pilot.of(pilot, score))
 
 
+# Common scores, with the arguments of `plan`; the unit is right.
+_COMMON_SCORES: Mapping[str, Mapping[str, Any]] = {
+    "probabilities of classes": {"score": "lac"},
+    "residuals, with a unit": {"score": "absolute_residual", "unit": 1.0},
+    "residuals, without a unit": {"score": "absolute_residual"},
+}
+
+
 @takes_alpha
 def needed_by_scores(
     alpha: Level,
@@ -364,7 +365,7 @@ def needed_by_scores(
     weighted = class_weights is not None or weight_bound is not None
     return {
         name: (needed(scores, "add_remove"), None if weighted else needed(scores, "replace_one"))
-        for name, scores in _COMMON.items()
+        for name, scores in _COMMON_SCORES.items()
     }
 
 
@@ -372,3 +373,19 @@ def make_plan(terms: Terms, n: int) -> Plan:
     """The plan for these terms, stated for n records; with a noisy number, the design is that for n."""
     n = positive_integer("n", n, most=MOST_RECORDS)
     return Plan(design_at(terms, n), n)
+
+
+def plan_of(release: Thresholds) -> Plan:
+    """The plan of a release with one threshold, by slopes."""
+    (terms,), (threshold,) = terms_of(release).values(), release.parts.values()
+    n = records_of_design(threshold)
+    candidates, mechanism = candidates_of(threshold), threshold.mechanism
+    return Plan(Design(terms, n, candidates, mechanism, threshold.guarantee, threshold.privacy), n)
+
+
+def records_of_design(threshold: Threshold) -> int:
+    """The public number of records, or the secret one of the design: for the noisy number, or a guess."""
+    if threshold.n is not None:
+        return threshold.n
+    n_min = threshold.guarantee.n_min or 1
+    return typical_of_groups(1, n_min) if threshold.size is None else max(n_min, threshold.size.design_for)

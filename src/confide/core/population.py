@@ -9,7 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -19,9 +18,17 @@ from numpy.typing import NDArray
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_WEIGHT, Name, check_names, fraction_of, positive_number, raise_for_rows
 
-_FINE = 2**16
-_DENOMINATOR, _LEAST, _MOST = 10**6, Fraction(1, 10**4), Fraction(10**4)
+# Weights of records are rounded to steps, of which the largest weight has about this many.
+_STEPS = 2**16
+
+# Weights are 0, or lie between these; fractions that are not simple are rounded to millionths.
+_LEAST, _MOST = Fraction(1, 10**4), Fraction(10**4)
+_DENOMINATOR = 10**6
+
+# The error that a sum of shares may have.
 _SUM_TO_ONE = Fraction(1, 100)
+
+# The classes that a printed shift lists.
 _SHOWN = 8
 
 
@@ -82,24 +89,22 @@ class ClassShift:
         old, new = _by_class("source", source), _by_class("target", target)
         if set(old) != set(new):
             raise InputError("target", "must be of the same classes as the source shares, each once", got="others")
-        shares = tuple(_number(f"source[{name!r}]", value, Fraction(1)) for name, value in old.items())
-        wanted = tuple(_number(f"target[{name!r}]", new[name], Fraction(1)) for name in old)
-        for name, stated in (("source", shares), ("target", wanted)):
-            total = sum(stated, Fraction(0))
+        old_shares = tuple(_number(f"source[{name!r}]", value, Fraction(1)) for name, value in old.items())
+        new_shares = tuple(_number(f"target[{name!r}]", new[name], Fraction(1)) for name in old)
+        for name, shares in (("source", old_shares), ("target", new_shares)):
+            total = sum(shares, Fraction(0))
             if abs(total - 1) > _SUM_TO_ONE:
                 raise InputError(name, "must sum to 1", got=f"a sum of {float(total):.6g}")
 
         # No weight replaces records that do not exist.
-        fresh = [name for name, share, other in zip(old, shares, wanted, strict=True) if other and not share]
-        if fresh:
-            raise InputError(
-                "source",
-                "must give a share above 0 to every class whose target share is above 0",
-                got=f"0 for {fresh[0]!r}",
-                remedy="Weights cannot replace missing records: collect some, or use thresholds per class",
-            )
-        ratios = tuple(new / old if new else Fraction(0) for old, new in zip(shares, wanted, strict=True))
-        return cls(tuple(old), ratios, shares, wanted)
+        pairs = list(zip(old_shares, new_shares, strict=True))
+        missing = [name for name, (before, after) in zip(old, pairs, strict=True) if after and not before]
+        if missing:
+            must = "must give a share above 0 to every class whose target share is above 0"
+            remedy = "Weights cannot replace missing records: collect some, or use thresholds per class"
+            raise InputError("source", must, got=f"0 for {missing[0]!r}", remedy=remedy)
+        ratios = tuple(after / before if after else Fraction(0) for before, after in pairs)
+        return cls(tuple(old), ratios, source=old_shares, target=new_shares)
 
     def __post_init__(self) -> None:
         if len(self.ratios) != len(self.classes) or not any(self.ratios):
@@ -108,16 +113,16 @@ class ClassShift:
     @property
     def steps(self) -> tuple[int, ...]:
         """The weights of the classes as integers without a common divisor; rounded if they exceed 2^20."""
-        whole = [ratio * math.lcm(*(weight.denominator for weight in self.ratios)) for ratio in self.ratios]
-        shared = reduce(math.gcd, (int(weight) for weight in whole))
-        exact = [int(weight) // shared for weight in whole]
-        if max(exact) <= MOST_WEIGHT:
-            return tuple(exact)
-        largest = max(self.ratios)
-        return tuple(
-            max(1, math.floor(weight / largest * MOST_WEIGHT + Fraction(1, 2))) if weight else 0
-            for weight in self.ratios
-        )
+        # Exact integers.
+        denominator = math.lcm(*(ratio.denominator for ratio in self.ratios))
+        whole = [int(ratio * denominator) for ratio in self.ratios]
+        divisor = math.gcd(*whole)
+        if max(whole) // divisor <= MOST_WEIGHT:
+            return tuple(weight // divisor for weight in whole)
+
+        # Rounded ones, of which only classes of ratio 0 have the weight 0.
+        scaled = [ratio / max(self.ratios) * MOST_WEIGHT for ratio in self.ratios]
+        return tuple(max(1, math.floor(weight + Fraction(1, 2))) if weight else 0 for weight in scaled)
 
     @property
     def heaviest(self) -> int:
@@ -128,7 +133,8 @@ class ClassShift:
     def typical_share(self) -> float:
         """The mean weight divided by the largest, for the old shares if they are known, else for equal shares."""
         shares = self.source or (Fraction(1, len(self.classes)),) * len(self.classes)
-        return float(sum(a * b for a, b in zip(shares, self.steps, strict=True)) / self.heaviest / sum(shares))
+        total = sum(share * step for share, step in zip(shares, self.steps, strict=True))
+        return float(total / self.heaviest / sum(shares))
 
     @property
     def rounding(self) -> float:
@@ -186,7 +192,7 @@ class RecordWeights:
     @property
     def scale(self) -> int | float:
         """The number of weight steps in a weight of one: a power of two, so that products with it are exact."""
-        exponent = math.ceil(math.log2(_FINE / self.bound))
+        exponent = math.ceil(math.log2(_STEPS / self.bound))
         return 2**exponent if exponent >= 0 else 2.0**exponent
 
     @property

@@ -15,8 +15,14 @@ from confide.mechanisms import Noise, StatedPrivacy
 from confide.scores import score_kind
 from confide.support import MOST_RECORDS, Classes, Section, positive_integer, privacy_loss, public_classes
 
-# Counts that are less likely than this were not made as stated.
-_RARE, _VERY_RARE = 1e-4, 1e-9
+# Counts that look rounded or suppressed are less likely than the first, if they are not; counts far below 0, and sums
+# far from the number of records, than the second.
+_RARE = 1e-4
+_VERY_RARE = 1e-9
+
+# Counts look clipped only if at least one in so many is 0.
+_MANY_ZEROS = 10
+
 _AS_DRAWN = "Counts must be as they were drawn: no clipping, rounding, suppression or consistency step"
 
 
@@ -146,32 +152,39 @@ class PublishedCounts(Document):
             ...
         confide.errors.InputError: counts: must add up to n=90, within 32 for the noise; got 16. State the right n, ...
         """
+        # The probabilities of the noise in one count: of 0, and of at most 0.
         m, counts, law = len(self), self.counts, self.noise.in_one_count()
-        at_zero = float(law[0])  # of the noise in one count
+        at_zero = float(law[0])
         at_most_zero = at_zero + float(law[1:].sum())
 
-        # Rounded counts, which noise makes rarely; counts far below 0.
-        common, zeros = int(np.gcd.reduce(counts)), int((counts == 0).sum())
-        if common > 1 and (at_zero + 2 * float(law[common::common].sum())) ** m <= _RARE:
-            raise InputError("counts", "must not be rounded", got=f"multiples of {common}", remedy=_AS_DRAWN)
+        # Rounded counts, which noise makes rarely.
+        divisor, zeros = int(np.gcd.reduce(counts)), int((counts == 0).sum())
+        if divisor > 1 and (at_zero + 2 * float(law[divisor::divisor].sum())) ** m <= _RARE:
+            raise InputError("counts", "must not be rounded", got=f"multiples of {divisor}", remedy=_AS_DRAWN)
+
+        # Counts far below 0.
         least, reach = int(counts.min()), self._reach(law)
         if least < -reach:
             must = f"must be above {-reach - 1}, as the stated noise makes them"
             remedy = "State the right noise, and read the counts in an integer type that holds them: others wrap around"
             raise InputError("counts", must, got=f"{(counts < -reach).sum()} below, the least {least}", remedy=remedy)
 
-        # Suppressed counts. A count of 0 is as likely as this, compared with one of at most 0.
-        clipped = not (counts < 0).any() and 10 * zeros >= m and (at_zero / at_most_zero) ** zeros <= _RARE
+        # Suppressed counts: none is negative, or lies in a gap above 0, so that those of the gap are among the zeros.
+        many_zeros = _MANY_ZEROS * zeros >= m
+        clipped = not (counts < 0).any() and many_zeros and (at_zero / at_most_zero) ** zeros <= _RARE
         gap = int(counts[counts > 0].min(initial=MOST_RECORDS)) - 1
         within_gap = float(law[1 : gap + 1].sum())
         if clipped and gap < MOST_RECORDS - 1 and (at_most_zero / (at_most_zero + within_gap)) ** zeros <= _RARE:
             raise InputError("counts", "must not be suppressed", got=f"none from 1 to {gap}", remedy=_AS_DRAWN)
+
+        # The sum of all counts, which clipping only raises.
         if self.n is not None:
-            # The sum of all counts; clipping only raises it.
-            got, reach = int(counts.sum()), self.noise.reach(m, _VERY_RARE)
-            if got < self.n - reach or (got > self.n + reach and not clipped):
+            total, reach = int(counts.sum()), self.noise.reach(m, _VERY_RARE)
+            if total < self.n - reach or (total > self.n + reach and not clipped):
                 must = f"must add up to n={self.n}, within {reach} for the noise"
-                raise InputError("counts", must, got=str(got), remedy=f"State the right n, and all bins. {_AS_DRAWN}")
+                raise InputError("counts", must, got=str(total), remedy=f"State the right n, and all bins. {_AS_DRAWN}")
+
+        # Clipped ones, which are safe.
         if not clipped:
             return ""
         each = float(law @ np.arange(len(law)))
@@ -182,7 +195,8 @@ class PublishedCounts(Document):
 
     def _reach(self, law: NDArray[np.float64]) -> int:
         """The least r with a probability of at most 1e-9 that the noise of some bin is below -r."""
-        above = np.append(np.cumsum(law[:0:-1])[::-1], 0.0) + self.noise.copies * self.noise.missing  # P(S > r)
+        # P(S > r) for r = 0, 1, ..., with the mass that the listed law of one copy leaves out.
+        above = np.append(np.cumsum(law[:0:-1])[::-1], 0.0) + self.noise.copies * self.noise.missing
         rare = len(self) * above <= _VERY_RARE
         return int(rare.argmax()) if rare.any() else MOST_RECORDS
 
@@ -201,23 +215,30 @@ class PublishedCounts(Document):
         return Section("PublishedCounts", f"noisy counts: {self._brief()}", facts)
 
 
-# The modulus of Field128, in which Prio3Histogram adds: a negative count is represented by this and itself.
-_FIELD = 2**66 * 4611686018427387897 + 1
+# The modulus of Field128, in which Prio3Histogram adds: a negative count is represented by its sum with this.
+_MODULUS = 2**66 * 4611686018427387897 + 1
+
+# The modulus has 39 digits.
+_MOST_DIGITS = 40
 
 
 def in_order(given: Any) -> Any:
     """The counts of a collection of DAP, or of a table with the columns bin and count, in order; others unchanged."""
+    # A collection states residues as texts.
     if isinstance(given, Mapping) and "aggregate_result" in given:
         texts = list(map(str, np.atleast_1d(np.asarray(given["aggregate_result"], dtype=object)).tolist()))
-        if not all(text.removeprefix("-").isdecimal() and len(text) < 41 and int(text) < _FIELD for text in texts):
+        short = all(text.removeprefix("-").isdecimal() and len(text) <= _MOST_DIGITS for text in texts)
+        if not short or any(int(text) >= _MODULUS for text in texts):
             raise InputError("counts", "must be integers below the modulus of Field128")
-        return [value - _FIELD if 2 * value > _FIELD else value for value in map(int, texts)]
+        return [value - _MODULUS if 2 * value > _MODULUS else value for value in map(int, texts)]
+
     # A table has each bin once, in any order.
     names = tuple(given) if isinstance(given, Mapping) else column_names(given, "counts")
     if names is None or not {"bin", "count"} <= {*names}:
         return given
     bins, counts = (np.asarray(given[name]).ravel().tolist() for name in ("bin", "count"))
     by_bin = dict(zip(map(str, bins), counts, strict=False))
-    if len(bins) != len(counts) or set(by_bin) != set(map(str, range(len(bins)))):
+    expected = list(map(str, range(len(bins))))
+    if len(bins) != len(counts) or set(by_bin) != set(expected):
         raise InputError("counts", "must have each bin once, from 0", remedy="Empty bins have counts as well")
-    return [by_bin[str(place)] for place in range(len(bins))]
+    return [by_bin[place] for place in expected]

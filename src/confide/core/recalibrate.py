@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, Uniforms, as_array, as_vector, column_names, refuse_other_rows
 from confide.candidates import AnyCandidates, Candidates, Spread
-from confide.core.application import names_among
-from confide.core.keys import SIDES, Key
 from confide.core.losses import FALSE_NEGATIVES
 from confide.core.options import Options, split_options
 from confide.core.population import ClassShift
-from confide.core.release import Release
+from confide.core.release import Release, names_among
 from confide.core.request import Request
 from confide.core.risk import critical_thresholds, false_negative_thresholds
 from confide.core.sources import Scores
+from confide.core.statement import SIDES, Key
 from confide.core.steps import release
 from confide.errors import InputError, InputTypeError
 from confide.scores import interval_score, name_of_scores
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def recalibrate(
@@ -124,9 +121,9 @@ def renewed(previous: Release, **changes: Any) -> Request:
         raise InputTypeError("previous", "must be a release of records that were counted here", remedy=remedy)
 
     # The fields that change; epsilon and rho replace each other.
-    if unknown := [name for name, value in changes.items() if value is not None and name not in RENEWED]:
-        raise InputError(unknown[0], "must be left out with an earlier release, which states it")
     given = {name: value for name, value in changes.items() if value is not None}
+    if unknown := [name for name in given if name not in RENEWED]:
+        raise InputError(unknown[0], "must be left out with an earlier release, which states it")
     if "epsilon" in given or "rho" in given:
         given = {"epsilon": None, "rho": None} | given
     if isinstance(given.get("candidates"), int) and isinstance(request.candidates, Spread):
@@ -135,24 +132,27 @@ def renewed(previous: Release, **changes: Any) -> Request:
 
 
 def _check_records(request: Request, given: Mapping[str, Any]) -> None:
-    # What this type of release requires of each record.
-    needed: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
+    """Raise an error unless exactly those arguments are given that this type of release requires of each record."""
+    # What belongs to each score, and the weight of each record.
+    needed: list[str] = []
+    optional: list[str] = []
+    kind = "release"
     if request.by == "side":
-        needed = ("targets",)
+        needed = ["targets"]
     elif request.disjoint:
-        needed = ("groups",)
+        needed = ["groups"]
     elif request.loss is not None:
-        needed, optional = ("truth",) if request.loss == FALSE_NEGATIVES else (), ("u",)
+        needed, optional = ["truth"] if request.loss == FALSE_NEGATIVES else [], ["u"]
+        kind += f" for the loss {request.loss!r}"
+    if request.by is not None:
+        kind += f" by {request.by}"
+    weighted_by = "labels" if isinstance(request.population, ClassShift) else "weights"
     if request.population is not None:
-        needed = (*needed, "labels" if isinstance(request.population, ClassShift) else "weights")
+        needed.append(weighted_by)
 
-    # Exactly these arguments must be given.
-    kind = "release" + (
-        f" by {request.by}" if request.by else f" for the loss {request.loss!r}" if request.loss else ""
-    )
+    # What is missing, and what is given without need.
     if missing := [name for name in needed if name not in given]:
-        shifted = ", for a population with a known shift" if missing[0] in ("labels", "weights") else ""
+        shifted = ", for a population with a known shift" if missing[0] == weighted_by else ""
         raise InputError(missing[0], f"must be given: previous is a {kind}{shifted}")
     if unexpected := [name for name in given if name not in (*needed, *optional)]:
         raise InputError(unexpected[0], f"must be left out: previous is a {kind}")
@@ -160,7 +160,7 @@ def _check_records(request: Request, given: Mapping[str, Any]) -> None:
 
 def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> dict[Key, NDArray[Any]]:
     """The scores of the records by side, or by None; raises an error if they carry another name than the release."""
-    terms = next(iter(request.terms.values()))
+    terms, *_ = request.terms.values()
     if request.by == "side":
         return {side: interval_score(scores, given["targets"], side) for side in SIDES}
     if request.loss == FALSE_NEGATIVES:
@@ -169,9 +169,9 @@ def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> di
             names_among(request.classes, column_names(scores), k)
         return {None: false_negative_thresholds(scores, given["truth"], u=given.get("u"))}
     if request.loss is not None:
-        over = terms.known_spread
-        if not isinstance(over, Candidates):
+        candidates = terms.known_spread
+        if not isinstance(candidates, Candidates):
             raise InputError("candidates", "must be given: the candidates that the losses belong to")
-        return {None: critical_thresholds(scores, over, u=given.get("u"), bound=request.bound)}
+        return {None: critical_thresholds(scores, candidates, u=given.get("u"), bound=request.bound)}
     name_of_scores(scores, terms.score, request.classes)
     return {None: as_vector("scores", scores, empty=True)}

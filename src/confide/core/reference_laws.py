@@ -13,28 +13,40 @@ list; all scores at the first candidate.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import Candidates, Spread, spread_of
 
+# The price of +inf, and the largest price of any threshold.
 PRICE_OF_ALL = 8.0
 
-# Decades by which the unit of residuals is wrong; several, so that a list is not judged by single positions in it.
-_DECADES = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
-_DECADES_WITHOUT_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
+# Gaussian residuals: the decades by which their unit is wrong, and the weights of these laws. There are several so
+# that a list is not judged by single positions in it.
+_WRONG_UNITS = {0.05: 2.0, -0.37: 1.5, 0.41: 1.5, -0.9: 1.5, 1.1: 1.5, -2.15: 1.0, 1.9: 1.0}
+_WITHOUT_UNIT = {0.05: 2.0, -0.63: 1.5, 0.71: 1.5, -1.4: 1.5, 1.6: 1.5, -4.9: 1.0, 5.1: 1.0}
 
 # A guess of the threshold is more precise than a unit: distances are multiplied by this, as in the list around it.
 _BREADTH_OF_A_GUESS = 0.3
-_GAUSSIAN_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
 
-# The share of the list that contains all scores, and where it begins.
+# The weight of the uniform law, or of the law that a kind of score concentrated in a part of the list suggests.
+_UNIFORM_WEIGHT = 7.0
+_CONCENTRATED_WEIGHT = 0.16 * _UNIFORM_WEIGHT
+
+# Scores in a window of the list: the share of the list that it takes, and where it begins; the weight of each law.
+# Windows of a kind of score that is concentrated are narrower.
 _WINDOWS = ((0.3, 0.493), (0.3, 0.211), (0.31, 0.35), (0.1, 0.407), (0.104, 0.25))
-_WINDOW_WEIGHT, _UNIFORM_WEIGHT = 0.4, 7.0
+_WINDOW_WEIGHT = 0.4
+_NARROW = 0.4
 
-# The share of alpha beyond the empty candidate range, and the weight of the law.
+# An empty candidate range: the share of alpha beyond it, and the weight of the law. Where it lies in a list without a
+# unit, as shares of the list.
 _EMPTY_RANGES = ((0.7, 0.25), (0.9, 0.1))
+_RANGE_BEGINS, _RANGE_ENDS = 0.3, 0.8
+
+# The weight of the law with all scores at the first candidate, if only the list is known.
 _ATOM_WEIGHT = 0.3
 
 
@@ -50,6 +62,13 @@ class ReferenceLaws:
     weights: NDArray[np.float64]
 
 
+class _Law(NamedTuple):
+    """P(score <= e_j) for the finite candidates, shape (m-1,), and the weight of this law."""
+
+    below: NDArray[np.float64]
+    weight: float
+
+
 def law_of(candidates: Candidates) -> Spread | None:
     """The law by which these candidates are spread, from their recipe; None for your own lists."""
     kind = candidates.recipe["kind"]
@@ -58,66 +77,76 @@ def law_of(candidates: Candidates) -> Spread | None:
     return Spread("probability") if kind in ("unit", "published") else None
 
 
+@lru_cache(maxsize=256)
+@np.errstate(under="ignore")
+def typical_law(candidates: Candidates) -> NDArray[np.float64]:
+    """P(score <= e_j) for typical scores, float64 of shape (m,)."""
+    typical, *_ = _suggested_laws(candidates.edges, law_of(candidates))
+    below = np.append(typical.below, 1.0)
+    below.flags.writeable = False
+    return below
+
+
 def reference_laws(edges: NDArray[np.float64], spread: Spread | None, alpha: float, gaps: float = 1.0) -> ReferenceLaws:
     """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None if only the list is known).
 
     `gaps` multiplies the weight of the laws with an empty candidate range.
     """
+    # Scores that crowd in a window of the list, and the positions between which an empty range lies.
     k = len(edges)
     shape = None if spread is None else spread.shape
-
-    # The laws that the score suggests, and those of scores that crowd in a window of the list.
-    rows, weights = suggested_laws(edges, spread)
-    at = np.arange(1, k + 1) / k
+    laws = _suggested_laws(edges, spread)
     if spread is not None and spread.shape.has_unit:
-        unit, far = _size_of_residuals(spread), 10.0 ** _breadth(spread)
-        start, stop = (int(place) for place in np.searchsorted(edges, (unit / far, unit * far)))
+        unit, factor = _size_of_residuals(spread), 10.0 ** _breadth(spread)
+        start, stop = (int(place) for place in np.searchsorted(edges, (unit / factor, unit * factor)))
         crowded = _gaussian(edges, spread, -1.6 * _breadth(spread))
     else:
-        narrow = 0.4 if shape and shape.is_concentrated else 1.0
-        rows += [np.clip((at - begin) / (narrow * share), 0, 1) for share, begin in _WINDOWS]
-        weights += [_WINDOW_WEIGHT] * len(_WINDOWS)
-        start, stop = int(0.3 * k), int(0.8 * k)
+        places, narrow = np.arange(1, k + 1) / k, _NARROW if shape and shape.is_concentrated else 1.0
+        laws += [_Law(np.clip((places - begin) / (narrow * share), 0, 1), _WINDOW_WEIGHT) for share, begin in _WINDOWS]
+        start, stop = int(_RANGE_BEGINS * k), int(_RANGE_ENDS * k)
         crowded = np.clip(np.arange(1, k + 1) / max(start, 1), 0, 1)
 
     # An empty candidate range after the crowded ones, and all scores at the first candidate.
     for beyond, weight in _EMPTY_RANGES:
         top = 1 - beyond * alpha
-        rows.append(top * crowded + (1 - top) * np.clip((np.arange(k) - stop) / max(k - 1 - stop, 1), 0, 1))
-        weights.append(gaps * weight)
-    rows.append(np.ones(k))
-    weights.append(_ATOM_WEIGHT if shape is None else shape.atom_weight)
+        rest = np.clip((np.arange(k) - stop) / max(k - 1 - stop, 1), 0, 1)
+        laws.append(_Law(top * crowded + (1 - top) * rest, gaps * weight))
+    laws.append(_Law(np.ones(k), _ATOM_WEIGHT if shape is None else shape.atom_weight))
 
     # Prices in units of alpha n ranks.
-    below = np.array(rows)
+    below = np.array([law.below for law in laws])
     prices = np.log(alpha / np.maximum(1 - below, alpha * math.exp(-PRICE_OF_ALL)))
 
     # Crossing an empty candidate range costs one unit more; in the last law all candidates but the first do.
-    prices[-3:-1] += np.clip((np.arange(k) - start) / max(stop - start, 1), 0, 1)
+    with_range = slice(-1 - len(_EMPTY_RANGES), -1)
+    prices[with_range] += np.clip((np.arange(k) - start) / max(stop - start, 1), 0, 1)
     prices[-1, :1] = 0.0
-    share = np.array(weights)
+
+    # The candidate +inf is above all scores, and has the largest price.
+    weights = np.array([law.weight for law in laws])
     return ReferenceLaws(
-        np.column_stack([below, np.ones(len(rows))]),
-        np.column_stack([prices, np.full(len(rows), PRICE_OF_ALL)]),
-        share / share.sum(),
+        np.column_stack([below, np.ones(len(laws))]),
+        np.column_stack([prices, np.full(len(laws), PRICE_OF_ALL)]),
+        weights / weights.sum(),
     )
 
 
-def suggested_laws(edges: NDArray[np.float64], spread: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
-    """The laws that the kind of score suggests, the typical one first, and their weights."""
+def _suggested_laws(edges: NDArray[np.float64], spread: Spread | None) -> list[_Law]:
+    """The laws that the kind of score suggests, the typical one first."""
     if spread is not None and spread.shape.has_unit:
-        decades = _DECADES if spread.around or spread.unit is not None else _DECADES_WITHOUT_UNIT
-        laws = [_gaussian(edges, spread, _breadth(spread) * decade) for decade in decades]
-        return laws, list(_GAUSSIAN_WEIGHTS)
+        wrong_units = _WRONG_UNITS if spread.around or spread.unit is not None else _WITHOUT_UNIT
+        breadth = _breadth(spread)
+        return [_Law(_gaussian(edges, spread, breadth * decades), weight) for decades, weight in wrong_units.items()]
     shape = None if spread is None else spread.shape
     if shape is not None and shape.uniform is not None:
         uniform = shape.uniform(edges)
     else:
         uniform = np.arange(1, len(edges) + 1) / len(edges)
-    return [uniform], [_UNIFORM_WEIGHT * (0.16 if shape and shape.is_concentrated else 1.0)]
+    return [_Law(uniform, _CONCENTRATED_WEIGHT if shape and shape.is_concentrated else _UNIFORM_WEIGHT)]
 
 
 def _size_of_residuals(spread: Spread) -> float:
+    # A guess is about the 90 % quantile of absolute Gaussian residuals, which is 1.64 of their scale.
     return abs(spread.around) / 1.64 if spread.around else spread.unit or 1.0
 
 
@@ -132,12 +161,3 @@ def _gaussian(edges: NDArray[np.float64], spread: Spread, decades: float) -> NDA
     with np.errstate(over="ignore"):
         scaled: NDArray[np.float64] = erf(edges / _size_of_residuals(spread) / 10.0**decades / math.sqrt(2))
     return scaled if spread.kind == "residual" else (1 + scaled) / 2
-
-
-@lru_cache(maxsize=256)
-@np.errstate(under="ignore")
-def typical_law(candidates: Candidates) -> NDArray[np.float64]:
-    """P(score <= e_j) for typical scores, float64 of shape (m,)."""
-    below = np.append(suggested_laws(candidates.edges, law_of(candidates))[0][0], 1.0)
-    below.flags.writeable = False
-    return below

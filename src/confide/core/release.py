@@ -1,7 +1,7 @@
-"""Releases: thresholds under one statement, in a mapping whose keys `by` describes. They contain no data.
+"""Releases: thresholds under one statement, in a mapping whose keys `by` describes; and their use for new records.
 
-Everything but the thresholds follows from the request and from the public statement of the mechanism. A reader of a
-release computes it again, by the same functions.
+Releases contain no data. Everything but the thresholds follows from the request and from the public statement of the
+mechanism. A reader of a release computes it again, by the same functions.
 """
 
 import warnings
@@ -20,13 +20,22 @@ from confide.core.description import brief_of, section_of
 from confide.core.design import threshold_at
 from confide.core.documents import Document, load
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
-from confide.core.keys import Key
+from confide.core.losses import MissedAreaLoss
 from confide.core.request import Request
-from confide.core.statement import Statement
-from confide.core.threshold import Threshold, meaning_of_infinity
-from confide.core.thresholds import SingleThreshold
+from confide.core.statement import Key, Statement
+from confide.core.thresholds import SingleThreshold, Threshold, meaning_of_infinity
 from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.support import Level, Section, caller_stacklevel, class_count, exact_level, order_of
+from confide.support import (
+    Classes,
+    Level,
+    Section,
+    caller_stacklevel,
+    canonical_name,
+    class_count,
+    exact_level,
+    is_numbering,
+    order_of,
+)
 
 _UNCOMPARED = "_uncompared"
 _OTHER_MODEL = (
@@ -263,11 +272,9 @@ class Release(Document, SingleThreshold):
         for names in (tuple(range(k)) if isinstance(classes, int) else classes, tuple(range(k))):
             if (order := order_of(names, tuple(self.parts))) is not None:
                 return order
-        raise InputError(
-            "classes",
-            f"must be given, because the calibration has {len(self.parts)} named classes",
-            got=f"{k} columns without these names: pass classes=[...] in the order of the columns",
-        )
+        must = f"must be given, because the calibration has {len(self.parts)} named classes"
+        got = f"{k} columns without these names: pass classes=[...] in the order of the columns"
+        raise InputError("classes", must, got=got)
 
     def _section(self) -> Section:
         return section_of(self)
@@ -298,3 +305,80 @@ def as_release(release: Any) -> Release:
 def load_release(path: str | Path) -> Release:
     """Like `confide.load`, for thresholds only: a monitor or an evaluation raises an error."""
     return as_release(load(path))
+
+
+# What a release requires of the records that it is applied to: one group, masks, a named score, or classes.
+
+
+def refuse_overlapping(release: Release, remedy: str = "") -> None:
+    """Reject a release of groups that overlap where a record must have one group."""
+    if release.overlap is not None:
+        must = "must have one threshold, or groups that divide the records"
+        raise InputError("release", must, got="groups that overlap", remedy=remedy)
+
+
+def area_of(release: Release) -> MissedAreaLoss:
+    """The loss of a release for masks; raises an error for others."""
+    loss = release.loss if isinstance(release, Release) else None
+    area = None if loss is None else MissedAreaLoss.of(loss)
+    if area is None:
+        raise InputTypeError("calibration", "must come from calibrate_masks")
+    return area
+
+
+# The arguments of the `InputError` of a release without a name for its score, which makes no sets and no intervals.
+UNNAMED = (
+    "calibration",
+    "must name its score, so that it can be computed for new records",
+    "none",
+    "Calibrate on named scores, such as those of lac_score, or with score=NAME, or compare your own scores with "
+    "calibration.threshold",
+)
+
+
+def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
+    """The names of k columns that a release is applied to: their own names, or the release's if they have none.
+
+    Columns without names, or with the names 0 to k-1, stand for the release's classes in their order. If each class has
+    its own threshold, the order of the classes is unknown, and the columns must have names. The error for other classes
+    contains the numbers of missing and unknown ones and the first of each, because names of classes are public.
+    """
+    classes = release.classes
+    if classes is None:
+        return names
+    matched = names_among(classes, names, k)
+    return names if release.by == "class" and matched is classes else matched
+
+
+def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
+    """The names of k columns if the classes are known from elsewhere, or the classes that unnamed columns stand for."""
+    # Without names on one side only the number of columns is compared.
+    unnamed = names is None or is_numbering(list(map(_text, names)))
+    if isinstance(known, int) or unnamed:
+        count = class_count(known)
+        if k != count:
+            must = f"must have one column for each of the {count} classes that were calibrated"
+            raise InputError("probabilities", must, got=str(k), remedy="Give all of them, or calibrate for these")
+        return names if isinstance(known, int) else known
+    assert names is not None
+    if order_of(names, known) is None:
+        remedy = (
+            "give the columns the names of the calibration's classes, or name them with classes=[...] in their order"
+        )
+        must = f"must be the {len(known)} that were calibrated"
+        raise InputError("classes", must, remedy=f"{_others(names, known)}; {remedy}")
+    return names
+
+
+def _others(names: tuple[object, ...], known: tuple[str | int, ...]) -> str:
+    """The numbers of missing and unknown classes, and the first of each."""
+    given, expected = {_text(name): name for name in names}, {canonical_name(name): name for name in known}
+    differences: Mapping[str, list[object]] = {
+        "missing": [name for text, name in expected.items() if text not in given],
+        "unknown": [name for text, name in given.items() if text not in expected],
+    }
+    return ", ".join(f"{len(some)} {which} (the first: {some[0]!r})" for which, some in differences.items() if some)
+
+
+def _text(name: object) -> str:
+    return canonical_name(name) if isinstance(name, str | int) else repr(name)

@@ -6,172 +6,171 @@ No remark depends on a secret number of records: all reasons are listed that are
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from confide.candidates import SHAPES, Candidates
-from confide.core.needed import records_for, records_if_public
-from confide.core.needed_by_release import terms_of
+from confide.core.expected import records_for, records_if_public, terms_of
 from confide.core.release import Release, as_release, reminder_due
 from confide.core.rules import unusual
 from confide.core.terms import Terms
-from confide.core.threshold import Threshold, meaning_of_infinity
+from confide.core.thresholds import Threshold, meaning_of_infinity
 from confide.errors import CoverageWarning
 from confide.guarantee import LongRun, coverage_text
 from confide.mechanisms import PpsOfSecretSize
-from confide.scores import HOTTEST, score_kind
+from confide.scores import HOTTEST, ScoreKind, score_kind
 from confide.support import caller_stacklevel, decimal_text
 
 _UNIT = "state a public typical size of the scores (unit=)"
 _MORE = "take more, or a larger epsilon or alpha"
+_UNKNOWN_LABELS = (
+    "more than a share alpha of the scores is +inf, as those of labels that are no class are: check their names"
+)
 
 # Warn if the next candidate is more than this many times as large.
 _COARSE = 4.0
 
 # With fewer than this many times the required records, a threshold beyond all scores is still drawn now and then.
 _NEAR_ENOUGH = 5
-MOST_NAMED = 10
+
+# The thresholds that a remark names; it has "..." for the others.
+_MOST_NAMED = 10
+
+# A warning follows if a record is in more groups that overlap.
+_MOST_COLUMNS = 10
 
 
-def remarks(release: Release) -> tuple[str, ...]:
-    """The thresholds of a release that are +inf or nearly so, and the reasons; empty if there are none.
+class Remark(NamedTuple):
+    """A remark on a threshold: what it is, such as "is +inf", and the reason. It is empty about the guarantee alone."""
 
-    Examples
-    --------
-    >>> import confide, numpy as np, warnings
-    >>> residuals = np.random.default_rng(0).random(4000) * 1e9
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     candidates = confide.Candidates.of([1.0, 1e6])
-    ...     released = confide.calibrate(residuals, 0.1, 1.0, score="absolute_residual", candidates=candidates)
-    >>> remarks(released)
-    ('the threshold is +inf: every interval is the whole line; there are about ... calibration records, where ...',)
-    >>> remarks(confide.calibrate(residuals / 1e9, 0.1, 1.0, score="absolute_residual"))
-    ()
-    """
-    groups: dict[tuple[str, str], list[str]] = {}
-    names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.by_name)
-    known = terms_of(release)
-    for name, (key, threshold) in zip(names, release.parts.items(), strict=True):
-        for remark in _remarks(threshold, known.get(key), grouped=release.disjoint):
-            groups.setdefault(remark, []).append(name)
-    return tuple(_remark_text(release, *remark, which) for remark, which in groups.items())
+    statement: str
+    reason: str
 
 
-def _remark_text(release: Release, what: str, why: str, names: list[str]) -> str:
-    if not what:
-        return why
-    if len(release.parts) == 1 and not release.disjoint:
-        return f"the threshold {what}: {why}"
-    which = ", ".join(names[:MOST_NAMED]) + (" ..." if names[MOST_NAMED:] else "")
-    if release.disjoint:
-        which = f"{len(names)} of {len(release.parts)} {'classes' if release.by == 'class' else 'groups'}: {which}"
-    return f"the threshold {what} for {which}; {why}"
+@dataclass(frozen=True)
+class _Case:
+    """A threshold, the terms of its required records, and whether it belongs to one of several groups."""
+
+    threshold: Threshold
+    terms: Terms | None
+    grouped: bool
+
+    @property
+    def kind(self) -> ScoreKind:
+        return score_kind(self.threshold.score)
+
+    @property
+    def meaning(self) -> str:
+        """The meaning of a threshold that excludes nothing."""
+        return meaning_of_infinity(self.threshold.score)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether noise decided the threshold."""
+        return self.threshold.mechanism is not None and math.isfinite(self.threshold.epsilon)
+
+    @property
+    def records(self) -> int | None:
+        """The public number of records, or the noisy one."""
+        size = self.threshold.size
+        return self.threshold.n or (None if size is None else size.counted)
+
+    @property
+    def about(self) -> str:
+        """The word before a number of records, unless it is exact."""
+        return "" if self.threshold.n else "about "
+
+    @cached_property
+    def needed(self) -> int | None:
+        return None if self.terms is None else records_for(self.terms)
+
+    @property
+    def conditions(self) -> str:
+        """The level and the privacy loss for which a number of records is needed."""
+        loss = self.threshold.epsilon if self.terms is None else self.terms.epsilon
+        return f"at alpha={float(self.threshold.alpha):g}" + (f" and epsilon={loss:.4g}" if 0 < loss < math.inf else "")
+
+    @property
+    def more(self) -> str:
+        """The remedy for few records."""
+        if self.terms is None or self.needed is None or self.grouped:  # the sizes of groups stay secret
+            return _MORE
+        fewer = records_if_public(self.terms)
+        if fewer is None or fewer >= self.needed:
+            return _MORE
+        public = "make their number public (neighbors='replace_one', --neighbors replace_one)"
+        return f"{_MORE}; or {public}, then about {fewer} do"
+
+    @property
+    def enough(self) -> str:
+        """The number of records that suffices, and the remedy."""
+        if self.needed is None:
+            return _MORE
+        return f"about {self.needed} calibration records are needed {self.conditions}: {self.more}"
 
 
-def _remarks(threshold: Threshold, terms: Terms | None, *, grouped: bool) -> Iterator[tuple[str, str]]:
-    """Notes on a guarantee below the level, and on a threshold that is +inf or nearly so: the statement, its reason."""
-    level = 1 - threshold.alpha
+def _remarks(case: _Case) -> Iterator[Remark]:
+    """Remarks on a guarantee below the level, and on a threshold that is +inf or nearly so."""
+    threshold, level = case.threshold, 1 - case.threshold.alpha
     if isinstance(threshold.mechanism, PpsOfSecretSize) and threshold.coverage < float(level):
         enough = threshold.mechanism.certified_from(level, threshold.candidates)
-        yield (
+        yield Remark(
             "",
             f"the promise is coverage of at least {coverage_text(threshold.coverage)}, not {float(level):g}: with few "
             f"records pps covers less; state n_min={enough} or more, if so many are certain",
         )
-    if remark := _remark(threshold, terms, grouped=grouped):
-        yield remark
+    if threshold.excludes_nothing:
+        yield _remark_on_nothing_excluded(case)
+    elif not isinstance(threshold.guarantee, LongRun):
+        remark = _remark_on_size(case) or _remark_on_few_records(case)
+        if remark is not None:
+            yield remark
 
 
-def _remark(threshold: Threshold, terms: Terms | None, *, grouped: bool) -> tuple[str, str] | None:
-    """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
-    # +inf, or the largest value of the score: nothing is excluded.
+def _remark_on_nothing_excluded(case: _Case) -> Remark:
+    threshold, infinite = case.threshold, case.threshold.threshold == math.inf
     if isinstance(threshold.guarantee, LongRun):
         paid = "earlier records were missed more often than alpha, and +inf pays this back"
-        what = "is +inf" if threshold.threshold == math.inf else "is the largest value of the score"
-        return (what, f"{meaning_of_infinity(threshold.score)}; {paid}") if threshold.excludes_nothing else None
-    if math.isinf(threshold.threshold) and threshold.threshold > 0:
-        return "is +inf", f"{meaning_of_infinity(threshold.score)}; {_reason(threshold, terms, grouped=grouped)}"
-    if threshold.excludes_nothing:
-        few = f"with few records: {_enough(threshold, terms, grouped)}"
-        return (
-            f"is {threshold.threshold:g} (at least the largest value of the score)",
-            f"{meaning_of_infinity(threshold.score)}; {too_large(threshold)}; {few}",
-        )
-
-    # A size that no score has, or coarse candidates.
-    high = score_kind(threshold.score).plausible_size(threshold.recipe)
-    around = f" around unit {threshold.recipe['unit']:g}" if "unit" in threshold.recipe else ""
-    size, spread = abs(threshold.threshold), f"{threshold.recipe.get('kind')}{around}"
-    is_drawn = threshold.mechanism is not None and math.isfinite(threshold.epsilon)
-    if size > high:
-        few = _enough(threshold, terms, grouped)
-        by_chance = f"either few records drew it by chance, far beyond all scores: {few}; or "
-        return (
-            f"exceeds {decimal_text(high)}, which is not a plausible size ({spread})",
-            f"{by_chance if is_drawn else ''}scores have that size: {_UNIT}",
-        )
-    if (step := _step(threshold)) > _COARSE:
-        larger = f"{decimal_text(float(f'{step:.1g}'))} times as large" if math.isfinite(step) else "+inf"
-        by_chance = "with few records such a threshold is drawn by chance, and " if is_drawn else ""
-        return (
-            f"lies where the candidates ({spread}) are coarse",
-            f"the next candidate is {larger}: {by_chance}scores of another size need other candidates; {_UNIT}",
-        )
-    return _few(threshold, terms, grouped) if is_drawn else None
+        return Remark("is +inf" if infinite else "is the largest value of the score", f"{case.meaning}; {paid}")
+    if infinite:
+        return Remark("is +inf", f"{case.meaning}; {_reason_of_infinity(case)}")
+    return Remark(
+        f"is {threshold.threshold:g} (at least the largest value of the score)",
+        f"{case.meaning}; {too_large(threshold)}; with few records: {case.enough}",
+    )
 
 
-def _few(threshold: Threshold, terms: Terms | None, grouped: bool) -> tuple[str, str] | None:
-    """A note on few records where candidates have every size, so that one beyond all scores looks like any other."""
-    records = _known_number(threshold)
-    if records is None or terms is None or not _is_log_spaced(threshold.recipe):
-        return None
-    if records >= (needed := records_for(terms)):
-        return None
-    there = f"there are {'' if threshold.n else 'about '}{records} calibration records"
-    fewer = f"with fewer than about {needed} {_at(threshold, terms)} more than 1 threshold in 100 does"
-    return "may lie far beyond all scores", f"{there}, and {fewer}: {_MORE}{_if_public(terms, grouped)}"
-
-
-def _known_number(threshold: Threshold) -> int | None:
-    """The public number of records, or the noisy one."""
-    return threshold.n or (None if threshold.size is None else threshold.size.counted)
-
-
-_UNKNOWN_LABELS = (
-    "more than a share alpha of the scores is +inf, as those of labels that are no class are: check their names"
-)
-
-
-def _reason(threshold: Threshold, terms: Terms | None, *, grouped: bool) -> str:
+def _reason_of_infinity(case: _Case) -> str:
+    """Few records, or candidates that end too early, or both unless one of them is excluded."""
     # The number of records, compared with what is needed.
-    conditions, needed = _at(threshold, terms), None if terms is None else records_for(terms)
-    known, noisy = _known_number(threshold), threshold.n is None
+    threshold, needed, known = case.threshold, case.needed, case.records
     records = known or threshold.guarantee.n_min or 1
-    untouched = threshold.mechanism is None and threshold.epsilon == 0
+    plenty = needed is not None and records >= _NEAR_ENOUGH * needed
     if needed is None:
-        too_few = f"there are too few calibration records {conditions}: {_MORE}"
+        reason = f"there are too few calibration records {case.conditions}: {_MORE}"
     elif records < needed:
-        there = f"there are {'about ' if noisy else ''}{records}" if known else "there may be fewer"
-        too_few = f"about {needed} calibration records are needed for a useful one {conditions}, and {there}: {_MORE}"
-        too_few += _if_public(terms, grouped)
+        there = f"there are {case.about}{records}" if known else "there may be fewer"
+        reason = f"about {needed} calibration records are needed for a useful one {case.conditions}, and {there}: "
+        reason += case.more
     else:
-        bound = "" if threshold.n else "about " if known else "at least "
-        there = f"there are {bound}{records} calibration records"
-        too_few = f"{there}, where about {needed} are needed {conditions}"
-        if records < _NEAR_ENOUGH * needed:
-            too_few += f", so that +inf is still drawn by chance now and then: {_MORE}"
+        bound = case.about if known else "at least "
+        reason = f"there are {bound}{records} calibration records, where about {needed} are needed {case.conditions}"
+        if not plenty:
+            reason += f", so that +inf is still drawn by chance now and then: {_MORE}"
 
     # The candidates, unless few records or a complete list exclude them as the reason.
-    surely_few = untouched or (threshold.n is not None and needed is not None and threshold.n < needed)
-    if surely_few or _reaches(threshold):
-        enough = needed is not None and records >= _NEAR_ENOUGH * needed
-        labels = enough and math.isinf(threshold.threshold) and score_kind(threshold.score).task == "classification"
-        return f"{too_few}: {_UNKNOWN_LABELS}" if labels else too_few
-    if needed is not None and records >= _NEAR_ENOUGH * needed:
-        return f"{too_few}, so that {_beyond(threshold)}: {_UNIT}"
-    return f"{too_few}; or {_beyond(threshold)}: then {_UNIT}"
+    without_data = threshold.mechanism is None and threshold.epsilon == 0
+    surely_few = without_data or (threshold.n is not None and needed is not None and threshold.n < needed)
+    if surely_few or _reaches_all(threshold):
+        return f"{reason}: {_UNKNOWN_LABELS}" if plenty and case.kind.task == "classification" else reason
+    last = _last(threshold.recipe)
+    largest = "the largest candidate" if last is None else f"the largest candidate, {decimal_text(last)}"
+    infinite = ", or are +inf" if case.kind.high == math.inf else ""
+    beyond = f"more than a share alpha of the scores lie beyond {largest}{infinite}"
+    return f"{reason}, so that {beyond}: {_UNIT}" if plenty else f"{reason}; or {beyond}: then {_UNIT}"
 
 
 def too_large(threshold: Threshold) -> str:
@@ -191,37 +190,46 @@ def too_large(threshold: Threshold) -> str:
     return reason
 
 
-def _at(threshold: Threshold, terms: Terms | None) -> str:
-    loss = threshold.epsilon if terms is None else terms.epsilon
-    return f"at alpha={float(threshold.alpha):g}" + (f" and epsilon={loss:.4g}" if 0 < loss < math.inf else "")
+def _remark_on_size(case: _Case) -> Remark | None:
+    """A remark on a size that no score has, or on candidates that are far apart."""
+    threshold, recipe = case.threshold, case.threshold.recipe
+    around = f" around unit {recipe['unit']:g}" if "unit" in recipe else ""
+    spread = f"{recipe.get('kind')}{around}"
+    high = case.kind.plausible_size(recipe)
+    if abs(threshold.threshold) > high:
+        by_chance = f"either few records drew it by chance, far beyond all scores: {case.enough}; or "
+        return Remark(
+            f"exceeds {decimal_text(high)}, which is not a plausible size ({spread})",
+            f"{by_chance if case.is_drawn else ''}scores have that size: {_UNIT}",
+        )
+    if (step := _step(threshold)) > _COARSE:
+        larger = f"{decimal_text(float(f'{step:.1g}'))} times as large" if math.isfinite(step) else "+inf"
+        by_chance = "with few records such a threshold is drawn by chance, and " if case.is_drawn else ""
+        return Remark(
+            f"lies where the candidates ({spread}) are coarse",
+            f"the next candidate is {larger}: {by_chance}scores of another size need other candidates; {_UNIT}",
+        )
+    return None
 
 
-def _enough(threshold: Threshold, terms: Terms | None, grouped: bool) -> str:
-    if terms is None:
-        return _MORE
-    needed = f"about {records_for(terms)} calibration records are needed {_at(threshold, terms)}"
-    return f"{needed}: {_MORE}{_if_public(terms, grouped)}"
+def _remark_on_few_records(case: _Case) -> Remark | None:
+    """A remark on few records where candidates have every size, so that one beyond all scores looks like any other."""
+    records, log_spaced = case.records, _is_log_spaced(case.threshold.recipe)
+    if not case.is_drawn or records is None or not log_spaced or case.needed is None or records >= case.needed:
+        return None
+    there = f"there are {case.about}{records} calibration records"
+    fewer = f"with fewer than about {case.needed} {case.conditions} more than 1 threshold in 100 does"
+    return Remark("may lie far beyond all scores", f"{there}, and {fewer}: {case.more}")
 
 
-def _if_public(terms: Terms | None, grouped: bool) -> str:
-    fewer = None if grouped or terms is None else records_if_public(terms)  # the sizes of groups stay secret
-    if terms is None or fewer is None or fewer >= records_for(terms):
-        return ""
-    return f"; or make their number public (neighbors='replace_one', --neighbors replace_one), then about {fewer} do"
+# What the recipe of the candidates shows.
 
 
-def _beyond(threshold: Threshold) -> str:
-    last = _last(threshold.recipe)
-    largest = "the largest candidate" if last is None else f"the largest candidate, {decimal_text(last)}"
-    infinite = ", or are +inf" if score_kind(threshold.score).high == math.inf else ""
-    return f"more than a share alpha of the scores lie beyond {largest}{infinite}"
-
-
-def _reaches(threshold: Threshold) -> bool:
-    kind, recipe_kind, last = score_kind(threshold.score), threshold.recipe.get("kind"), _last(threshold.recipe)
-    of_score = recipe_kind == "spread" and threshold.recipe["of"] == kind.spread_kind
-    made_for_it = of_score and SHAPES[kind.spread_kind].is_complete
-    return made_for_it or (last is not None and kind.high <= last)
+def _reaches_all(threshold: Threshold) -> bool:
+    """Whether the candidates reach the largest score, so that they are no reason for +inf."""
+    kind, recipe, last = score_kind(threshold.score), threshold.recipe, _last(threshold.recipe)
+    of_score = recipe.get("kind") == "spread" and recipe["of"] == kind.spread_kind
+    return (of_score and SHAPES[kind.spread_kind].is_complete) or (last is not None and kind.high <= last)
 
 
 def _last(recipe: Mapping[str, Any]) -> float | None:
@@ -248,10 +256,56 @@ def _step(threshold: Threshold) -> float:
     return float(sizes[sizes > abs(threshold.threshold)].min() / abs(threshold.threshold))
 
 
-_REMARKS = "_remarks"
+# The remarks on a release, and its warnings.
 
-# A warning follows if a record is in more groups that overlap.
-_MOST_COLUMNS = 10
+
+def remarks(release: Release) -> tuple[str, ...]:
+    """The thresholds of a release that are +inf or nearly so, and the reasons; empty if there are none.
+
+    Examples
+    --------
+    >>> import confide, numpy as np, warnings
+    >>> residuals = np.random.default_rng(0).random(4000) * 1e9
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     candidates = confide.Candidates.of([1.0, 1e6])
+    ...     released = confide.calibrate(residuals, 0.1, 1.0, score="absolute_residual", candidates=candidates)
+    >>> remarks(released)
+    ('the threshold is +inf: every interval is the whole line; there are about ... calibration records, where ...',)
+    >>> remarks(confide.calibrate(residuals / 1e9, 0.1, 1.0, score="absolute_residual"))
+    ()
+    """
+    names_by_remark: dict[Remark, list[str]] = {}
+    names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.by_name)
+    known = terms_of(release)
+    for name, (key, threshold) in zip(names, release.parts.items(), strict=True):
+        for remark in _remarks(_Case(threshold, known.get(key), release.disjoint)):
+            names_by_remark.setdefault(remark, []).append(name)
+    return tuple(_remark_text(release, remark, named) for remark, named in names_by_remark.items())
+
+
+def _remark_text(release: Release, remark: Remark, names: list[str]) -> str:
+    """A remark in words, with the thresholds that it belongs to, if there are several."""
+    if not remark.statement:
+        return remark.reason
+    if len(release.parts) == 1 and not release.disjoint:
+        return f"the threshold {remark.statement}: {remark.reason}"
+    which = ", ".join(names[:_MOST_NAMED]) + (" ..." if names[_MOST_NAMED:] else "")
+    if release.disjoint:
+        which = f"{len(names)} of {len(release.parts)} {'classes' if release.by == 'class' else 'groups'}: {which}"
+    return f"the threshold {remark.statement} for {which}; {remark.reason}"
+
+
+def uncompared(release: Release) -> str:
+    """The reminder that the model of a release was not compared."""
+    return (
+        f"the model was not compared with the release's fingerprint ({release.fingerprint}), and the promise is "
+        "for that model: compare once, with released.for_model(fingerprint) or --set fingerprint=FILE"
+    )
+
+
+# The attribute of a release that stores its remarks.
+_REMARKS = "_remarks"
 
 
 def warn_about(release: Release) -> None:
@@ -262,14 +316,6 @@ def warn_about(release: Release) -> None:
     due = (uncompared(release),) if reminder_due(release) else ()
     for note in (*cache[_REMARKS], *due):
         warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
-
-
-def uncompared(release: Release) -> str:
-    """The reminder that the model of a release was not compared."""
-    return (
-        f"the model was not compared with the release's fingerprint ({release.fingerprint}), and the promise is "
-        "for that model: compare once, with released.for_model(fingerprint) or --set fingerprint=FILE"
-    )
 
 
 def warn_of_choices(release: Release) -> None:

@@ -17,21 +17,29 @@ from typing import Any
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
 from confide.core.design import Design, design, longest_list
-from confide.core.division import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
-from confide.core.keys import SCORE_OF_SIDE, By, Key
 from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.reference_laws import law_of
 from confide.core.rules import check_combinations
-from confide.core.terms import NUMBERED, Terms, share_of_number, typical_of_groups
+from confide.core.statement import SCORE_OF_SIDE, By, Key
+from confide.core.terms import (
+    NUMBERED,
+    Budget,
+    Terms,
+    different_levels,
+    exact_shares,
+    levels_of_sides,
+    part_of_failure,
+    share_of_number,
+    typical_of_groups,
+)
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import MECHANISMS, NEIGHBORS, Chosen, MechanismName, Neighbors, Noise, PublishedHistogram
 from confide.scores import score_kind
 from confide.support import (
     MOST_PER_PERSON,
     MOST_RECORDS,
-    Classes,
     Level,
     check_names,
     class_count,
@@ -57,6 +65,7 @@ ABOUT = {
 # The value of `outputs` in a release that was made from columns of logits.
 FROM_LOGITS = "logits; softmax in double precision"
 
+# The longest text of the metadata.
 MOST_CHARACTERS = 500
 
 
@@ -74,9 +83,8 @@ def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
         if not isinstance(text, str):
             raise InputTypeError(f"about[{key!r}]", "must be a str", got=type(text).__name__)
         if not (text.strip() and len(text) <= MOST_CHARACTERS and text.isprintable()):
-            raise InputError(
-                f"about[{key!r}]", f"must be 1 to {MOST_CHARACTERS} printable characters", got=str(len(text))
-            )
+            must = f"must be 1 to {MOST_CHARACTERS} printable characters"
+            raise InputError(f"about[{key!r}]", must, got=str(len(text)))
     return MappingProxyType({key: about[key] for key in ABOUT if key in about})
 
 
@@ -160,7 +168,9 @@ class Request:
             raise InputError("renews", "must be None or 64 hexadecimal digits")
         check_fingerprint(self.fingerprint)
         # The fields as a release contains them, however they were typed.
-        self._set(about=check_about(self.about), classes=self._public_classes())
+        by_class = self.by == "class"  # then the keys are the names of the classes
+        classes = None if self.classes is None or by_class else public_classes("classes", self.classes)
+        self._set(about=check_about(self.about), classes=classes)
         terms = self._terms()
         self._set(terms=terms, **self._exact(terms))
 
@@ -186,11 +196,11 @@ class Request:
         shares = exact_shares(self.shares, len(places))
         budget = Budget(self.epsilon, self.rho).divided(shares)[places.index(key)]
         delta = part_of_failure(self.delta, len(places))
-        alone, terms = copy(self), self.terms[key]
-        alone._set(
+        part, terms = copy(self), self.terms[key]
+        part._set(
             by=None, alpha=terms.alpha, score=terms.score, shares=None, delta=delta, terms={None: terms}, **vars(budget)
         )
-        return alone
+        return part
 
     def at_level(self, alpha: Fraction) -> Request:
         """The request of another level, which a noisy histogram answers as well."""
@@ -237,7 +247,9 @@ class Request:
 
     def row(self, key: Key) -> Key:
         """The name of the counts that a threshold uses: several levels are counted together, sides by their score."""
-        return None if self.by == "level" else SCORE_OF_SIDE[key] if self.by == "side" else key
+        if self.by == "level":
+            return None
+        return SCORE_OF_SIDE[key] if self.by == "side" else key
 
     @property
     def rows(self) -> dict[Key, str | None]:
@@ -259,10 +271,11 @@ class Request:
 
         `n` is the number of records if it is public. If it is still unknown, all lists that may be chosen are parts.
         """
-        known = self.designs(n) if n is not None or not self.public_n else {None: None}
-        chosen = {None if design is None else design.candidates for design in known.values()}
-        only = chosen.pop()
-        return longest_list(self._first) if only is None or chosen else only
+        if n is None and self.public_n:
+            return longest_list(self._first)
+        lists = {None if design is None else design.candidates for design in self.designs(n).values()}
+        only = lists.pop() if len(lists) == 1 else None
+        return longest_list(self._first) if only is None else only
 
     @property
     def _first(self) -> Terms:
@@ -360,17 +373,12 @@ class Request:
     def _spread(self, score: str | None) -> Candidates | Spread | OwnCandidates:
         if isinstance(self.candidates, OwnCandidates):
             return self.candidates
-        free = self.candidates is None and self.unit is None
+        # Critical thresholds of shares are spread as the scores of `lac` are, and a published method has a fixed list.
         if self.loss is not None and (kind := kind_asked(score)).name == "lac":
             return kind.choose_candidates(self.candidates)
-        if free and self.mechanism not in (*NUMBERED, "none"):
+        if self.candidates is None and self.unit is None and self.mechanism not in (*NUMBERED, "none"):
             return score_kind(score).candidates()
         return score_kind(score).choose_candidates(self.candidates, self.unit)
-
-    def _public_classes(self) -> Classes | None:
-        if self.classes is None or self.by == "class":  # keys are the names of classes
-            return None
-        return public_classes("classes", self.classes)
 
     def _exact(self, terms: Mapping[Key, Terms]) -> dict[str, Any]:
         """The numbers and lists of the request as exact and plain values, which the terms have validated."""

@@ -150,12 +150,9 @@ def critical_thresholds(
 ) -> NDArray[np.float64]:
     """The first candidate with a loss of at most bound * u (drawn by default), float64, shape (n,); +inf if none."""
     if not isinstance(candidates, Candidates):
-        raise InputTypeError(
-            "candidates",
-            "must be the confide.Candidates that the losses belong to, column by column",
-            got=type(candidates).__name__,
-            remedy="Candidates.unit(1000) makes 1000 equally spaced candidates",
-        )
+        must = "must be the confide.Candidates that the losses belong to, column by column"
+        remedy = "Candidates.unit(1000) makes 1000 equally spaced candidates"
+        raise InputTypeError("candidates", must, got=type(candidates).__name__, remedy=remedy)
     array = as_numeric("losses", losses)
     if array.ndim != 2 or array.shape[1] != candidates.size - 1:
         raise InputError("losses", f"must have shape (n, {candidates.size - 1})", got=f"shape {array.shape}")

@@ -18,6 +18,12 @@ DEFAULTS: Mapping[str, Any] = {
 _PUBLISHED = tuple(name for name in MECHANISMS if name != "slopes")
 _DISJOINT = ("group", "class")
 
+# The mechanisms that may be requested where the number of records is secret.
+_OF_SECRET_N: Mapping[str, Any] = {
+    "allowed": tuple(name for name in MECHANISMS if name not in ("none", "pps-laplace")),
+    "requirement": "one for a secret number of records",
+}
+
 
 @dataclass(frozen=True)
 class Combination:
@@ -30,7 +36,7 @@ class Combination:
     others, allowed
         The arguments that it restricts, and their permitted values, in addition to being left out.
     because
-        The reason, with `{value}` for the value of `given`, and `{found}` for the rejected value.
+        The reason, with `{value}` for the value of `given`, and `{rejected}` for the rejected value.
     requirement
         A description of the permitted values that is shorter than a list.
     """
@@ -62,7 +68,14 @@ class Combination:
         return None
 
 
-# Arguments that exclude each other, and the reasons.
+def _is_given(name: str, value: Any) -> bool:
+    """Whether an argument has another value than its default; an array always has."""
+    if value is None or (isinstance(value, tuple | list | bool) and not value):
+        return False
+    return np.ndim(value) > 0 or value != DEFAULTS.get(name)
+
+
+# Arguments that exclude each other: an argument and its values, the others, the reason, and what the others may be.
 COMBINATIONS = (
     Combination("mechanism", _PUBLISHED, ("rho", "delta"),
                 "with mechanism={value!r}; it belongs to mechanism='slopes'"),
@@ -73,7 +86,7 @@ COMBINATIONS = (
                 "for mechanism={value!r}: its target rank depends on n, which must be public",
                 ("replace_one",)),
     Combination("mechanism", ("none",), ("epsilon",), "with mechanism='none', which is not private"),
-    Combination("population", (), ("mechanism",), "with weights: {found!r} gives all records the same weight",
+    Combination("population", (), ("mechanism",), "with weights: {rejected!r} gives all records the same weight",
                 ("slopes",)),
     Combination("population", (), ("neighbors",),
                 "with weights: a replaced record changes the total weight, which stays secret; the release also states "
@@ -90,9 +103,8 @@ COMBINATIONS = (
     Combination("by", ("side",), ("population",),
                 "with two sides: weights belong to one threshold for one population"),
     Combination("by", _DISJOINT, ("mechanism",),
-                "with groups or classes: their sizes stay secret, and {found!r} needs them",
-                tuple(name for name in MECHANISMS if name not in ("none", "pps-laplace")),
-                "one for a secret number of records"),
+                "with groups or classes: their sizes stay secret, and {rejected!r} needs them",
+                **_OF_SECRET_N),
     Combination("by", _DISJOINT, ("shares",),
                 "with groups or classes: each record is in one of them, which has the whole privacy budget"),
     Combination("by", _DISJOINT, ("n",), "with groups or classes: their sizes stay secret"),
@@ -102,9 +114,8 @@ COMBINATIONS = (
                 "with a chosen score: a replaced record may enter the other share, and the sizes of both stay secret",
                 ("add_remove",)),
     Combination("chosen", (), ("mechanism",),
-                "with a chosen score: the size of its share is secret, and {found!r} needs it",
-                tuple(name for name in MECHANISMS if name not in ("none", "pps-laplace")),
-                "one for a secret number of records"),
+                "with a chosen score: the size of its share is secret, and {rejected!r} needs it",
+                **_OF_SECRET_N),
     Combination("chosen", (), ("by",),
                 "with a chosen score: the loss of a choice is compared with that of one threshold of each record",
                 _DISJOINT),
@@ -116,7 +127,7 @@ COMBINATIONS = (
 )  # fmt: skip
 
 # Arguments that require another one, and the reasons.
-ALONE = (
+REQUIREMENTS = (
     ("shares", "by", "for one threshold, which has the whole privacy budget"),
     ("names", "by", "without by: they are the names of groups or classes"),
     ("bound", "loss", "without loss: it is the largest value of the loss"),
@@ -138,9 +149,9 @@ def check_combinations(arguments: Mapping[str, Any]) -> None:
     """Reject arguments that exclude each other; the error names the one to leave out or to change, and the reason."""
     for rule in COMBINATIONS:
         if (name := rule.clash(arguments)) is not None:
-            why = rule.because.format(value=arguments[rule.given], found=arguments.get(name, DEFAULTS.get(name)))
+            why = rule.because.format(value=arguments[rule.given], rejected=arguments.get(name, DEFAULTS.get(name)))
             raise InputError(name, f"must be {rule.must} {why}")
-    for name, other, why in ALONE:
+    for name, other, why in REQUIREMENTS:
         if _is_given(name, arguments.get(name)) and not _is_given(other, arguments.get(other)):
             raise InputError(name, f"must be left out {why}")
 
@@ -152,16 +163,10 @@ def check_together(**given: object) -> None:
             raise InputError(name, f"{name} and {other} must be given together: {what}")
 
 
-def _is_given(name: str, value: Any) -> bool:
-    if value is None or (isinstance(value, tuple | list | bool) and not value):
-        return False
-    return np.ndim(value) > 0 or value != DEFAULTS.get(name)
+# Permitted numbers that are usually mistakes, because other libraries give them another meaning. All entry points
+# report the same, before anything is drawn: it depends on the request, never on the records.
 
-
-# Permitted numbers that are usually mistakes: a reader of another library would give them another meaning.
-#
-# All entry points report the same, before anything is drawn: it depends on the request, never on the records.
-
+# A failure probability below this is reported.
 _SMALL_DELTA = 0.001
 
 

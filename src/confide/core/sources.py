@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, as_positions, as_vector, refuse_other_rows
 from confide.candidates import Candidates
-from confide.core.keys import Key
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.request import Request
+from confide.core.statement import Key
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.support import canonical_name
@@ -118,25 +118,9 @@ class Scores:
 
     def count(self, request: Request, candidates: Candidates) -> Mapping[Key, ScoreHistogram]:
         """The counts of each row; an error about a score reports its position among all records."""
-        rows = {request.row(key): terms for key, terms in request.terms.items()}
-
-        # Groups: the records of each, after a check of all, whose errors state positions among all.
         if request.disjoint:
-            array, score = self.values[None], next(iter(rows.values())).score
-            place = self.places
-            if place is None and request.overlap is not None:
-                place = request.overlap.places(self.groups, len(array))  # type: ignore[arg-type]
-            elif place is None:
-                of_class = request.by == "class"  # a label that is no class belongs to no threshold
-                place = as_positions("groups", self.groups, tuple(rows), len(array), unknown=of_class)  # type: ignore[arg-type]
-            ScoreHistogram.from_scores(array, candidates, score)
-            inside = place[:, None] if place.ndim == 1 else place
-            return {
-                row: ScoreHistogram.from_scores(array[(inside == i).any(axis=1)], candidates, score)
-                for i, row in enumerate(rows)
-            }
-
-        # One or several rows of all records, with their weights.
+            return self._count_groups(request, candidates)
+        rows = {request.row(key): terms for key, terms in request.terms.items()}
         by_row: dict[Key, ScoreHistogram] = {}
         for row, terms in rows.items():
             array = self.values[row]
@@ -145,6 +129,26 @@ class Scores:
                 counts = ScoreHistogram.from_weights(array, self._steps(terms.population), candidates)
             by_row[row] = counts
         return by_row
+
+    def _count_groups(self, request: Request, candidates: Candidates) -> dict[Key, ScoreHistogram]:
+        # The positions of each record's groups among the rows, shape (n, columns).
+        rows, array = request.rows, self.values[None]
+        positions = self.places
+        if positions is None and request.overlap is not None:
+            positions = request.overlap.places(self.groups, len(array))  # type: ignore[arg-type]
+        elif positions is None:
+            of_class = request.by == "class"  # a label that is no class belongs to no threshold
+            positions = as_positions("groups", self.groups, tuple(rows), len(array), unknown=of_class)  # type: ignore[arg-type]
+        if positions.ndim == 1:
+            positions = positions[:, None]
+
+        # All scores first, because an error about one states its position among all records.
+        score = next(iter(rows.values()))
+        ScoreHistogram.from_scores(array, candidates, score)
+        return {
+            row: ScoreHistogram.from_scores(array[(positions == i).any(axis=1)], candidates, score)
+            for i, row in enumerate(rows)
+        }
 
     def _steps(self, population: Population) -> NDArray[Any]:
         if isinstance(population, RecordWeights):

@@ -1,44 +1,73 @@
-"""What the request of a release states about all its thresholds."""
+"""What the request of a release states about all its thresholds: their keys, and what they have in common."""
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from confide.arrays import GroupColumns
 from confide.core.fingerprint import ModelFingerprint
-from confide.core.keys import By, Key
 from confide.core.population import Population
 from confide.mechanisms import Chosen, Neighbors
 from confide.support import Classes
+
+# The property that distinguishes the thresholds of a release.
+By: TypeAlias = Literal["level", "group", "class", "side"]
+
+# The key of a threshold: None for a single one; a level, the name of a group or class, or "low" and "high".
+Key: TypeAlias = Any
+
+# The keys of the sides of an interval, and the score of each.
+SCORE_OF_SIDE = {"low": "cqr_low", "high": "cqr_high"}
+
+# The scores of the lower and the upper side.
+SIDES = tuple(SCORE_OF_SIDE.values())
+
+
+class Keys(NamedTuple):
+    """The printed form of the keys of a release."""
+
+    to_text: Callable[[Key], str]
+    """Convert a key to words."""
+    each: str = ""
+    """A phrase for what the number of required records belongs to."""
+
+
+KEYS: Mapping[By | None, Keys] = {
+    None: Keys(lambda _: ""),
+    "level": Keys(lambda alpha: f"alpha {float(alpha):g}", " for all of them"),
+    "side": Keys({"low": "lower side", "high": "upper side"}.__getitem__, " for both of them"),
+    "group": Keys(lambda name: f"group {name}", " in each group"),
+    "class": Keys(lambda name: f"class {name}", " in each class"),
+}
 
 
 class Statement(Protocol):
     """What a release states about all its thresholds: a `Request`, or the plan of a federation."""
 
     @property
-    def by(self) -> By | None: ...  # noqa: D102
+    def by(self) -> By | None: ...
     @property
-    def joint(self) -> bool: ...  # noqa: D102
+    def joint(self) -> bool: ...
     @property
-    def overlap(self) -> GroupColumns | None: ...  # noqa: D102
+    def overlap(self) -> GroupColumns | None: ...
     @property
-    def neighbors(self) -> Neighbors: ...  # noqa: D102
+    def neighbors(self) -> Neighbors: ...
     @property
-    def loss(self) -> str | None: ...  # noqa: D102
+    def loss(self) -> str | None: ...
     @property
-    def bound(self) -> float: ...  # noqa: D102
+    def bound(self) -> float: ...
     @property
-    def classes(self) -> Classes | None: ...  # noqa: D102
+    def classes(self) -> Classes | None: ...
     @property
-    def about(self) -> Mapping[str, str]: ...  # noqa: D102
+    def about(self) -> Mapping[str, str]: ...
     @property
-    def fingerprint(self) -> ModelFingerprint | None: ...  # noqa: D102
+    def fingerprint(self) -> ModelFingerprint | None: ...
     @property
-    def population(self) -> Population | None: ...  # noqa: D102
+    def population(self) -> Population | None: ...
     @property
-    def chosen(self) -> Chosen | None: ...  # noqa: D102
+    def chosen(self) -> Chosen | None: ...
     @property
-    def renews(self) -> str | None: ...  # noqa: D102
-    def at(self, key: Key) -> "Statement": ...  # noqa: D102
+    def renews(self) -> str | None: ...
+    def at(self, key: Key) -> "Statement": ...
 
 
 class Stated:

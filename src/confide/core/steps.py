@@ -9,13 +9,13 @@ import numpy as np
 from confide.candidates import Candidates
 from confide.core.account import NO_PAYER, Payer
 from confide.core.draws import CountThenDraw, Step, prepare
-from confide.core.keys import Key
 from confide.core.release import Release
 from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
 from confide.core.sources import GivenCounts, Source
+from confide.core.statement import Key
 from confide.core.terms import Terms
-from confide.core.threshold import Threshold
+from confide.core.thresholds import Threshold
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.selection import check_sampler
@@ -48,7 +48,10 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
 
         # Read. Where reading is visible, the charge comes first, unless an earlier release may be the answer.
         tokens = account.charge() if source.reading_is_visible and not account.has_earlier else None
-        counts = _counted(source, request, steps, n)
+        by_row = source.count(request, request.counted_over(n))  # over candidates that contain those of all designs
+        counts = {key: by_row[request.row(key)] for key in steps}
+        for key, step in steps.items():
+            _check_weighted(counts[key], step.terms)
 
         # Compare with earlier requests.
         marks = {key: _mark(step, counts[key]) for key, step in steps.items()}
@@ -67,8 +70,9 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
         _tell_released(drawn)
         answered = account.answers(earlier, n)
 
-    whole = {draw: drawn[draw] if draw in drawn else answered[draw][0] for draw in steps}
-    released = assembled(request, whole, library_versions() if drawn else next(iter(answered.values()))[1])
+    thresholds = {key: drawn[key] if key in drawn else answered[key].thresholds for key in steps}
+    versions = library_versions() if drawn else next(iter(answered.values())).versions  # those of an earlier release
+    released = assembled(request, thresholds, versions)
     warn_about(released)
     warn_of_choices(released)
     return released
@@ -105,15 +109,6 @@ def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple
         payer.account(request, {key: step.bill for key, step in prepare(request, 1).items()})
     source = GivenCounts(source.count(request, request.counted_over()))
     return source, source.n
-
-
-def _counted(source: Source, request: Request, steps: Mapping[Key, Step], n: int | None) -> dict[Key, ScoreHistogram]:
-    # One pass over a list of which the lists of all designs are parts.
-    by_row = source.count(request, request.counted_over(n))
-    counts = {draw: by_row[request.row(draw)] for draw in steps}
-    for draw, step in steps.items():
-        _check_weighted(counts[draw], step.terms)
-    return counts
 
 
 def _mark(step: Step, counts: ScoreHistogram) -> bytes:

@@ -1,6 +1,10 @@
-"""The terms of one threshold: every public number from which its design follows, validated once."""
+"""The terms of one threshold: every public number from which its design follows, validated once.
+
+A request divides its privacy budget, its failure probability and its levels among the terms of its thresholds.
+"""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -19,16 +23,32 @@ from confide.mechanisms import (
     MechanismName,
     Neighbors,
     Noise,
+    NoisySize,
+    PublishedHistogram,
     SizeShare,
     design_for,
     size_scale,
+    size_zcdp,
     slopes_for,
+    split_epsilon,
 )
-from confide.support import LEAST_LOSS, MOST_RECORDS, Level, float_below, positive_integer
+from confide.selection import range_of_zcdp
+from confide.support import (
+    LEAST_LOSS,
+    MOST_RECORDS,
+    Level,
+    exact_level,
+    float_below,
+    positive_integer,
+    privacy_loss,
+    several,
+)
 
-# The guess of a secret number of records, and the least guess of the number in a group: candidates for 83 records make
-# thresholds 20 % too high for thousands of records.
-_TYPICAL, _LEAST_TYPICAL = 1000, 150
+# The guess of a secret number of records.
+_TYPICAL = 1000
+
+# The least guess of the number in a group: candidates for 83 records make thresholds 20 % too high for thousands.
+_LEAST_TYPICAL = 150
 
 
 def typical_of_groups(groups: int, n_min: Any) -> int:
@@ -122,11 +142,8 @@ class Terms:
 
     def __post_init__(self) -> None:
         if self.mechanism == "pps" and not self.public_n and self.alpha > Fraction(1, 2):
-            raise InputError(
-                "alpha",
-                ("must be at most 1/2 for mechanism='pps' with neighbors='add_remove': nothing is proved for more"),
-                remedy="Take neighbors='replace_one'",
-            )
+            must = "must be at most 1/2 for mechanism='pps' with neighbors='add_remove': nothing is proved for more"
+            raise InputError("alpha", must, remedy="Take neighbors='replace_one'")
         if self.mechanism in NUMBERED and not self.public_n and self.size_scale is None:
             least = float(LEAST_LOSS / self._share.loss) * self.records_per_person
             raise InputError("epsilon", f"must be at least {least:g}, for a noisy number of records")
@@ -192,6 +209,11 @@ class Terms:
         number = 0 if self.size_scale is None else 1 / Fraction(self.size_scale)
         return float_below(Fraction(self.epsilon) / self.records_per_person - number)
 
+    def noisy_size(self, counted: int) -> NoisySize:
+        """What this noisy number of records states, if one is released first."""
+        assert self.size_scale is not None
+        return NoisySize.of(counted, self.size_scale, self.n_min)
+
     def with_loss(self, epsilon: float) -> "Terms":
         """The same terms for another privacy loss, of which a noisy number of records has the same share."""
         if self.size_scale is None:
@@ -227,3 +249,101 @@ class Terms:
         for left in (LEFTS[0], LEFTS[-1]):
             offset = Fraction(1, self.unit)
             slopes_for(self.rate, offset, left, PARTS - left, self.neighbors, self.per_record, self.weight)
+
+
+# The division of a request among the terms of its thresholds.
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The privacy loss of a person: epsilon, or a zCDP loss rho; neither without privacy."""
+
+    epsilon: float | None = None
+    rho: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and self.rho is not None:
+            raise InputError("epsilon", "epsilon or rho must be given, and not both")
+
+    def divided(self, shares: Sequence[Fraction], *, replaced: bool = False) -> list["Budget"]:
+        """A budget for each share."""
+        if self.epsilon is None and self.rho is None:
+            return [self for _ in shares]
+        # Where a replaced record changes two parts, each has half of the epsilon, or a quarter of the rho.
+        name, total, parts = ("epsilon", self.epsilon, 2) if self.rho is None else ("rho", self.rho, 4)
+        pieces = [share / parts if replaced else share for share in shares]
+        return [Budget(**{name: loss}) for loss in split_epsilon(privacy_loss(name, total), pieces)]
+
+    def spent(self, method: str, records: int, share: SizeShare | None) -> tuple[float, float | None]:
+        """The epsilon of a person, and the scale of the noise of a number of records that is released first.
+
+        `share` is that of the noisy number, if the budget suffices for it. The epsilon is infinite without privacy; the
+        scale is None without a noisy number.
+        """
+        if method == "none":
+            return math.inf, None
+        if method == PublishedHistogram.name:  # its maker's budget, if it is stated
+            return math.inf if self.epsilon is None else privacy_loss("epsilon", self.epsilon), None
+        if self.epsilon is None and self.rho is None:
+            must = "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
+            raise InputError("epsilon", must)
+
+        # The scale of the noise, and for a zCDP loss the largest epsilon of what remains.
+        scale = None
+        if self.rho is None:
+            epsilon = privacy_loss("epsilon", self.epsilon)
+            if share is not None and epsilon >= LEAST_LOSS / share.loss * records:
+                scale = size_scale(epsilon / records, share)
+        elif share is None:
+            epsilon = range_of_zcdp(privacy_loss("rho", self.rho))
+        else:
+            rho = privacy_loss("rho", self.rho)
+            scale = records / math.sqrt(2 * share.rho * Fraction(rho))
+            rest = float_below(Fraction(rho) - size_zcdp(scale, records))
+            epsilon = float_below(Fraction(range_of_zcdp(rest)) + records / Fraction(scale))
+        if epsilon < LEAST_LOSS * records:
+            must = f"leaves each record a privacy loss of less than {LEAST_LOSS:g}"
+            got, remedy = (
+                f"{records} records for epsilon={epsilon:g}",
+                "Raise epsilon or keep fewer records of each person",
+            )
+            raise InputError("records_per_person", must, got=got, remedy=remedy)
+        return epsilon, scale
+
+
+def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
+    """Positive shares that sum to one; equal shares by default."""
+    if shares is None:
+        return [Fraction(1, count)] * count
+    exact = [exact_level("shares", share) for share in shares] if count > 1 else [Fraction(1)]
+    if len(exact) != count or sum(exact) != 1:
+        must = f"must be {count} positive numbers that sum to one"
+        raise InputError("shares", must, got=f"{len(exact)}, sum {sum(exact)}")
+    return exact
+
+
+def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
+    """An equal part of a failure probability; by the union bound all guarantees then hold together."""
+    return None if delta is None else exact_level("delta", exact_level("delta", delta) / count)
+
+
+def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
+    """Return distinct levels as exact fractions."""
+    levels = [exact_level("alpha", alpha) for alpha in several("alpha", alphas)]
+    if not levels or len(set(levels)) != len(levels):
+        got = f"{len(levels)}, {len(set(levels))} different"
+        raise InputError("alpha", "must be one or more different levels", got=got)
+    return levels
+
+
+def levels_of_sides(alpha: Any) -> list[Fraction]:
+    """The level of each side: half of the interval's level, or the given pair."""
+    if not isinstance(alpha, tuple):
+        return [exact_level("alpha", alpha) / 2] * 2
+    if len(alpha) != 2:
+        must = "must be one level, or a pair of levels for the lower and the upper side"
+        raise InputError("alpha", must, got=str(len(alpha)))
+    levels = [exact_level("alpha", side) for side in alpha]
+    if sum(levels) >= 1:
+        raise InputError("alpha", "must sum to less than one")
+    return levels

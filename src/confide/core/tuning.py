@@ -9,29 +9,36 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import FINEST, Candidates, Spread
-from confide.core.mean_price import PARTS, TuningInputs, flat_for, mean_price
+from confide.core.mean_price import PARTS, Case, TuningInputs, flat_for, mean_price
 from confide.core.reference_laws import ReferenceLaws, law_of, reference_laws
 
-# The lists among which a design chooses: their sizes divide the longest one, of which they are parts.
-_SHORTEST, LONGEST, _RATIO = 8, FINEST // 4, 1.2
+# The lists among which a design chooses: their sizes divide the longest one, of which they are parts. Sizes
+# of neighbours differ at least by this ratio.
+LONGEST = FINEST // 4
+_SHORTEST = 8
+_RATIO = 1.2
 
-# At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `gap_crossed`).
+# Rises: at most 20, because longer ones move thresholds across longer empty candidate ranges (see `gap_crossed`).
 RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
+
+# Slopes on the left, in parts of PARTS.
 LEFTS = tuple(range(4, 16))
 
-# The shortest list is taken whose expected coverage of typical scores is within this of the best list's. In the
-# mean over all reference laws it may cost three times as much.
-_LITTLE = 5e-5
+# The shortest list is taken whose expected coverage of typical scores is within this of the best list's. In the mean
+# over all reference laws it may cost three times as much.
+_TOLERANCE = 5e-5
 
 # Below this alpha n epsilon lists of neighbouring sizes differ much, so that a descent may stop at a worse one. Where
 # a target follows a noisy number, the search also begins at the best of so many longer lists.
-_SMALL, _FURTHER = 30.0, 7
+_FEW = 30.0
+_LONGER_LISTS = 7
 
 # The weight of laws with an empty candidate range is larger by this factor if the design follows a noisy number.
 _GAPS_COUNTED = 4.0
@@ -64,7 +71,7 @@ def tune(spread: Candidates | Spread, inputs: TuningInputs) -> Tuning:
 
 
 class _Place(NamedTuple):
-    """A place on the grids of the search, in the order of their sizes, rises and left slopes."""
+    """A place on the grids of the search: the positions of a size, a rise and a left slope."""
 
     size: int
     rise: int
@@ -86,19 +93,19 @@ def _tuned(spread: Candidates | Spread, inputs: TuningInputs) -> Tuning:
 
     def coverage(place: _Place) -> float:
         between = _between_candidates(laws(place).below[0], float(inputs.level))
-        return mean_price(between, inputs, LEFTS[place.left], RISES[place.rise], [(inputs.n, 0.0, 1.0)])
+        return mean_price(between, inputs, LEFTS[place.left], RISES[place.rise], [Case(inputs.n)])
 
-    # The best list, with its slopes and rise.
+    # The best list, with its slopes and rise: the descent has several starts.
     first = _start(spread, inputs, sizes)
     starts = {first, first._replace(size=max(first.size - 1, 0))}
-    if inputs.moves and alpha * inputs.n * inputs.epsilon < _SMALL:
-        longer = range(first.size, min(first.size + _FURTHER, len(sizes)))
+    if inputs.moves and alpha * inputs.n * inputs.epsilon < _FEW:
+        longer = range(first.size, min(first.size + _LONGER_LISTS, len(sizes)))
         starts.add(min((first._replace(size=size) for size in longer), key=price))
     best = min((_descend(start, grids, price) for start in sorted(starts)), key=price)
 
     # The shortest list that costs little more.
-    dearest = price(best) + 3 * _LITTLE / alpha
-    most = coverage(best) + _LITTLE if best.size else 0.0
+    dearest = price(best) + 3 * _TOLERANCE / alpha
+    most = coverage(best) + _TOLERANCE if best.size else 0.0
     while best.size:
         shorter = _descend(best._replace(size=best.size - 1), grids, price, axes=("rise", "left"))
         if price(shorter) > dearest or coverage(shorter) > most:
@@ -134,8 +141,8 @@ def _between_candidates(below: NDArray[np.float64], level: float) -> ReferenceLa
 def _start(spread: Candidates | Spread, inputs: TuningInputs, sizes: tuple[int, ...]) -> _Place:
     """The start of the descent: a closed form in Z = alpha n epsilon, which determines nearly everything."""
     z = float(1 - inputs.level) * inputs.n * inputs.epsilon
-    many = 8.0 if isinstance(spread, Candidates) or spread.unit or spread.around else spread.shape.density
-    size, rise = max(many * z * min(1, z / _SMALL), 10.0), min(0.3 * z, 20.0)
+    density = 8.0 if isinstance(spread, Candidates) or spread.unit or spread.around else spread.shape.density
+    size, rise = max(density * z * min(1, z / _FEW), 10.0), min(0.3 * z, RISES[-1])
     return _Place(
         int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),
         int(np.argmin(np.abs(np.array(RISES) - rise))),
@@ -149,18 +156,18 @@ def _descend(
     price: Callable[[_Place], float],
     axes: tuple[str, ...] = ("rise", "left", "size"),
 ) -> _Place:
-    """Coordinate descent over rise, left share and size, in single and double steps, until nothing improves."""
-    moved = True
-    while moved:
-        moved = False
-        for axis in axes:
-            for step in (-1, 1, -2, 2):
-                while True:
-                    at = getattr(place, axis) + step
-                    trial = place._replace(**{axis: at})
-                    if not 0 <= at < getattr(grids, axis) or price(trial) >= price(place):
-                        break
-                    place, moved = trial, True
+    """Coordinate descent along these axes, in single and double steps, until a round improves nothing."""
+    before = None
+    while place != before:
+        before = place
+        for axis, step in product(axes, (-1, 1, -2, 2)):
+            # As many steps as improve the price.
+            while True:
+                position = getattr(place, axis) + step
+                trial = place._replace(**{axis: position})
+                if not 0 <= position < getattr(grids, axis) or price(trial) >= price(place):
+                    break
+                place = trial
     return place
 
 

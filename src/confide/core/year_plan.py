@@ -44,7 +44,7 @@ Rule: TypeAlias = Literal["basic", "zcdp"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 IN_WORDS: Mapping[Rule, str] = {"basic": "basic composition", "zcdp": "zCDP"}
 
-# The kinds in the order of plans.
+# The kinds in the order of plans, and their nouns, whose plurals are the arguments of `budget_plan`.
 PLANNED = ("calibration", "evaluation", "look")
 _NOUNS = {"calibration": "release"} | {kind: kind for kind in KINDS}
 
@@ -146,7 +146,7 @@ class BudgetPlan(Described):
         first = self.entries[0]
         if first.kind != "calibration":
             return None
-        return _plan(first, n, alpha, self.neighbors, self.records_per_person)
+        return plan(alpha, first.epsilon, n, neighbors=self.neighbors, records_per_person=self.records_per_person)
 
     def records_of(self, entry: PlannedReleases, alpha: Level = 0.1) -> int:
         """How many records a look or an evaluation needs, about: 22/epsilon**2 at alpha = 0.1.
@@ -162,12 +162,7 @@ class BudgetPlan(Described):
     @property
     def statement(self) -> str:
         """The guarantee for one person over the whole plan."""
-        parts = [
-            f"{f'{entry.per_person} of' if entry.per_person < entry.count else 'all'} {entry.words}"
-            if entry.count > 1
-            else f"the {entry.words}"
-            for entry in self.entries
-        ]
+        parts = [f"{_article(entry)} {entry.words}" for entry in self.entries]
         records = f", with up to {self.records_per_person} records in each" if self.records_per_person > 1 else ""
         at = decimal_form(self.epsilon)
         private = f"({at}, {self.dp_delta:g})" if self.dp_delta else at
@@ -290,9 +285,12 @@ def by_rule(rule: Rule, epsilon: float, **year: Unpack[Year]) -> BudgetPlan:
     total, delta = privacy_loss("epsilon", epsilon), check_delta(stated["dp_delta"])
     if rule != "basic" and delta == 0:
         raise InputError("dp_delta", f"must be above 0 for rule={rule!r}", remedy="With dp_delta=0 use rule='basic'")
-    names = zip(PLANNED, ("releases", "evaluations", "looks"), strict=True)
-    counts = {kind: _count(name, stated[name], stated.get(f"{name}_per_person")) for kind, name in names}
-    planned = {kind: counts[kind] for kind in PLANNED if counts[kind][0]}
+    planned = {}
+    for kind in PLANNED:
+        argument = f"{_NOUNS[kind]}s"
+        count, per_person = _count(argument, stated[argument], stated.get(f"{argument}_per_person"))
+        if count:
+            planned[kind] = count, per_person
     if not planned:
         raise InputError("releases", "releases, evaluations or looks must be planned", got="none")
     shares = _shares(list(planned), exact_level("share", stated["share"]))
@@ -306,11 +304,8 @@ def by_rule(rule: Rule, epsilon: float, **year: Unpack[Year]) -> BudgetPlan:
         for kind, (count, per_person) in planned.items():
             each = _rounded_down(price(kind))
             if each < LEAST_LOSS * records:
-                raise InputError(
-                    "epsilon",
-                    f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}",
-                    remedy="Plan fewer releases, or fewer per person",
-                )
+                must = f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}"
+                raise InputError("epsilon", must, remedy="Plan fewer releases, or fewer per person")
             entries.append(PlannedReleases(kind, count, per_person, each))
         return BudgetPlan(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
 
@@ -327,6 +322,7 @@ def rho_within(epsilon: float, dp_delta: float) -> float:
     def fits(rho: float) -> bool:
         return epsilon_of_zcdp(rho, dp_delta) <= epsilon
 
+    # A loss that fits, and twice as much, which does not; then a bisection.
     low = epsilon
     while not fits(low):
         low /= 2
@@ -342,7 +338,7 @@ def rho_within(epsilon: float, dp_delta: float) -> float:
 def _largest_epsilon(kind: str, rho: float) -> float:
     if kind == "calibration":
         return range_of_zcdp(rho)
-    return math.sqrt(2 * rho) * (1 - 1e-15)
+    return math.sqrt(2 * rho) * (1 - 1e-15)  # Laplace noise of this epsilon costs epsilon**2 / 2; rounded down
 
 
 def _rounded_down(value: float | Fraction) -> float:
@@ -372,10 +368,12 @@ def _shares(kinds: Sequence[str], share: Fraction) -> dict[str, Fraction]:
     return {kind: share if kind == "calibration" else (1 - share) / len(others) for kind in kinds}
 
 
+def _article(entry: PlannedReleases) -> str:
+    """In how many of the releases one person can be, as the words before their number."""
+    if entry.count == 1:
+        return "the"
+    return f"{entry.per_person} of" if entry.per_person < entry.count else "all"
+
+
 def _join_with_and(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-
-
-@lru_cache(maxsize=64)
-def _plan(entry: PlannedReleases, n: int, alpha: Level, neighbors: Neighbors, records: int) -> Plan:
-    return plan(alpha, entry.epsilon, n, neighbors=neighbors, records_per_person=records)
