@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Groups, Uniforms, as_array, as_uniforms
 from confide.core import UNNAMED, Release, as_release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.consistency import Example
+from confide.evaluation.count_tables import Example
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.partition import OTHER, Partition, size_parts
-from confide.evaluation.query import CountQuery, Measure
+from confide.evaluation.query import OTHER, CountQuery, Measure, Partition, class_parts, group_parts, size_parts
 from confide.noisy_counts import draw_counts
 from confide.scores import score_kind
 from confide.sets import intervals_of, sets_of
@@ -89,6 +88,22 @@ class RecordComparison(ABC):
     def keys(self) -> list[Any]:
         """Groups or classes that have thresholds of their own; of sets in the order of the columns."""
         return list(self.release.parts)
+
+    def class_partitions(self, *, wanted: bool) -> list[Partition]:
+        """The partition by true class, if classes have thresholds of their own, or if it is wanted and possible."""
+        if self.release.by == "class":
+            promised = [self.release.parts[key].coverage for key in self.keys]
+            return [class_parts(self.classes or self.keys, promised)]
+        return [class_parts(self.classes)] if self.classes and wanted else []
+
+    def group_partitions(self) -> list[Partition]:
+        """The partitions by groups that have thresholds of their own: several if groups overlap."""
+        if self.release.by != "group":
+            return []
+        names = list(map(str, self.release.parts))
+        promised = [threshold.coverage for threshold in self.release.parts.values()]
+        columns = [slice(None)] if self.release.overlap is None else self.release.overlap.slices
+        return [group_parts(names[column], promised[column]) for column in columns]
 
     def places(self, groups: Groups | None, n: int) -> NDArray[np.int64] | None:
         """Position of each record's group or true class among those with a threshold; None for one threshold.

@@ -13,11 +13,13 @@ from google.protobuf.message import DecodeError
 
 from confide.core import FALSE_NEGATIVES, ModelFingerprint, Release, facts_of, names_for, warn_about
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.onnx.answers import GROUPS, append_intervals, append_sets
 from confide.onnx.graph import (
+    GROUPS,
     OWN,
     AppendedGraph,
     Tensor,
+    append_intervals,
+    append_sets,
     maker_of,
     names_of,
     refuse_unless_model,

@@ -10,13 +10,17 @@ luck.py             the test whether luck in calibrating explains such a coverag
 from confide.sets.coverage import (
     CHANCE,
     CoverageEstimate,
+    Shortfall,
     count_limit,
+    count_shortfall,
     coverage_from_counts,
     exact_interval,
+    has_law,
     mean_limit,
+    sentence_of,
     share_covered,
+    shortfall_at,
 )
-from confide.sets.luck import count_shortfall, has_law, shortfall_at
 from confide.sets.prediction_intervals import PredictionIntervals, intervals_of, predict_interval, warn_of_widths
 from confide.sets.prediction_sets import (
     PredictionSets,
@@ -28,4 +32,3 @@ from confide.sets.prediction_sets import (
     sets_of,
     warn_of_empty_sets,
 )
-from confide.sets.shortfall import Shortfall, sentence_of

@@ -1,13 +1,21 @@
 """Coverage of labelled records: the share that is covered, with exact limits."""
 
-from dataclasses import dataclass
-from math import log
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from itertools import takewhile
+from math import ceil, log
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError, InputTypeError
-from confide.support import Described, Level, Section, bisect, exact_level, positive_integer
+from confide.core import Release, Threshold
+from confide.errors import CoverageWarning, InputError, InputTypeError
+from confide.guarantee import binomial_at_least, coverage_text
+from confide.support import Described, Level, Section, bisect, caller_stacklevel, exact_level, positive_integer
 
 CHANCE = 0.001
 """The probability that a correct release is called broken, at most; delta more with a guarantee with probability
@@ -99,3 +107,222 @@ def mean_limit(mean: float, n: int, chance: float = CHANCE) -> float:
 def promise_notes(promised: float | None) -> list[str]:
     """The guarantee of sets or intervals in words, if it is known."""
     return [] if promised is None else [f"promised: coverage at least {promised:.4g} on average"]
+
+
+Luck: TypeAlias = Literal["excluded", "rare", "unknown", "not read"]
+"""The role of luck in calibrating: it does not explain the shortfall; only an unlucky calibration does,
+which a guarantee with probability 1 - delta allows; no law of coverage is known; the evaluation was read without its
+release."""
+
+_CAUSES = "Possible causes: other records than the calibration records, another model, or a wrong column."
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """Coverage below the guarantee by more than chance explains."""
+
+    # The share of n records, whose number may be secret, and its upper limit with probability 1 - CHANCE/2.
+    coverage: float
+    high: float
+    n: int | None
+
+    # What is guaranteed, and whether luck explains it; with a secret number of calibration records from which number on
+    # it does not.
+    promised: float
+    luck: Luck
+    from_records: int | None = None
+
+    # Of the guarantee: its delta; name and largest value of a loss; what distinguishes thresholds; a known shift.
+    delta: float | None = None
+    loss: tuple[str, float] | None = None
+    parts: str | None = None
+    population: str | None = None
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a correct release falls so short with probability CHANCE, or CHANCE + delta, at most."""
+        return self.luck in ("excluded", "rare")
+
+    @property
+    def sentence(self) -> str:
+        """The finding, whether luck explains it, and other possible causes.
+
+        Examples
+        --------
+        >>> Shortfall(0.505, 0.52, 8780, 0.9, "excluded").sentence
+        'Covered surely less than promised: 50.5 % of 8,780 records where 90 % is promised. Luck in ...'
+        """
+        # The coverage or the loss, with its promise.
+        records = "the records" if self.n is None else f"{self.n:,} records"
+        sure = "" if self.delta is None else f" with probability {float(1 - Fraction(str(self.delta))):.6g}"
+        if self.loss is None:
+            less = "Covered surely less than promised"
+            share, promised = f"{100 * self.coverage:.4g} %", f"{100 * float(coverage_text(self.promised)):.6g} %"
+            what = f"{less}: {share} of {records} where {promised} is promised{sure}."
+        else:
+            name, bound = self.loss
+            loss, most = f"{bound * (1 - self.coverage):.4g}", f"{bound * (1 - self.promised):.6g}"
+            lead = f"Loss {name!r} surely larger than promised"
+            what = f"{lead}: {loss} on {records} where at most {most} is promised{sure}."
+        return f"{what} {self._luck} {_CAUSES}"
+
+    @property
+    def _luck(self) -> str:
+        match self.luck:
+            case "excluded":
+                limit = (
+                    "" if self.from_records is None else f", unless fewer than {self.from_records:,} records calibrated"
+                )
+                each = f" in one {self.parts}" if limit and self.parts else ""
+                return f"Luck in calibrating does not explain this{limit}{each}."
+            case "rare":
+                rare = f"{100 * (self.delta or 0):.6g} %"
+                return f"Only an unlucky calibration, one of the {rare} that the promise excludes, would explain this."
+            case "unknown":
+                only = "" if self.population is None else f"The promise is {self.population}. "
+                return f"{only}It is unknown how far an unlucky calibration may fall short of this promise."
+        return "A report of the release with this evaluation states whether luck in calibrating explains this."
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values."""
+        stated = {name: value for name, value in asdict(self).items() if value is not None}
+        return {**stated, "broken": self.is_broken, "chance": CHANCE + (self.delta or 0), "sentence": self.sentence}
+
+
+def sentence_of(name: str, shortfall: Shortfall) -> str:
+    """A finding about one guarantee, with its name; "" for a release as a whole."""
+    return f"{name}: {shortfall.sentence}" if name else shortfall.sentence
+
+
+TYPICAL = 1000
+"""If the number of calibration records is secret, and no promise rests on a noisy one, this many are assumed for luck,
+or `n_min` if that is larger."""
+
+_OF_NUMBER = CHANCE / 10
+"""The probability that the records are more than their noisy number allows for."""
+
+_OF_LAW = 0.4 * CHANCE
+"""The probability that a correct calibration covers less than the level that is tested."""
+
+# The numbers of records that are tried, if the number is secret.
+_GRID = 40
+
+
+def covered_share(inside: NDArray[np.bool_], release: Release | None, confidence: Level) -> CoverageEstimate:
+    """Coverage of a release's sets, with a warning if it falls short; nothing is known about other sets."""
+    estimate = share_covered(inside, confidence)
+    if release is not None and (short := count_shortfall(release, int(inside.sum()), len(inside))) is not None:
+        warnings.warn(short.sentence, CoverageWarning, stacklevel=caller_stacklevel())
+    return estimate
+
+
+def count_shortfall(release: Release, hits: int, n: int) -> Shortfall | None:
+    """The shortfall of a release on n records of which `hits` are covered; None if there is none."""
+    return shortfall_at(release, hits / n, count_limit(hits, n), n)
+
+
+def shortfall_at(release: Release, coverage: float, high: float, n: int | None) -> Shortfall | None:
+    """The shortfall from an upper limit of coverage, which holds with probability 1 - CHANCE/2.
+
+    A marginal guarantee allows that one calibration of a correct release covers less. The law of coverage over
+    calibrations (`Threshold.coverage_failure`) bounds how often. A correct release is called broken with probability
+    CHANCE at most: either `high` is below its coverage, or its coverage is below a level that calibrations reach with
+    probability 1 - CHANCE/2. This holds for records like the calibration records, independent of them and of each
+    other. If their number is secret, the law is that of the most that a noisy number of records allows (with a fifth of
+    that probability for its noise); without a noisy number it holds for the numbers that the shortfall states.
+    """
+    promised = release.promised
+    if high >= promised or release.by == "level":  # each of several levels is tested separately
+        return None
+    first = release.first.guarantee
+    parts = release.by if release.disjoint else None
+
+    def because_of(luck: Luck, from_records: int | None = None) -> Shortfall:
+        statement = (promised, luck, from_records, first.delta, release.bounded, parts, first.population)
+        return Shortfall(coverage, high, n, *statement)
+
+    # Without a law: as without privacy, the least effect of luck.
+    if not has_law(release):
+        records = first.n or TYPICAL
+        rank = np.array([min(ceil((records + 1) * promised), records)])
+        lucky = binomial_at_least(rank, records, high)[0] > CHANCE / 2
+        return None if lucky or promised == 0 else because_of("unknown")
+
+    # By the law, of a public or noisy number of records, or of all numbers that a secret one may be.
+    secret = [threshold for threshold in release.parts.values() if _has_secret_number(threshold)]
+    if not secret:
+        least = None
+        excluded = _failure_bound(release, None)(high) <= _OF_LAW
+    else:
+        n_min = max(threshold.guarantee.n_min or 1 for threshold in secret)
+        typical = TYPICAL if parts is None else -(-TYPICAL // len(secret))
+        least = _from_records(release, high, n_min, max(n_min, typical))
+        excluded = least is not None
+        least = None if least == n_min else least  # with fewer than n_min records there is no guarantee
+    if excluded:
+        return because_of("excluded", least)
+    return None if first.delta is None else because_of("rare")
+
+
+def has_law(release: Release) -> bool:
+    """Whether the law of coverage over calibrations is known, so that a guarantee can be tested."""
+    parts = list(release.parts.values())
+    if any(threshold.coverage == 0 or threshold.guarantee.silos == "by size" for threshold in parts):
+        return False  # there is no guarantee, or the law holds for identically distributed silos
+    try:
+        _failure_bound(release, TYPICAL)
+    except InputError:
+        return False
+    return True
+
+
+def _has_secret_number(threshold: Threshold) -> bool:
+    return threshold.mechanism is not None and threshold.n is None and not threshold.guarantee.sized
+
+
+def _records(threshold: Threshold, secret: int | None, parts: int) -> int | None:
+    """The number of records for the law of coverage: public, the most by the noisy number, or `secret`."""
+    if threshold.size is not None and threshold.guarantee.sized:
+        return threshold.size.most(_OF_NUMBER / parts)
+    return secret if _has_secret_number(threshold) else None
+
+
+def _from_records(release: Release, high: float, few: int, many: int) -> int | None:
+    """The number from which on luck does not explain such a coverage; None if luck of `many` records explains it."""
+    # The smallest of a grid from which on all exclude luck, and then the number itself by bisection.
+
+    def excluded(n: int) -> bool:
+        return _failure_bound(release, n)(high) <= _OF_LAW
+
+    tried: list[int] = np.unique(np.geomspace(few, many, _GRID).astype(np.int64)).tolist()
+    passed = list(takewhile(excluded, reversed(tried)))
+    if not passed:
+        return None
+    below, least = max((n for n in tried if n < passed[-1]), default=few - 1), passed[-1]
+    return bisect(excluded, below, least)
+
+
+def _failure_bound(release: Release, n: int | None) -> Callable[[float], float]:
+    """Level c -> a bound on the probability that coverage of the release is below c, with n records if n is secret.
+
+    The coverage over all groups is below c only if that of one group is. The two ends of an interval divide the
+    miscoverage as they divide alpha.
+    """
+    # Parts with equal inputs have the same law, which is computed once.
+    parts = list(release.parts.values())
+    sides = release.by == "side"
+    shares = [float(threshold.alpha / release.levels[0]) if sides else 1.0 for threshold in parts]
+    multiplicity = Counter((_law_inputs(threshold), share) for threshold, share in zip(parts, shares, strict=True))
+    first_of = {_law_inputs(threshold): threshold for threshold in parts}
+    laws = [
+        (count, share, first_of[key].coverage_failure(_records(first_of[key], n, len(parts))))
+        for (key, share), count in multiplicity.items()
+    ]
+    return lambda level: sum(count * law(1 - share * (1 - level)) for count, share, law in laws)
+
+
+def _law_inputs(threshold: Threshold) -> Any:
+    """The inputs of the law of coverage."""
+    if threshold.mechanism is None:
+        return threshold
+    return threshold.mechanism, threshold.candidates, threshold.guarantee, threshold.size

@@ -23,8 +23,7 @@ from confide.core import Release, warn_about
 from confide.errors import CoverageWarning, InputError
 from confide.guarantee import coverage_text
 from confide.scores import interval_ends
-from confide.sets.coverage import CoverageEstimate, promise_notes
-from confide.sets.luck import covered_share
+from confide.sets.coverage import CoverageEstimate, covered_share, promise_notes
 from confide.sets.prediction_sets import MOST_SHOWN, Records, positions_of, score_of_task
 from confide.support import BAD, FILL, INK, Level, Section, Table, axes_of, caller_stacklevel, labelled, legend
 

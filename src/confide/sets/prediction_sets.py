@@ -26,8 +26,7 @@ from confide.arrays import (
 from confide.core import FALSE_NEGATIVES, UNNAMED, Release, Threshold, area_of, names_for, warn_about
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.scores import ScoreKind, score_kind, set_mask, unregistered
-from confide.sets.coverage import CoverageEstimate, promise_notes
-from confide.sets.luck import covered_share
+from confide.sets.coverage import CoverageEstimate, covered_share, promise_notes
 from confide.support import Described, Level, Section, Table, caller_stacklevel, column_order, needs_extra
 
 if TYPE_CHECKING:

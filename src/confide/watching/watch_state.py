@@ -31,7 +31,7 @@ from confide.support import (
     require,
 )
 from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, realised_coverage
-from confide.watching.sequence import confidence_sequence, coverage_tests, size_tests
+from confide.watching.e_process import confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
     MOST_COUNT,
     MOST_LOOKS,
