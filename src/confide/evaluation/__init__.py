@@ -25,7 +25,7 @@ from confide.evaluation.evaluation import NOT_PRIVATE, Evaluation, Finding
 from confide.evaluation.metrics import class_coverage, coverage, false_negative_rate, group_coverage, size_coverage
 from confide.evaluation.parts import CoverageTable, Part
 from confide.evaluation.private import PARTS, PrivateRequest, answer
-from confide.evaluation.query import CountPrivacy, CountQuery, Partition, size_parts
+from confide.evaluation.query import CountPrivacy, CountQuery, Partition, size_names, size_parts
 from confide.evaluation.tally import (
     IntervalOutcomes,
     RecordComparison,

@@ -79,7 +79,7 @@ class Partition:
     def __post_init__(self) -> None:
         # The names of bins follow from their edges.
         if self.binned:
-            names = _width_names(self.edges) if self.kind == "width" else _size_names(self.edges, self.most)
+            names = _width_names(self.edges) if self.kind == "width" else _names_of_sizes(self.edges, self.most)
             if self.names not in ((), names):
                 raise InputError("names", "must follow from the edges of sizes and widths")
             object.__setattr__(self, "names", names)
@@ -137,11 +137,23 @@ def _size_edges(most: int, *, exact: bool) -> tuple[float, ...]:
     return tuple(map(float, edges))
 
 
-def _size_names(edges: tuple[float, ...], most: int | None) -> tuple[str, ...]:
+def _names_of_sizes(edges: tuple[float, ...], most: int | None) -> tuple[str, ...]:
     if most is None or edges != _size_edges(most, exact=len(edges) == most + 1):
         raise InputError("edges", "must be those of set sizes up to the largest one")
-    ends = [*(int(edge) - 1 for edge in edges[1:]), most]
-    return tuple(f"{a:.0f}" if a == b else f"{a:.0f}-{b}" for a, b in zip(edges, ends, strict=True))
+    return size_names(list(map(int, edges)), most)
+
+
+def size_names(edges: Sequence[int], most: int | None = None) -> tuple[str, ...]:
+    """Names of bins of set sizes from their smallest sizes; without a largest size the last bin has no end.
+
+    Examples
+    --------
+    >>> size_names([0, 1, 5], 9), size_names([0, 1, 5])
+    (('0', '1-4', '5-9'), ('0', '1-4', '5+'))
+    """
+    ends = [edge - 1 for edge in edges[1:]] + ([] if most is None else [most])
+    names = [str(low) if low == high else f"{low}-{high}" for low, high in zip(edges, ends, strict=False)]
+    return tuple(names if most is not None else [*names, f"{edges[-1]}+"])
 
 
 def width_parts(bins: Sequence[float]) -> Partition:
