@@ -37,6 +37,7 @@ from confide.support import (
     positive_integer,
     privacy_loss,
     promise_line,
+    require,
 )
 from confide.watching import Watch
 
@@ -95,8 +96,7 @@ def plot_coverage(
     what, table = _table(sets, labels, groups, confidence)
     level = sets.promised if level is None and isinstance(sets, PredictionSets) else level
     chosen = np.flatnonzero((table.n > 0) & np.isfinite(table.coverage))
-    if not len(chosen):
-        raise InputError("sets", "must contain a record with a label", "none")
+    require("sets", len(chosen), "must contain a record with a label", "none")
     ranked = chosen[np.argsort(table.coverage[chosen], kind="stable")]
     shown, span = _page(ranked, page)
     below = np.array([row.below for row in table]) if level is None else table.surely_below(level)
@@ -197,8 +197,7 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
     if not isinstance(sets, PredictionSets):
         raise InputTypeError("sets", "must be PredictionSets", type(sets).__name__)
     sizes = sets.sizes
-    if not len(sizes):
-        raise InputError("sets", "must contain a record", "none")
+    require("sets", len(sizes), "must contain a record", "none")
 
     # Many sizes share a bar.
     axes, largest = axes_of(ax), int(sizes.max(initial=1))
@@ -402,8 +401,7 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
     """
     if not isinstance(watch, Watch):
         raise InputTypeError("watch", "must be a Watch", type(watch).__name__)
-    if watch.monitors_sizes or not watch.looks:
-        raise InputError("watch", "must be a watch of coverage with at least one look")
+    require("watch", not watch.monitors_sizes and watch.looks, "must be a watch of coverage with at least one look")
 
     # The share of each look, all parts together, with an interval for noise and sampling.
     points, settings = watch.points, watch.settings

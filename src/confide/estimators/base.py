@@ -40,7 +40,7 @@ from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
 from confide.mechanisms import Chosen, Neighbors
 from confide.scores import NamedScores
-from confide.support import Level, caller_stacklevel, exact_level, raise_for_rows
+from confide.support import Level, caller_stacklevel, exact_level, raise_for_rows, require
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
@@ -108,10 +108,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         # A fitted estimator calibrates on all records.
         target = self._check(X, y, groups, reset=True)
         if self.prefit:
-            if self.estimator is None:
-                raise InputError("estimator", "must be a fitted estimator with prefit=True", got="None")
-            if fit_params:
-                raise InputError("fit_params", "must be left out with prefit=True: nothing is trained")
+            require("estimator", self.estimator is not None, "must be a fitted estimator with prefit=True", got="None")
+            require("fit_params", not fit_params, "must be left out with prefit=True: nothing is trained")
             self._adopt()
             return self._release(X, target, groups)
 
@@ -124,8 +122,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         arrays = [value for value in (groups, *per_record) if value is not None]
         held = calibrating(self.calibration_size, self.random_state, n, X, target, *arrays)
         training, calibration = np.flatnonzero(~held), np.flatnonzero(held)
-        if not len(training):
-            raise InputError("X", "must contain records that train the model", got=f"none among n_samples={n}")
+        require("X", len(training), "must contain records that train the model", got=f"none among n_samples={n}")
 
         # Train on some records, and calibrate on the others.
         for given in trained.values():
@@ -286,8 +283,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if by is not None and self.ledger is not None:
             requirement = "must be left out with several models or scores and thresholds per group or class"
             raise InputError("ledger", requirement, remedy="Its cells are those of one division of the records")
-        if is_several(alpha):
-            raise InputError("alpha", "must be one level with several models or scores", got="several")
+        require("alpha", not is_several(alpha), "must be one level with several models or scores", got="several")
 
         # The scores and the sizes of every offer.
         scores, sizes = {}, {}
@@ -313,8 +309,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _request(self, chosen: Chosen | None) -> Request:
         alpha, (names, by) = self._alpha, self._parts()
         if is_several(alpha):
-            if by is not None:
-                raise InputError("alpha", "must be one level with thresholds per group or class", got="several")
+            require("alpha", by is None, "must be one level with thresholds per group or class", got="several")
             by = "level"
         return Request(
             alpha=alpha, epsilon=self.epsilon, by=by, names=names, score=self._score_name,
@@ -345,9 +340,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_new(self, X: Any) -> None:
         check_is_fitted(self)
-        if getattr(X, "ndim", 2) == 1:
-            got = "one dimension. Reshape your data with X.reshape(1, -1)"
-            raise InputError("X", "must be two-dimensional", got=got)
+        got = "one dimension. Reshape your data with X.reshape(1, -1)"
+        require("X", getattr(X, "ndim", 2) != 1, "must be two-dimensional", got=got)
         if not isinstance(X, list | tuple) or len(X):  # [] has no columns to check
             validate_data(self, X, reset=False, skip_check_array=True)
 

@@ -19,7 +19,7 @@ from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal
 from confide.scores import all_scores, own_class_scores
 from confide.sets import PredictionSets, predict_set
-from confide.support import Classes, Level, public_classes
+from confide.support import Classes, Level, public_classes, require
 
 
 @dataclass(eq=False, repr=False)
@@ -127,9 +127,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, By | None]:
         if not self.by_class:
             return super()._parts()
-        if self.group_names is not None:
-            either = "by_class and group_names must not be given together: thresholds are per class, or group"
-            raise InputError("by_class", either)
+        either = "by_class and group_names must not be given together: thresholds are per class, or group"
+        require("by_class", self.group_names is None, either)
         return tuple(self.classes_.tolist()), "class"
 
     def _public_classes(self) -> Classes:

@@ -18,7 +18,7 @@ from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal
 from confide.scores import interval_score
 from confide.sets import PredictionIntervals, predict_interval
-from confide.support import Level
+from confide.support import Level, require
 
 
 @dataclass(eq=False, repr=False)
@@ -119,8 +119,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         if self.conformity_score != "cqr":
             return self._point(X)
         columns = self._columns(X)
-        if columns.shape[1] != 2:
-            raise InputError("estimator", "must be a pair of regressors (lower, upper) for the score 'cqr'")
+        require("estimator", columns.shape[1] == 2, "must be a pair of regressors (lower, upper) for the score 'cqr'")
         return columns
 
     def _point(self, X: Any) -> NDArray[Any]:

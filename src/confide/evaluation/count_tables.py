@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.evaluation.parts import Part, PartCounts
 from confide.evaluation.query import CountQuery, Partition
-from confide.support import MOST_RECORDS
+from confide.support import MOST_RECORDS, require
 
 MOST_EXAMPLES = 1000
 
@@ -159,8 +159,7 @@ def _check_sizes(counts: NDArray[Any], partition: Partition, labels: NDArray[Any
     sizes = np.arange(len(partition))
     if partition.edges != tuple(sizes) or counts[0, :-1].any():
         raise InputError("partitions", "must be of single sizes, of which 0 covers no label")
-    if not np.array_equal(labels, counts.sum(axis=1) * sizes):
-        raise InputError("sums", "must be the labels in sets of each size")
+    require("sums", np.array_equal(labels, counts.sum(axis=1) * sizes), "must be the labels in sets of each size")
 
 
 # Means of set sizes and interval widths: from their sum, or from the noisy shares of bins.

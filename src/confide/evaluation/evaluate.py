@@ -31,7 +31,7 @@ from confide.evaluation.query import CountQuery, Partition, size_parts, statemen
 from confide.evaluation.tally import MOST_GROUPS, IntervalOutcomes, RecordComparison, ScoreOutcomes, SetOutcomes, Tally
 from confide.scores import refuse_infinite
 from confide.sets import predict_masks
-from confide.support import raise_for_rows
+from confide.support import raise_for_rows, require
 
 
 def evaluate_sets(
@@ -175,8 +175,7 @@ def _comparison_of(
         n, k = p.shape
         names = names_for(release, named, k)
         y = as_labels("labels", arrays["labels"], n, k, names, unknown=True)
-        if not n and not empty:
-            raise InputError("probabilities", "must have at least one row", got="none")
+        require("probabilities", n or empty, "must have at least one row", got="none")
         columns: Sequence[object] = range(k) if names is None else names
         if not empty:
             warn_of_unknown_labels("labels", y, columns)
@@ -234,10 +233,9 @@ def evaluate_arrays(
     if not outputs or others or set(arrays) - {outputs, truth}:
         requirement = "must be given with labels, or predictions with targets, or scores alone"
         raise InputError("probabilities", requirement, got=", ".join(arrays) or "none of them")
-    if truth is not None and truth not in arrays:
-        raise InputError(truth, f"must be given with {outputs}, as the true value of each record")
-    if not 0 <= examples <= MOST_EXAMPLES:
-        raise InputError("examples", f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
+    if truth is not None:
+        require(truth, truth in arrays, f"must be given with {outputs}, as the true value of each record")
+    require("examples", 0 <= examples <= MOST_EXAMPLES, f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
     if request is not None and examples:
         raise InputError("examples", "must be left out with epsilon, because single records cannot be private")
 
@@ -306,8 +304,7 @@ def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Releas
     """Evaluation from the `area_counts` of each image; a class is a part of the images in which it occurs."""
     area, classes = area_of(calibration), calibration.classes
     images = list(counts)
-    if not images:
-        raise InputError("images", "must contain at least one image", got="none")
+    require("images", images, "must contain at least one image", got="none")
     names = range(classes) if isinstance(classes, int) else classes or range(len(images[0]))
 
     # Of each class, except the background: its areas, and the missed shares of the images in which it occurs.

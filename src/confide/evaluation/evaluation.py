@@ -43,6 +43,7 @@ from confide.support import (
     foreign_file,
     library_versions,
     parse_document,
+    require,
     short_number,
 )
 
@@ -391,9 +392,8 @@ class Evaluation(Document, Measured):
 
     def __getitem__(self, alpha: Level) -> Finding:
         level = exact_level("alpha", alpha)
-        if level not in self.levels:
-            known = ", ".join(f"{float(a):g}" for a in self.levels) or "none"
-            raise InputError("alpha", f"must be one of the levels {known}", got=f"{float(level):g}")
+        known = ", ".join(f"{float(a):g}" for a in self.levels) or "none"
+        require("alpha", level in self.levels, f"must be one of the levels {known}", got=f"{float(level):g}")
         return self.levels[level]
 
     @property
@@ -477,9 +477,8 @@ class Evaluation(Document, Measured):
                 kinds.add(partition.kind)
                 promised = zip(partition.names, partition.promised, strict=True)
                 same = same and all(thresholds.get(name) == coverage for name, coverage in promised)
-        if not same or kinds != {release.by} & {"class", "group"}:
-            requirement = "must have the promises and parts of this calibration"
-            raise InputError("evaluation", requirement, remedy="evaluate again")
+        requirement = "must have the promises and parts of this calibration"
+        require("evaluation", same and kinds == {release.by} & {"class", "group"}, requirement, remedy="evaluate again")
         return replace(self, release=release)
 
     @property

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, as_array, as_labels, as_true_labels, columns_by_name, group_name, refuse_other_rows
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputTypeError
 from confide.evaluation.count_tables import mean_of
 from confide.evaluation.parts import CoverageTable, PartCounts, TableKind
 from confide.evaluation.query import OTHER, Measure, size_names
 from confide.evaluation.tally import MOST_GROUPS, Counts, group_names, too_many_groups
 from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, share_covered
-from confide.support import Level, exact_level
+from confide.support import Level, exact_level, require
 
 
 def coverage(
@@ -167,8 +167,7 @@ def size_coverage(
     # The bins.
     edges = np.asarray(bins)
     increasing = edges.ndim == 1 and edges.size and edges.dtype.kind in "iu" and (np.diff(edges) > 0).all()
-    if not increasing or edges[0] != 0:
-        raise InputError("bins", "must be increasing integers that begin with 0")
+    require("bins", increasing and edges[0] == 0, "must be increasing integers that begin with 0")
 
     # The bin of each set.
     places = np.searchsorted(edges, sets.sizes, side="right") - 1

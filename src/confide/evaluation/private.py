@@ -16,7 +16,7 @@ from confide.evaluation.parts import CONFIDENCE
 from confide.evaluation.query import CountQuery, group_parts, json_fields, size_parts, width_parts
 from confide.evaluation.tally import IntervalOutcomes, RecordComparison, SetOutcomes, Tally
 from confide.mechanisms import Neighbors
-from confide.support import Level, caller_stacklevel, exact_level, log_event, several
+from confide.support import Level, caller_stacklevel, exact_level, log_event, require, several
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
@@ -83,9 +83,8 @@ class PrivateRequest:
         if comparison.needs_groups and self.group_names is not None:
             raise InputError("group_names", f"must be left out, because the release names each {release.by}")
         one_level = isinstance(comparison, IntervalOutcomes) and release.by != "level"
-        if self.width_bins is not None and not one_level:
-            must = "must be left out unless intervals of a release with one level are evaluated"
-            raise InputError("width_bins", must)
+        must = "must be left out unless intervals of a release with one level are evaluated"
+        require("width_bins", self.width_bins is None or one_level, must)
 
         # Parts with thresholds of their own are always counted; the others are public lists.
         wanted = self._wanted(comparison)
@@ -108,15 +107,13 @@ class PrivateRequest:
     def _wanted(self, comparison: RecordComparison) -> Sequence[str]:
         """Divisions of sets that are requested; by default all that the release allows."""
         if not isinstance(comparison, SetOutcomes):
-            if self.parts:
-                raise InputError("parts", "must be left out unless sets of a classification score are evaluated")
+            require("parts", not self.parts, "must be left out unless sets of a classification score are evaluated")
             return ()
         several_levels = comparison.release.by == "level"
         if self.parts is None:
             return ("class",) if several_levels else PARTS
-        if several_levels and "size" in self.parts:
-            requirement = "must not contain 'size' for several levels, each of which has sets of its own"
-            raise InputError("parts", requirement, remedy="Evaluate one level")
+        requirement = "must not contain 'size' for several levels, each of which has sets of its own"
+        require("parts", not several_levels or "size" not in self.parts, requirement, remedy="Evaluate one level")
         return self.parts
 
 
@@ -146,12 +143,10 @@ def answer(
     # A public number of records is part of the query, so it is counted before the charge.
     tally = None
     if request.neighbors == "replace_one" and request.n is None:
-        if charge_first and request.ledger is not None:
-            requirement = "must be given with neighbors='replace_one' and a ledger, which is charged before the count"
-            raise InputError("n", requirement)
+        requirement = "must be given with neighbors='replace_one' and a ledger, which is charged before the count"
+        require("n", not charge_first or request.ledger is None, requirement)
         tally = read()
-        if not tally.total:
-            raise InputError("n", "must be at least 1 with neighbors='replace_one'", got="no records")
+        require("n", tally.total, "must be at least 1 with neighbors='replace_one'", got="no records")
         query = replace(query, n=tally.total)
 
     # Write what may be drawn at most, to raise before the charge.
@@ -176,8 +171,7 @@ def answer(
 
 def _payment(request: PrivateRequest, query: CountQuery) -> "Payment | None":
     if request.ledger is None and request.dataset is None:
-        if request.again:
-            raise InputError("again", "must be left out without a ledger, which alone stores earlier releases")
+        require("again", not request.again, "must be left out without a ledger, which alone stores earlier releases")
         return None
     from confide.ledger import make_payment
 

@@ -33,6 +33,7 @@ from confide.support import (
     positive_integer,
     positive_number,
     privacy_loss,
+    require,
     several,
 )
 
@@ -85,8 +86,7 @@ class Partition:
             object.__setattr__(self, "names", names)
 
         # The names are different, and each has its promise.
-        if not 0 < len(self.names) <= _MOST_PARTS:
-            raise InputError("parts", f"must be 1 to {_MOST_PARTS}", got=str(len(self.names)))
+        require("parts", 0 < len(self.names) <= _MOST_PARTS, f"must be 1 to {_MOST_PARTS}", got=str(len(self.names)))
         check_names("names", self.names)
         if self.promised is not None and len(self.promised) != len(self.names):
             raise InputError("promised", "must have one entry for each part")
@@ -345,8 +345,7 @@ class CountQuery:
             raise InputError("partitions", "must be of all levels, or of one of them")
         # Groups may be divided by several columns, which have different names.
         kinds = {(p.kind, p.statement, p.names if p.kind == "group" else ()) for p in self.partitions}
-        if len(kinds) != len(sizes):
-            raise InputError("partitions", "must be of different kinds, or of different columns of groups")
+        require("partitions", len(kinds) == len(sizes), "must be of different kinds, or of different columns of groups")
 
         # What noise excludes, and what it requires.
         if (n is None) != (not noisy or self.neighbors == "add_remove"):

@@ -22,7 +22,7 @@ from confide.evaluation.query import OTHER, CountQuery, Measure, Partition, clas
 from confide.noisy_counts import draw_counts
 from confide.scores import score_kind
 from confide.sets import intervals_of, sets_of
-from confide.support import canonical_name, library_versions, order_of, positions, raise_for_rows
+from confide.support import canonical_name, library_versions, order_of, positions, raise_for_rows, require
 
 
 @dataclass(frozen=True)
@@ -180,9 +180,8 @@ class IntervalOutcomes(RecordComparison):
         compared = []
         for level in self.levels:
             intervals = intervals_of(predictions, level, difficulty=difficulty, groups=groups)
-            if len(intervals.lower) != len(targets):
-                got = f"{len(targets)} for {len(intervals.lower)}"
-                raise InputError("targets", "must have one entry per prediction", got=got)
+            got = f"{len(targets)} for {len(intervals.lower)}"
+            require("targets", len(intervals.lower) == len(targets), "must have one entry per prediction", got=got)
             above, below = intervals.lower <= targets, targets <= intervals.upper
             ends = (above, below) if self.release.by == "side" else None
             compared.append(RecordOutcomes(above & below, size=intervals.widths, ends=ends))
@@ -236,8 +235,7 @@ def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]
     (['3', '7'], array([1, 0, 1]))
     """
     array = as_array("groups", groups)
-    if array.shape != (n,):
-        raise InputError("groups", f"must have shape ({n},), one entry per record", got=f"shape {array.shape}")
+    require("groups", array.shape == (n,), f"must have shape ({n},), one entry per record", got=f"shape {array.shape}")
 
     # Every group is a text or an integer.
     if array.dtype.kind == "O":

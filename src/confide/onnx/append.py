@@ -28,7 +28,7 @@ from confide.onnx.graph import (
 )
 from confide.scores import SCORES, ScoreKind, score_kind
 from confide.sets import score_of
-from confide.support import Classes, Level, column_order, exact_level, parse_object
+from confide.support import Classes, Level, column_order, exact_level, parse_object, require
 
 KEY = "confide."
 """Prefix of the metadata's keys."""
@@ -265,25 +265,22 @@ def _predictions(tail: AppendedGraph, tensors: list[Tensor], kind: ScoreKind) ->
 
 def _kind(release: Release, said: str | None) -> ScoreKind:
     # Sides and a bound on missed labels have one score each.
-    if release.loss not in (None, FALSE_NEGATIVES):
-        got = f"one that bounds {release.loss!r}"
-        raise InputError("calibration", "must be one for sets or intervals", got=got)
+    got = f"one that bounds {release.loss!r}"
+    require("calibration", release.loss in (None, FALSE_NEGATIVES), "must be one for sets or intervals", got=got)
     if release.by == "side" or release.loss is not None:
         _refuse_given("score", said, "this release")
         return score_kind("lac" if release.loss else "cqr")
 
     # Any other needs a form in ONNX.
     kind = score_of(release, said)
-    if kind.score is None or kind.score.onnx is None:
-        must = f"must be one of {', '.join(name for name, score in SCORES.items() if score.onnx)} for a graph"
-        remedy = "Predict in Python with confide.predict_set or confide.predict_interval"
-        raise InputError("score", must, got=repr(kind.name), remedy=remedy)
+    must = f"must be one of {', '.join(name for name, score in SCORES.items() if score.onnx)} for a graph"
+    remedy = "Predict in Python with confide.predict_set or confide.predict_interval"
+    require("score", kind.score is not None and kind.score.onnx is not None, must, got=repr(kind.name), remedy=remedy)
     return kind
 
 
 def _refuse_given(name: str, value: Any, what: str) -> None:
-    if value:
-        raise InputError(name, f"must be left out: it is not for {what}")
+    require(name, not value, f"must be left out: it is not for {what}")
 
 
 def _copy(model: Any) -> onnx.ModelProto:

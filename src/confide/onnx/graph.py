@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from confide.core import Release, refuse_overlapping
 from confide.errors import InputError, InputTypeError
 from confide.scores import ScoreKind, smallest_probability
-from confide.support import canonical_name
+from confide.support import canonical_name, require
 
 OWN = "confide/"
 """Prefix of the names of appended nodes and constants."""
@@ -46,8 +46,7 @@ class Tensor:
         if name not in tensors:
             inferred = onnx.shape_inference.infer_shapes(model).graph
             tensors |= {tensor.name: tensor for tensor in inferred.value_info}
-        if name not in tensors:
-            raise InputError("output", "must name an output of the model", got=f"no tensor {name!r}")
+        require("output", name in tensors, "must name an output of the model", got=f"no tensor {name!r}")
 
         # It must hold floating-point numbers of a known shape.
         kind = tensors[name].type
@@ -58,9 +57,8 @@ class Tensor:
             element_type = TensorProto.DataType.Name(kind.tensor_type.elem_type)
             must = f"{name!r} must hold float16, float32 or float64"
             raise InputError("output", must, got=element_type, remedy="Name another")
-        if not kind.tensor_type.HasField("shape"):
-            must = f"{name!r} must have a known shape"
-            raise InputError("output", must, got="none", remedy="Export the model with shapes")
+        must = f"{name!r} must have a known shape"
+        require("output", kind.tensor_type.HasField("shape"), must, got="none", remedy="Export the model with shapes")
         return cls(name, kind.tensor_type.elem_type, tuple(map(_dimension, kind.tensor_type.shape.dim)))
 
     @property

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from confide.core import Release, Threshold
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.guarantee import binomial_at_least, coverage_text
-from confide.support import Described, Level, Section, bisect, caller_stacklevel, exact_level, positive_integer
+from confide.support import Described, Level, Section, bisect, caller_stacklevel, exact_level, positive_integer, require
 
 CHANCE = 0.001
 """The probability that a correct release is called broken, at most; delta more with a guarantee with probability
@@ -57,8 +57,7 @@ def share_covered(inside: NDArray[np.bool_], confidence: Level = 0.95) -> Covera
 def coverage_from_counts(hits: int, n: int, confidence: Level = 0.95) -> CoverageEstimate:
     """Coverage from the number of covered records and the number of records."""
     n = positive_integer("n", n)
-    if not 0 <= hits <= n:
-        raise InputError("hits", f"must lie between 0 and n={n}", got=str(hits))
+    require("hits", 0 <= hits <= n, f"must lie between 0 and n={n}", got=str(hits))
     level = float(exact_level("confidence", confidence))
     low, high = exact_interval(np.array([hits]), np.array([n]), level)
     return CoverageEstimate(hits / n, float(low[0]), float(high[0]), level, n)

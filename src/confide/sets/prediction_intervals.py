@@ -25,7 +25,7 @@ from confide.guarantee import coverage_text
 from confide.scores import interval_ends
 from confide.sets.coverage import CoverageEstimate, covered_share, promise_notes
 from confide.sets.prediction_sets import MOST_SHOWN, Records, positions_of, score_of_task
-from confide.support import BAD, FILL, INK, Level, Section, Table, axes_of, caller_stacklevel, labelled, legend
+from confide.support import BAD, FILL, INK, Level, Section, Table, axes_of, caller_stacklevel, labelled, legend, require
 
 if TYPE_CHECKING:
     import pandas
@@ -210,8 +210,7 @@ class PredictionIntervals(_Ends, Records):
             If there are no intervals, or not one number for each.
         """
         # What is drawn where.
-        if not len(self.lower):
-            raise InputError("intervals", "must be at least one for a plot", got="none")
+        require("intervals", len(self.lower), "must be at least one for a plot", got="none")
         low, high = self
         if along is None:
             with np.errstate(invalid="ignore"):

@@ -27,7 +27,7 @@ from confide.core import FALSE_NEGATIVES, UNNAMED, Release, Threshold, area_of, 
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.scores import ScoreKind, score_kind, set_mask, unregistered
 from confide.sets.coverage import CoverageEstimate, covered_share, promise_notes
-from confide.support import Described, Level, Section, Table, caller_stacklevel, column_order, needs_extra
+from confide.support import Described, Level, Section, Table, caller_stacklevel, column_order, needs_extra, require
 
 if TYPE_CHECKING:
     import pandas
@@ -418,9 +418,8 @@ def score_of_task(calibration: Any, task: str, said: str | None = None) -> Score
 
     # For the task of the caller.
     kind, callers = score_of(calibration, said), {"classification": "predict_set", "regression": "predict_interval"}
-    if kind.task != task:
-        must = f"was made for the score {kind.name!r}, which {callers[task]} does not compute"
-        raise InputError("calibration", must, remedy=f"use {callers[kind.task]}")
+    must = f"was made for the score {kind.name!r}, which {callers[task]} does not compute"
+    require("calibration", kind.task == task, must, remedy=f"use {callers[kind.task]}")
     return kind
 
 

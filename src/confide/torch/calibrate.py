@@ -35,7 +35,7 @@ from confide.evaluation import Evaluation, area_counts, evaluation_of_areas
 from confide.scores import interval_score, score_kind, unregistered
 from confide.sets import PredictionSets
 from confide.sets import predict_interval as intervals_of_arrays
-from confide.support import Classes, Level, caller_stacklevel, class_count, public_classes
+from confide.support import Classes, Level, caller_stacklevel, class_count, public_classes, require
 from confide.torch.outputs import (
     look_like_probabilities,
     model_outputs,
@@ -115,8 +115,7 @@ def calibrate(
     kind = score_kind(score)
     if kind.score is None:
         raise unregistered(score)
-    if kind.score.difficulty:
-        raise InputError("score", "must be a score that needs no difficulty", got=repr(score))
+    require("score", not kind.score.difficulty, "must be a score that needs no difficulty", got=repr(score))
     payer, fields = split_options("confide.torch.calibrate", options)
     class_names = None if classes is None else public_classes("classes", classes)
     request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=class_names, **fields)
@@ -131,8 +130,7 @@ def calibrate(
             first, batches = first_and_all(_classified(answers, request, most, ignore_index, logits=logits))
             if class_names is None:
                 if first is None:
-                    if request.public_n:
-                        raise InputError("loader", _NONE, got="none")
+                    require("loader", not request.public_n, _NONE, got="none")
                     must = "must be given, their names or number: loader yields no batch that shows how many"
                     raise InputError("classes", must)
                 class_names = first[0].shape[1]
@@ -160,9 +158,8 @@ def _true_scores(
 ) -> Iterator[Any]:
     number = class_count(known)
     for p, labels in batches:
-        if p.shape[1] != number:
-            must = f"must return the same {number} classes for every batch"
-            raise InputError("model", must, got=f"{p.shape[1]} outputs")
+        must = f"must return the same {number} classes for every batch"
+        require("model", p.shape[1] == number, must, got=f"{p.shape[1]} outputs")
         yield true_scores(p, labels, score, u=u).cpu().numpy()
 
 
@@ -174,16 +171,14 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
         labels = labels.long()
     if outputs.ndim == 2 and labels.shape == (len(outputs), 1):
         labels = labels[:, 0]
-    if outputs.ndim == 2 and labels.shape != outputs.shape[:1]:
-        must = f"must have one class number per record, shape ({len(outputs)},)"
-        raise InputError("labels", must, got=f"shape {tuple(labels.shape)}")
+    must = f"must have one class number per record, shape ({len(outputs)},)"
+    require("labels", outputs.ndim != 2 or labels.shape == outputs.shape[:1], must, got=f"shape {tuple(labels.shape)}")
     if outputs.ndim != 3 or labels.ndim != 2 or outputs.shape[:2] != labels.shape:
         return outputs, labels
 
     # Tokens: each one with a label is a record of its row.
-    if not isinstance(most, int):
-        must = "must be given for token labels, shape (n, length): the largest number of labelled tokens of a row"
-        raise InputError("records_per_person", f"{must}, because each is a record")
+    must = "must be given for token labels, shape (n, length): the largest number of labelled tokens of a row"
+    require("records_per_person", isinstance(most, int), f"{must}, because each is a record")
     longer = (labels != ignore_index).sum(dim=1) > most
     if bool(longer.any()):
         rows = f"{int(longer.sum())} rows of a batch have more"
