@@ -1,10 +1,9 @@
 """Prediction sets and intervals, made from a release and model outputs for new records.
 
-prediction_sets.py  PredictionSets: a mask with class names; predict_set, predict_labels, predict_masks
-prediction_intervals.py  PredictionIntervals: lower and upper ends, plots, warnings about their widths; predict_interval
-coverage.py         coverage of labelled records, with exact limits
-shortfall.py        Shortfall: coverage below the promise, and the role of luck in calibrating, in words
-luck.py             the test whether luck in calibrating explains such a coverage
+coverage.py              coverage of labelled records with exact limits; `Shortfall`: coverage below the promise, and
+                         whether luck in calibrating explains it
+prediction_sets.py       `PredictionSets`: a mask with class names; `predict_set`, `predict_labels`, `predict_masks`
+prediction_intervals.py  `PredictionIntervals`: lower and upper ends; `predict_interval`; warnings about widths
 """
 
 from confide.sets.coverage import (

@@ -1,9 +1,9 @@
-"""Coverage of labelled records: the share that is covered, with exact limits."""
+"""Coverage of labelled records, with exact limits, and `Shortfall`: coverage that violates the promise of a release."""
 
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import takewhile
 from math import ceil, log
@@ -18,8 +18,7 @@ from confide.guarantee import binomial_at_least, coverage_text
 from confide.support import Described, Level, Section, bisect, caller_stacklevel, exact_level, positive_integer, require
 
 CHANCE = 0.001
-"""The probability that a correct release is called broken, at most; delta more with a guarantee with probability
-1 - delta."""
+"""Largest probability that a correct release is called broken; a guarantee with probability 1 - delta adds delta."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,17 +94,13 @@ def mean_limit(mean: float, n: int, chance: float = CHANCE) -> float:
     """
     from scipy.special import rel_entr
 
+    # The limit is searched among multiples of 1/steps: from it on, means as small as this one are too improbable.
     steps, exponent = 10**9, log(2 / chance) / n
 
-    def excluded(step: int) -> bool:
+    def is_excluded(step: int) -> bool:
         return float(rel_entr(mean, step / steps) + rel_entr(1 - mean, 1 - step / steps)) >= exponent
 
-    return bisect(excluded, int(mean * steps), steps) / steps
-
-
-def promise_notes(promised: float | None) -> list[str]:
-    """The guarantee of sets or intervals in words, if it is known."""
-    return [] if promised is None else [f"promised: coverage at least {promised:.4g} on average"]
+    return bisect(is_excluded, int(mean * steps), steps) / steps
 
 
 Luck: TypeAlias = Literal["excluded", "rare", "unknown", "not read"]
@@ -151,7 +146,7 @@ class Shortfall:
         >>> Shortfall(0.505, 0.52, 8780, 0.9, "excluded").sentence
         'Covered surely less than promised: 50.5 % of 8,780 records where 90 % is promised. Luck in ...'
         """
-        # The coverage or the loss, with its promise.
+        # The coverage or the loss, with its promise; 1 - delta is computed from the decimal digits of delta.
         records = "the records" if self.n is None else f"{self.n:,} records"
         sure = "" if self.delta is None else f" with probability {float(1 - Fraction(str(self.delta))):.6g}"
         if self.loss is None:
@@ -169,11 +164,11 @@ class Shortfall:
     def _luck(self) -> str:
         match self.luck:
             case "excluded":
-                limit = (
-                    "" if self.from_records is None else f", unless fewer than {self.from_records:,} records calibrated"
-                )
-                each = f" in one {self.parts}" if limit and self.parts else ""
-                return f"Luck in calibrating does not explain this{limit}{each}."
+                limit = ""
+                if self.from_records is not None:
+                    each = f" in one {self.parts}" if self.parts else ""
+                    limit = f", unless fewer than {self.from_records:,} records calibrated{each}"
+                return f"Luck in calibrating does not explain this{limit}."
             case "rare":
                 rare = f"{100 * (self.delta or 0):.6g} %"
                 return f"Only an unlucky calibration, one of the {rare} that the promise excludes, would explain this."
@@ -197,14 +192,16 @@ TYPICAL = 1000
 """If the number of calibration records is secret, and no promise rests on a noisy one, this many are assumed for luck,
 or `n_min` if that is larger."""
 
-_OF_NUMBER = CHANCE / 10
+# CHANCE is divided: one half is for the upper limit of coverage, a tenth for a noisy number, the rest for the law.
+
+_CHANCE_OF_NUMBER = CHANCE / 10
 """The probability that the records are more than their noisy number allows for."""
 
-_OF_LAW = 0.4 * CHANCE
+_CHANCE_OF_LAW = 0.4 * CHANCE
 """The probability that a correct calibration covers less than the level that is tested."""
 
-# The numbers of records that are tried, if the number is secret.
-_GRID = 40
+_TRIED_NUMBERS = 40
+"""How many numbers of records are tried, if the number is secret."""
 
 
 def covered_share(inside: NDArray[np.bool_], release: Release | None, confidence: Level) -> CoverageEstimate:
@@ -230,37 +227,43 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
     other. If their number is secret, the law is that of the most that a noisy number of records allows (with a fifth of
     that probability for its noise); without a noisy number it holds for the numbers that the shortfall states.
     """
-    promised = release.promised
+    promised, guarantee = release.promised, release.first.guarantee
     if high >= promised or release.by == "level":  # each of several levels is tested separately
         return None
-    first = release.first.guarantee
-    parts = release.by if release.disjoint else None
+    short = Shortfall(
+        coverage,
+        high,
+        n,
+        promised,
+        luck="unknown",
+        delta=guarantee.delta,
+        loss=release.bounded,
+        parts=release.by if release.disjoint else None,
+        population=guarantee.population,
+    )
 
-    def because_of(luck: Luck, from_records: int | None = None) -> Shortfall:
-        statement = (promised, luck, from_records, first.delta, release.bounded, parts, first.population)
-        return Shortfall(coverage, high, n, *statement)
-
-    # Without a law: as without privacy, the least effect of luck.
+    # Without a law luck has at least the effect that it has without privacy.
     if not has_law(release):
-        records = first.n or TYPICAL
+        records = guarantee.n or TYPICAL
         rank = np.array([min(ceil((records + 1) * promised), records)])
-        lucky = binomial_at_least(rank, records, high)[0] > CHANCE / 2
-        return None if lucky or promised == 0 else because_of("unknown")
+        is_luck = binomial_at_least(rank, records, high)[0] > CHANCE / 2
+        return None if is_luck or promised == 0 else short
 
     # By the law, of a public or noisy number of records, or of all numbers that a secret one may be.
     secret = [threshold for threshold in release.parts.values() if _has_secret_number(threshold)]
+    from_records = None
     if not secret:
-        least = None
-        excluded = _failure_bound(release, None)(high) <= _OF_LAW
+        is_excluded = _failure_bound(release, None)(high) <= _CHANCE_OF_LAW
     else:
         n_min = max(threshold.guarantee.n_min or 1 for threshold in secret)
-        typical = TYPICAL if parts is None else -(-TYPICAL // len(secret))
-        least = _from_records(release, high, n_min, max(n_min, typical))
-        excluded = least is not None
-        least = None if least == n_min else least  # with fewer than n_min records there is no guarantee
-    if excluded:
-        return because_of("excluded", least)
-    return None if first.delta is None else because_of("rare")
+        typical = -(-TYPICAL // len(secret)) if release.disjoint else TYPICAL
+        least = _least_number(release, high, n_min, max(n_min, typical))
+        is_excluded = least is not None
+        # With fewer than n_min records there is no guarantee, so that number is not worth stating.
+        from_records = None if least == n_min else least
+    if is_excluded:
+        return replace(short, luck="excluded", from_records=from_records)
+    return None if guarantee.delta is None else replace(short, luck="rare")
 
 
 def has_law(release: Release) -> bool:
@@ -268,6 +271,7 @@ def has_law(release: Release) -> bool:
     parts = list(release.parts.values())
     if any(threshold.coverage == 0 or threshold.guarantee.silos == "by size" for threshold in parts):
         return False  # there is no guarantee, or the law holds for identically distributed silos
+    # A release whose law cannot be computed raises for any number of records.
     try:
         _failure_bound(release, TYPICAL)
     except InputError:
@@ -279,26 +283,20 @@ def _has_secret_number(threshold: Threshold) -> bool:
     return threshold.mechanism is not None and threshold.n is None and not threshold.guarantee.sized
 
 
-def _records(threshold: Threshold, secret: int | None, parts: int) -> int | None:
-    """The number of records for the law of coverage: public, the most by the noisy number, or `secret`."""
-    if threshold.size is not None and threshold.guarantee.sized:
-        return threshold.size.most(_OF_NUMBER / parts)
-    return secret if _has_secret_number(threshold) else None
-
-
-def _from_records(release: Release, high: float, few: int, many: int) -> int | None:
+def _least_number(release: Release, high: float, few: int, many: int) -> int | None:
     """The number from which on luck does not explain such a coverage; None if luck of `many` records explains it."""
+
+    def is_excluded(n: int) -> bool:
+        return _failure_bound(release, n)(high) <= _CHANCE_OF_LAW
+
     # The smallest of a grid from which on all exclude luck, and then the number itself by bisection.
-
-    def excluded(n: int) -> bool:
-        return _failure_bound(release, n)(high) <= _OF_LAW
-
-    tried: list[int] = np.unique(np.geomspace(few, many, _GRID).astype(np.int64)).tolist()
-    passed = list(takewhile(excluded, reversed(tried)))
-    if not passed:
+    tried: list[int] = np.unique(np.geomspace(few, many, _TRIED_NUMBERS).astype(np.int64)).tolist()
+    excluded = list(takewhile(is_excluded, reversed(tried)))
+    if not excluded:
         return None
-    below, least = max((n for n in tried if n < passed[-1]), default=few - 1), passed[-1]
-    return bisect(excluded, below, least)
+    least = excluded[-1]
+    below = max((n for n in tried if n < least), default=few - 1)
+    return bisect(is_excluded, below, least)
 
 
 def _failure_bound(release: Release, n: int | None) -> Callable[[float], float]:
@@ -309,19 +307,28 @@ def _failure_bound(release: Release, n: int | None) -> Callable[[float], float]:
     """
     # Parts with equal inputs have the same law, which is computed once.
     parts = list(release.parts.values())
-    sides = release.by == "side"
-    shares = [float(threshold.alpha / release.levels[0]) if sides else 1.0 for threshold in parts]
-    multiplicity = Counter((_law_inputs(threshold), share) for threshold, share in zip(parts, shares, strict=True))
-    first_of = {_law_inputs(threshold): threshold for threshold in parts}
-    laws = [
-        (count, share, first_of[key].coverage_failure(_records(first_of[key], n, len(parts))))
-        for (key, share), count in multiplicity.items()
-    ]
-    return lambda level: sum(count * law(1 - share * (1 - level)) for count, share, law in laws)
+    threshold_by_inputs = {_law_inputs(threshold): threshold for threshold in parts}
+    laws = {
+        inputs: threshold.coverage_failure(_number_for_law(threshold, n, len(parts)))
+        for inputs, threshold in threshold_by_inputs.items()
+    }
+
+    # How often each law occurs, with the share of the miscoverage.
+    counts = Counter[tuple[Any, float]]()
+    for threshold in parts:
+        share = float(threshold.alpha / release.levels[0]) if release.by == "side" else 1.0
+        counts[_law_inputs(threshold), share] += 1
+    return lambda level: sum(count * laws[inputs](1 - share * (1 - level)) for (inputs, share), count in counts.items())
+
+
+def _number_for_law(threshold: Threshold, secret: int | None, parts: int) -> int | None:
+    """The number of records for the law: the most by the noisy number, `secret`, or None for a public one."""
+    if threshold.size is not None and threshold.guarantee.sized:
+        return threshold.size.most(_CHANCE_OF_NUMBER / parts)
+    return secret if _has_secret_number(threshold) else None
 
 
 def _law_inputs(threshold: Threshold) -> Any:
-    """The inputs of the law of coverage."""
     if threshold.mechanism is None:
         return threshold
     return threshold.mechanism, threshold.candidates, threshold.guarantee, threshold.size
