@@ -318,7 +318,7 @@ def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Releas
 
     # A table of all images, and one by class, if there is a class with true area.
     losses = [missed_share(image, area.background, by_class=area.by_class) for image in images]
-    tables = [_covered_and_missed(losses)]
+    tables: list[tuple[float, ...]] = [_covered_and_missed(losses)]
     sums = [tuple(map(math.fsum, zip(*areas.values(), strict=True)))]
     partitions = list[Partition]()
     if missed_shares:

@@ -1,4 +1,9 @@
-"""Properties of a graph's tensors, and nodes with constants that are appended to it with distinct names."""
+"""Nodes that are appended to a model's graph: with distinct names, and those of sets and intervals.
+
+The arithmetic is that of `predict_set` and `predict_interval`, but a graph cannot raise an error. A record with NaN or
+a number outside [0, 1] gets every class, and one with an unusable prediction the whole line. The coverage guarantee
+then still holds.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +16,20 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from confide.core import Release, refuse_overlapping
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError
 from confide.scores import ScoreKind, smallest_probability
 from confide.support import canonical_name, require
 
 OWN = "confide/"
 """Prefix of the names of appended nodes and constants."""
 
-OLDEST, OLDEST_ML = 13, 2
-"""The versions of the operators that are appended; of `ai.onnx.ml` only for thresholds per group."""
+_OLDEST = 13
+"""The version of the operators that are appended."""
 
-FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
+_OLDEST_ML = 2
+"""The version of `ai.onnx.ml` in which LabelEncoder maps any names; it is used only for thresholds per group."""
+
+_FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ class Tensor:
         if not kind.HasField("tensor_type"):
             remedy = "Export the model without it, as with skl2onnx's options={'zipmap': False}"
             raise InputError("output", f"{name!r} must be a tensor", got="a sequence or a map", remedy=remedy)
-        if kind.tensor_type.elem_type not in FLOATS:
+        if kind.tensor_type.elem_type not in _FLOATS:
             element_type = TensorProto.DataType.Name(kind.tensor_type.elem_type)
             must = f"{name!r} must hold float16, float32 or float64"
             raise InputError("output", must, got=element_type, remedy="Name another")
@@ -127,25 +135,25 @@ def with_operators(model: onnx.ModelProto) -> onnx.ModelProto:
     versions = _versions(model)
     opset = versions.get("", 1)
     _declare(model, versions)  # skl2onnx 1.20 repeats an entry for target_opset=12, and only one would be converted
-    if opset >= OLDEST:
+    if opset >= _OLDEST:
         return model
     try:
-        return onnx.version_converter.convert_version(model, OLDEST)
+        return onnx.version_converter.convert_version(model, _OLDEST)
     except (RuntimeError, onnx.shape_inference.InferenceError):
-        must = f"must use opset {OLDEST} or newer, or operators that onnx can convert"
+        must = f"must use opset {_OLDEST} or newer, or operators that onnx can convert"
         raise InputError("model", must, got=str(opset), remedy="Export it again, for a newer opset") from None
 
 
 def use_label_encoder(model: onnx.ModelProto) -> None:
-    """Declare the version of `ai.onnx.ml` in which LabelEncoder maps any names; it changed no other operator."""
+    """Declare a version of `ai.onnx.ml` for thresholds per group; it changed no operator except LabelEncoder."""
     versions = _versions(model)
     version = versions.get("ai.onnx.ml", 0)
-    if version >= OLDEST_ML:
+    if version >= _OLDEST_ML:
         return
     if any(node.op_type == "LabelEncoder" for node in model.graph.node):
-        must = f"must use ai.onnx.ml {OLDEST_ML} or newer for thresholds per group"
+        must = f"must use ai.onnx.ml {_OLDEST_ML} or newer for thresholds per group"
         raise InputError("model", must, got=str(version), remedy="Export it again, for a newer one")
-    _declare(model, versions | {"ai.onnx.ml": OLDEST_ML})
+    _declare(model, versions | {"ai.onnx.ml": _OLDEST_ML})
 
 
 def _versions(model: onnx.ModelProto) -> dict[str, int]:
@@ -164,31 +172,26 @@ def names_of(graph: onnx.GraphProto) -> set[str]:
     return nodes | {tensor.name for tensor in (*graph.input, *graph.output, *graph.initializer)}
 
 
-_PASSING = ("Cast", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
+_UNCHANGING = ("Cast", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
 """Nodes that do not change numbers."""
 
 
-def maker_of(graph: onnx.GraphProto, name: str) -> str | None:
+def operator_of(graph: onnx.GraphProto, name: str) -> str | None:
     """The operator that computes a tensor, before nodes that do not change numbers; None for an input."""
-    makers = {output: node for node in graph.node for output in node.output}
-    while (node := makers.get(name)) is not None and node.op_type in _PASSING:
-        name = node.input[0]
+    nodes = {output: node for node in graph.node for output in node.output}
+    while (node := nodes.get(name)) is not None and node.op_type in _UNCHANGING:
+        (name, *_) = node.input
     return None if node is None else str(node.op_type)
 
 
-def refuse_unless_model(model: Any) -> None:
-    """Raise an error for values that are not a model."""
-    if not isinstance(model, onnx.ModelProto):
-        raise InputTypeError("model", "must be an onnx.ModelProto or the path of one", got=type(model).__name__)
+# Thresholds, sets and intervals.
 
 
 GROUPS = "groups"
 """The input that is added to a graph for thresholds per group."""
 
-_ROUNDED = 1e-5
-"""What a float32 sum of a probability, such as that of a forest's trees, may exceed 1 by; it is 1 then."""
-
-_LARGEST = np.finfo(np.float64).max
+_ROUNDING = 1e-5
+"""A probability that is a float32 sum, such as over a forest's trees, may exceed 1 by so much; it counts as 1."""
 
 
 def append_sets(
@@ -200,7 +203,7 @@ def append_sets(
     p = tensor.name if double else tail.node("Cast", tensor.name, to=TensorProto.FLOAT)
 
     # Records with an entry that is not a probability, bool, shape (n, 1): every class is in their sets.
-    zero, above_one = tail.constant(0, dtype), tail.constant(1 + _ROUNDED, dtype)
+    zero, above_one = tail.constant(0, dtype), tail.constant(1 + _ROUNDING, dtype)
     inside = tail.node("And", tail.node("GreaterOrEqual", p, zero), tail.node("LessOrEqual", p, above_one))
     outside = tail.node("Cast", tail.node("Not", inside), to=TensorProto.INT64)
     count = tail.node("ReduceSum", outside, tail.constant([1], np.int64), keepdims=1)
@@ -237,13 +240,14 @@ def append_intervals(
     # Records whose predictions are finite.
     usable = tail.constant(True, np.bool_)
     for prediction in predictions:
-        finite = tail.node("LessOrEqual", tail.node("Abs", prediction), tail.constant(_LARGEST))
+        finite = tail.node("LessOrEqual", tail.node("Abs", prediction), tail.constant(np.finfo(np.float64).max))
         usable = tail.node("And", usable, finite)
 
     # The reach of an interval is a constant, the float above the threshold, so that ends are rounded outwards.
-    pairs = [kind.onnx(tail, *predictions, _thresholds(tail, release, _reach)) for kind, release in ends]
-    for name, end, no_end in (("lower", pairs[0][0], -np.inf), ("upper", pairs[-1][1], np.inf)):
-        infinite = tail.constant(no_end)
+    intervals = [kind.onnx(tail, *predictions, _thresholds(tail, release, _reach)) for kind, release in ends]
+    (lower, _), (_, upper) = intervals[0], intervals[-1]
+    for name, end, infinity in (("lower", lower, -np.inf), ("upper", upper, np.inf)):
+        infinite = tail.constant(infinity)
         tail.output(name, tail.node("Where", usable, end or infinite, infinite), TensorProto.DOUBLE)
 
 
@@ -276,7 +280,7 @@ def _thresholds(
     if all(isinstance(name, int) for name in names):
         kind, keys = TensorProto.INT64, {"keys_int64s": [int(name) for name in names]}
 
-    # The last threshold is for groups that were not calibrated: nothing is excluded.
+    # Each record's threshold by its group; the last one is for groups that were not calibrated: nothing is excluded.
     thresholds = np.append(release.limits(len(names), groups=names), np.inf)
     values = tail.constant(np.vectorize(convert)(thresholds), dtype)
     attributes = {**keys, "values_int64s": list(range(len(names))), "default_int64": len(names)}

@@ -1,7 +1,8 @@
-"""Bets against "every record is covered with probability at least p0", on noisy counts (docs/theory-after-release.md).
+"""Tests of a monitor by bets on noisy counts, and a confidence sequence for coverage (docs/theory-after-release.md).
 
-The total wealth of the bets does not grow on average while coverage is at least p0. By Ville's inequality the
-probability that it ever reaches 1/error is at most `error`.
+A bet is against "every record is covered with probability at least p0". The total wealth of the bets does not grow on
+average while coverage is at least p0. By Ville's inequality the probability that it ever reaches 1/error is at most
+`error`.
 """
 
 import math
@@ -21,7 +22,14 @@ DROPS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
 # As `DROPS`, for shares of set sizes
 SIZE_DROPS = (0.02, 0.05, 0.1, 0.2)
 
-_FINEST, _SAFE, _MOST = 401, 0.999, 30.0
+# Bets are chosen among this many numbers between p0 and the farthest bet
+_CHOICES = 401
+
+# The mean factor of the noise is infinite if a bet has s or u at epsilon, so bets stay below this part of it
+_BELOW_EPSILON = 0.999
+
+# Bets with a larger s or u gain nothing, and their factors would overflow
+_MOST_REACH = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +95,10 @@ def bets(
     feared = np.maximum(p0 - np.asarray(drops)[:, None], p0 / 10)
 
     # A bet farther away has an infinite mean on the noise alone (s or u at epsilon), or overshoots
-    reach = _SAFE * min(epsilon * per_person, _MOST)
+    reach = _BELOW_EPSILON * min(epsilon * per_person, _MOST_REACH)
     bounded = np.maximum(p0 * np.exp(-reach), p0 - (1 - p0) * np.expm1(reach))
     farthest = np.maximum(np.maximum(2 * feared - p0, p0 / 100), bounded)
-    p1 = farthest + (p0 - farthest) * np.linspace(0, 1, _FINEST)[:-1]
+    p1 = farthest + (p0 - farthest) * np.linspace(0, 1, _CHOICES)[:-1]
 
     # Records of one person may be fully dependent. With s and u divided by their number, the factor of a person is a
     # geometric mean of the factors of single records, so its expectation is at most 1 (Hölder).
@@ -158,7 +166,7 @@ def course(bet: Bets, x: ArrayLike, y: ArrayLike, looks: int) -> NDArray[np.floa
 
 
 # Smaller shares are not tested
-_LEAST = 0.02
+_LEAST_SHARE = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +201,7 @@ def coverage_tests(least: Sequence[float], names: Sequence[str]) -> ShareTests:
 def size_tests(reference: Reference, bins: Sequence[int], error: float) -> ShareTests:
     """Tests that sets up to each size, and sets above it, are as frequent as in a reference.
 
+    A drift of set sizes does not show coverage: sets can keep their sizes and lose coverage, or the other way round.
     The reference gives a lower bound for each share; all bounds hold together except with half of the error. If they
     hold and sizes have not changed, each test has an e-process, and so has their average. The other half of the error
     is for its alarm.
@@ -216,13 +225,14 @@ def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Share
 
     # Leave out shares that cannot fall noticeably
     members = np.stack([cuts, ~cuts], axis=1).reshape(-1, len(bins))
-    tested = np.flatnonzero(np.array(least) >= _LEAST)
+    tested = np.flatnonzero(np.array(least) >= _LEAST_SHARE)
     chosen = members[tested]
     return ShareTests(tuple(names[at] for at in tested), np.array(least)[tested], chosen, ~chosen, SIZE_DROPS)
 
 
-STEP = 0.005
-_GRID = np.arange(1, round(1 / STEP)) * STEP
+# The values of coverage that a confidence sequence tests
+_STEP = 0.005
+_GRID = np.arange(1, round(1 / _STEP)) * _STEP
 
 
 def confidence_sequence(
@@ -249,18 +259,19 @@ def confidence_sequence(
     >>> ends[0] != ends[-1], all(low < 0.9 < high for low, high in ends)
     (True, True)
     """
-    bet = _bets(batch, epsilon, noises, per_person)
-    x, y = (np.asarray(counts).reshape(-1, 1) for counts in (covered, missed))
-    below, above = (_ends(course(bet, *pair, looks) >= math.log(2 / error)) for pair in ((x, y), (y, x)))
-    return [(max(0.0, 1 - down), min(1.0, up)) for up, down in zip(below, above, strict=True)]
+    bet = _bets_of_grid(batch, epsilon, noises, per_person)
+    x, y = np.asarray(covered).reshape(-1, 1), np.asarray(missed).reshape(-1, 1)
+    alarm = math.log(2 / error)
+    covered_ends, missed_ends = (_ends(course(bet, *counts, looks) >= alarm) for counts in ((x, y), (y, x)))
+    return [(max(0.0, 1 - missed), min(1.0, high)) for high, missed in zip(covered_ends, missed_ends, strict=True)]
 
 
 @lru_cache(maxsize=16)
-def _bets(batch: float, epsilon: float, noises: int, per_person: int) -> Bets:
+def _bets_of_grid(batch: float, epsilon: float, noises: int, per_person: int) -> Bets:
     return bets(_GRID, batch, epsilon, noises=(noises, noises), per_person=per_person)
 
 
 def _ends(rejected: NDArray[np.bool_]) -> list[float]:
     """One step above the largest value of the grid that was not rejected at any look so far: coverage is below it."""
-    out = np.logical_or.accumulate(rejected, axis=0)
-    return [round(largest + STEP, 6) for largest in np.where(out, 0.0, _GRID).max(axis=1).tolist()]
+    excluded = np.logical_or.accumulate(rejected, axis=0)
+    return [round(largest + _STEP, 6) for largest in np.where(excluded, 0.0, _GRID).max(axis=1).tolist()]
