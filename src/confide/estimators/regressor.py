@@ -1,4 +1,4 @@
-"""The regressor: prediction intervals."""
+"""`PrivateConformalRegressor`: prediction intervals."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
             return super()._inner()
         return {f"estimator_{i}": estimator for i, estimator in enumerate(self.estimator)}
 
-    def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
+    def _train(self, X: Any, y: NDArray[Any], arguments: dict[str, dict[str, Any]]) -> None:
         if not isinstance(self.conformity_score, str):
             raise InputTypeError("conformity_score", "must be one name", got=type(self.conformity_score).__name__)
         if isinstance(self.estimator, Mapping) and self.conformity_score != "absolute_residual":
             raise InputError("conformity_score", "must be 'absolute_residual' with several regressors")
-        super()._train(X, y, given)
+        super()._train(X, y, arguments)
         if self.difficulty_estimator is not None:
             self.difficulty_estimator_ = clone(self.difficulty_estimator).fit(X, np.abs(y - self._point(X)))
 
@@ -141,7 +141,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         return centers if difficulty is None else np.column_stack([centers, difficulty])
 
     def _sizes(self, X: Any) -> NDArray[np.float64]:
-        # Base and slope of the widths.
+        # The width of an interval is 0 + 2 * threshold for every record.
         return np.tile([0.0, 2.0], (_num_samples(X), 1))
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
