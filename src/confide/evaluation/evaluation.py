@@ -318,12 +318,12 @@ class Evaluation(Document, Measured):
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
         object.__setattr__(self, "confidence", float(exact_level("confidence", self.confidence)))
         numbers = [count for cells in self.counts for count in cells]
-        if [len(cells) for cells in self.counts] != self.query.cells:
-            raise InputError("counts", "must have one number for each cell of each table")
+        fit = [len(cells) for cells in self.counts] == self.query.cells
+        require("counts", fit, "must have one number for each cell of each table")
         if any(abs(count) > MOST_NOISY for count in numbers):
             raise InputError("counts", "must not exceed the largest number of records with noise")
-        if self.query.outcome != "area" and not all(isinstance(count, int) for count in numbers):
-            raise InputError("counts", "must be integers")
+        are_integers = self.query.outcome == "area" or all(isinstance(count, int) for count in numbers)
+        require("counts", are_integers, "must be integers")
 
         # Without noise counts agree; with noise nothing else is stored.
         self.query.family_error(1 - self.confidence)
@@ -462,8 +462,8 @@ class Evaluation(Document, Measured):
         InputError
             If it is an evaluation of another release, or states other promises.
         """
-        if self.calibration != release.checksum:
-            raise InputError("evaluation", "must be one of this calibration", "one of another", "evaluate again")
+        same = self.calibration == release.checksum
+        require("evaluation", same, "must be one of this calibration", "one of another", "evaluate again")
 
         # Its statements.
         counted = "covered" if self.query.outcome == "area" else self.query.outcome

@@ -78,10 +78,12 @@ class PrivateRequest:
         """Return the checked query about a release; a number of records that is public but not given is 1."""
         # What may be given.
         release = comparison.release
-        if self.n is not None and self.neighbors != "replace_one":
-            raise InputError("n", "must be left out with neighbors='add_remove', because it is secret")
-        if comparison.needs_groups and self.group_names is not None:
-            raise InputError("group_names", f"must be left out, because the release names each {release.by}")
+        is_secret = self.neighbors != "replace_one"
+        require(
+            "n", self.n is None or not is_secret, "must be left out with neighbors='add_remove', because it is secret"
+        )
+        must = f"must be left out, because the release names each {release.by}"
+        require("group_names", self.group_names is None or not comparison.needs_groups, must)
         one_level = isinstance(comparison, IntervalOutcomes) and release.by != "level"
         must = "must be left out unless intervals of a release with one level are evaluated"
         require("width_bins", self.width_bins is None or one_level, must)
@@ -98,7 +100,7 @@ class PrivateRequest:
             partitions.append(width_parts(self.width_bins))
 
         # Its privacy, and intervals that exist at this confidence.
-        n = (self.n or 1) if self.neighbors == "replace_one" else None
+        n = None if is_secret else self.n or 1
         adjacency = {"neighbors": self.neighbors, "records_per_person": self.records_per_person, "n": n}
         query = CountQuery.of(release, partitions, epsilon=self.epsilon, **adjacency)
         query.family_error(1 - float(exact_level("confidence", self.confidence)))

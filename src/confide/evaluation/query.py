@@ -6,7 +6,7 @@ parts.
 """
 
 import math
-import string
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -81,15 +81,14 @@ class Partition:
         # The names of bins follow from their edges.
         if self.binned:
             names = _width_names(self.edges) if self.kind == "width" else _names_of_sizes(self.edges, self.most)
-            if self.names not in ((), names):
-                raise InputError("names", "must follow from the edges of sizes and widths")
+            require("names", self.names in ((), names), "must follow from the edges of sizes and widths")
             object.__setattr__(self, "names", names)
 
         # The names are different, and each has its promise.
         require("parts", 0 < len(self.names) <= _MOST_PARTS, f"must be 1 to {_MOST_PARTS}", got=str(len(self.names)))
         check_names("names", self.names)
-        if self.promised is not None and len(self.promised) != len(self.names):
-            raise InputError("promised", "must have one entry for each part")
+        fits = self.promised is None or len(self.promised) == len(self.names)
+        require("promised", fits, "must have one entry for each part")
 
     @property
     def binned(self) -> bool:
@@ -116,8 +115,8 @@ def group_parts(names: Sequence[str | int], promised: Sequence[float] | None = N
     texts = tuple(map(str, check_names("group_names", names)))
     if promised is not None:
         return Partition("group", texts, tuple(promised))
-    if OTHER in texts:
-        raise InputError("group_names", f"must not contain {OTHER!r}, the part of the records of all other groups")
+    must = f"must not contain {OTHER!r}, the part of the records of all other groups"
+    require("group_names", OTHER not in texts, must)
     return Partition("group", (*texts, OTHER))
 
 
@@ -197,9 +196,8 @@ class CountPrivacy:
         object.__setattr__(self, "epsilon", privacy_loss("epsilon", self.epsilon))
         people = positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
         object.__setattr__(self, "records_per_person", people)
-        if self.noise < LEAST_LOSS:
-            requirement = f"must leave at least {LEAST_LOSS:g} to each count of each record of a person"
-            raise InputError("epsilon", requirement, got=f"{self.noise:.3g} for each")
+        must = f"must leave at least {LEAST_LOSS:g} to each count of each record of a person"
+        require("epsilon", self.noise >= LEAST_LOSS, must, got=f"{self.noise:.3g} for each")
 
     @property
     def changes(self) -> int:
@@ -328,21 +326,21 @@ class CountQuery:
             object.__setattr__(self, "records_per_person", self.cost.records_per_person)
 
         # The promises.
-        if len(self.calibration) != 64 or set(self.calibration) - set(string.hexdigits.lower()):
-            raise InputError("calibration", "must be a SHA-256, 64 hexadecimal digits")
+        is_sha256 = re.fullmatch("[0-9a-f]{64}", self.calibration)
+        require("calibration", is_sha256, "must be a SHA-256, 64 hexadecimal digits")
         names, promised = tuple(self.statements), list(self.statements.values())
         expected = {"covered": ("",), "area": ("",), "sides": SIDES}.get(self.outcome, names)
-        if names != expected or not names or not all(0 <= level <= 1 for level in promised):
-            raise InputError("statements", "must be those of the outcome, with a coverage in [0, 1] each")
-        levels = all(name.startswith("alpha ") for name in names)
-        if self.outcome == "levels" and not (levels and promised == sorted(promised)):
-            raise InputError("statements", "must be named by alpha for levels, in increasing order of coverage")
+        are_shares = names == expected and names and all(0 <= level <= 1 for level in promised)
+        require("statements", are_shares, "must be those of the outcome, with a coverage in [0, 1] each")
+        are_levels = all(name.startswith("alpha ") for name in names) and promised == sorted(promised)
+        must = "must be named by alpha for levels, in increasing order of coverage"
+        require("statements", self.outcome != "levels" or are_levels, must)
         if self.loss is not None:
             positive_number("bound", self.loss[1])
 
         # The parts.
-        if any(partition.statement not in ("", *names) for partition in self.partitions):
-            raise InputError("partitions", "must be of all levels, or of one of them")
+        are_stated = all(partition.statement in ("", *names) for partition in self.partitions)
+        require("partitions", are_stated, "must be of all levels, or of one of them")
         # Groups may be divided by several columns, which have different names.
         kinds = {(p.kind, p.statement, p.names if p.kind == "group" else ()) for p in self.partitions}
         require("partitions", len(kinds) == len(sizes), "must be of different kinds, or of different columns of groups")
