@@ -293,8 +293,8 @@ def plot_price(
                   alpha=alpha, label=f"ε = {epsilon:g}")  # fmt: skip
 
     # The plan itself, and its level.
-    private, _ = _price(plan, price)
-    axes.plot([plan.n], [private], "o", markersize=11, fillstyle="none", color=PROMISE,
+    cost, _ = _price(plan, price)
+    axes.plot([plan.n], [cost], "o", markersize=11, fillstyle="none", color=PROMISE,
               label=f"this plan: ε = {terms.epsilon:g}, n = {plan.n:,}")  # fmt: skip
     if price == "coverage":
         promise_line(axes, level, f"requested: {level:.6g}")

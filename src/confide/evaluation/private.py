@@ -79,9 +79,8 @@ class PrivateRequest:
         # What may be given.
         release = comparison.release
         is_secret = self.neighbors != "replace_one"
-        require(
-            "n", self.n is None or not is_secret, "must be left out with neighbors='add_remove', because it is secret"
-        )
+        must = "must be left out with neighbors='add_remove', because it is secret"
+        require("n", self.n is None or not is_secret, must)
         must = f"must be left out, because the release names each {release.by}"
         require("group_names", self.group_names is None or not comparison.needs_groups, must)
         one_level = isinstance(comparison, IntervalOutcomes) and release.by != "level"
