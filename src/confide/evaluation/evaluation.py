@@ -295,7 +295,7 @@ class Evaluation(Document, Measured):
 
     Examples
     --------
-    >>> import confide
+    >>> import confide, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> released = confide.calibrate(rng.random(2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> found = confide.evaluate(released, scores=rng.random(5000), epsilon=1.0)
@@ -442,7 +442,7 @@ class Evaluation(Document, Measured):
 
         Examples
         --------
-        >>> import confide
+        >>> import confide, numpy as np
         >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
         >>> found = confide.evaluate(released, scores=np.linspace(0, 1, 500))
         >>> narrow, wide = found.interval(0.8), found.interval("0.999")
