@@ -14,7 +14,7 @@ from confide.federated.answers import message_head
 from confide.federated.checkpoint import _read as read_checkpoint
 from confide.ledger import Ledger
 from confide.support import files, kind_stated
-from confide.watching import files as watch_files
+from confide.watching.take_look import LOOK_KIND, stored_look
 from tests.files import documents, signed
 from tests.kept import FOLDER, content_of, keys_of, names, path_of, read, text_of
 from tests.refused import refused
@@ -24,7 +24,7 @@ KEPT = sorted(path.stem for path in FOLDER.glob("*.json"))
 OTHERS = {
     "federated-answer": message_head,
     "checkpoint": read_checkpoint,
-    "look": lambda text: watch_files.stored_look(text, "a"),
+    "look": lambda text: stored_look(text, "a"),
 }
 """Readers of what is no value of its own."""
 
@@ -34,7 +34,7 @@ def test_every_kind_has_a_kept_file():
         __import__(module)
     every = [one for name in KEPT for one in documents(content_of(name))]
     found = {kind_stated(one) for one in every}
-    known = {f"confide/{name}" for name in files._DOCUMENTS} | kinds._READERS.keys() | {watch_files.LOOK_KIND}
+    known = {f"confide/{name}" for name in files._DOCUMENTS} | kinds._READERS.keys() | {LOOK_KIND}
     assert found == known
     assert {one.get("schema", 1) for one in every} == {1}
 

@@ -23,10 +23,8 @@ from confide.sets import CoverageEstimate, PredictionSets
 from confide.support import FileKind, FileLocation, check_new, kind_of, needs_extra, new_file
 from confide.tables import ClassColumns, evaluate_table, predict_table, refuse_existing_predictions
 
-TRAINING, CALIBRATION = 60, 700
-ALPHA, EPSILON = 0.1, 1.0
-TITLE = "Prediction sets for handwritten digits"
-EXAMPLES = 12
+TRAINING = 60
+CALIBRATION = 700
 
 
 @dataclass(frozen=True)
@@ -107,8 +105,12 @@ def digits() -> Digits:
     order = np.random.default_rng(0).permutation(len(labels))
     training, calibration, unseen = np.split(order, [TRAINING, TRAINING + CALIBRATION])
     model = LogisticRegression(C=0.1, max_iter=1000).fit(images[training], labels[training])
-    known, new = model.predict_proba(images[calibration]), model.predict_proba(images[unseen])
-    return Digits(known, labels[calibration], new, labels[unseen])
+    return Digits(
+        probabilities=model.predict_proba(images[calibration]),
+        labels=labels[calibration],
+        new_probabilities=model.predict_proba(images[unseen]),
+        new_labels=labels[unseen],
+    )
 
 
 def apply_threshold(data: Digits, threshold: float) -> ThresholdResult:
@@ -117,7 +119,7 @@ def apply_threshold(data: Digits, threshold: float) -> ThresholdResult:
     return ThresholdResult(threshold, sets, sets.contains(data.new_labels))
 
 
-NOT_PRIVATE = f"""\
+_NOT_PRIVATE = f"""\
 5. What is not private here
    The numbers of parts 3 and 4 are computed from the labels of the unseen images. The model
    was trained on its {TRAINING} images without privacy. confide protects only the calibration images."""
@@ -140,7 +142,7 @@ def describe(
         _release(released),
         _result(private, ordinary, costs),
         "4. Some of the sets\n" + _examples(data, private),
-        NOT_PRIVATE,
+        _NOT_PRIVATE,
         _next_steps(released, *(shlex.quote(str(path)) for path in files)),
     )
     return "CONFIDE DEMO: handwritten digits (8 x 8 pixels, from scikit-learn)\n\n" + "\n\n".join(parts)
@@ -148,12 +150,13 @@ def describe(
 
 def _release(released: Release) -> str:
     factor = f"e^{released.epsilon:g} = {math.exp(released.epsilon):.1f}"
-    statement = str(released.privacy)[0].upper() + str(released.privacy)[1:]
+    privacy = str(released.privacy)
+    statement = f"{privacy[0].upper()}{privacy[1:]}"  # begins a sentence
     threshold = released.threshold
     if released.excludes_nothing:
-        what = "No useful threshold: every digit is in every set. (This happens, but very rarely.)"
+        threshold_text = "No useful threshold: every digit is in every set. (This happens, but very rarely.)"
     else:
-        what = (
+        threshold_text = (
             f"The threshold {threshold:.4f}: a digit is in the set if the model gives it a\n"
             f"              probability of at least {1 - threshold:.4f}."
         )
@@ -166,7 +169,7 @@ def _release(released: Release) -> str:
               Without any one image, every conclusion from the calibration would have a
               probability that is at most {factor} times smaller or larger.
               The number of images is secret as well.
-   Released   {what}"""
+   Released   {threshold_text}"""
 
 
 def _result(private: ThresholdResult, ordinary: ThresholdResult, costs: Plan) -> str:
@@ -182,19 +185,15 @@ def _result(private: ThresholdResult, ordinary: ThresholdResult, costs: Plan) ->
 
 
 def _comparison(private: ThresholdResult, ordinary: ThresholdResult) -> str:
-    coverages = private.coverage, ordinary.coverage
+    shares = private.coverage, ordinary.coverage
     rows = [
         ("", "private", "not private (split conformal)"),
         ("threshold", f"{private.threshold:.4f}", f"{ordinary.threshold:.4f}"),
-        ("coverage (95 % interval)", *(f"{c.value:.3f} ({c.low:.3f} to {c.high:.3f})" for c in coverages)),
+        ("coverage (95 % interval)", *(f"{share.value:.3f} ({share.low:.3f} to {share.high:.3f})" for share in shares)),
         ("digits per set", f"{private.sets.sizes.mean():.2f}", f"{ordinary.sets.sizes.mean():.2f}"),
-        ("sets of one digit", _share(private, 1), _share(ordinary, 1)),
+        ("sets of one digit", *(f"{100 * np.mean(result.sets.sizes == 1):.1f} %" for result in (private, ordinary))),
     ]
     return "\n".join(f"   {name:<26}{with_privacy:<26}{without}".rstrip() for name, with_privacy, without in rows)
-
-
-def _share(outcome: ThresholdResult, size: int) -> str:
-    return f"{100 * np.mean(outcome.sets.sizes == size):.1f} %"
 
 
 def _examples(data: Digits, private: ThresholdResult) -> str:
@@ -256,16 +255,17 @@ def run(folder: Path, *, force: bool = False) -> str:
     # Train, calibrate, and compare with calibration without privacy.
     data = digits()
     scores = lac_score(data.probabilities, data.labels)
-    released = calibrate(scores, ALPHA, EPSILON, score="lac")
-    costs = plan(ALPHA, EPSILON, CALIBRATION, candidates=released.candidates)
+    alpha, epsilon = 0.1, 1.0
+    released = calibrate(scores, alpha, epsilon, score="lac")
+    costs = plan(alpha, epsilon, CALIBRATION, candidates=released.candidates)
     ordinary = float(np.sort(scores)[costs.nonprivate_rank - 1])
 
     # Write the images, the release, the sets and the report.
     _write_images(images, data, force=force)
     released.save(calibration, overwrite=force)
     predict_table(images, ClassColumns("p_*"), released, sets, overwrite=force)
-    evaluation = evaluate_table(images, ClassColumns("p_*", "digit"), released, examples=EXAMPLES)
-    report(released, title=TITLE, evaluation=evaluation).save(page, overwrite=force)
+    evaluation = evaluate_table(images, ClassColumns("p_*", "digit"), released, examples=12)
+    report(released, title="Prediction sets for handwritten digits", evaluation=evaluation).save(page, overwrite=force)
     private, nonprivate = apply_threshold(data, released.threshold), apply_threshold(data, ordinary)
     return describe(data, released, costs, private, nonprivate, files)
 

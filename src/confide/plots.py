@@ -37,6 +37,7 @@ from confide.support import (
     positive_integer,
     privacy_loss,
     promise_line,
+    require,
 )
 from confide.watching import Watch
 
@@ -44,9 +45,17 @@ __all__ = ["plot_coverage", "plot_price", "plot_sizes", "plot_thresholds", "plot
 
 # Coverage by class or group: one row for each, the least covered first.
 
-MOST_ROWS = 100
-_LETTERS, _LINE, _ROW = 60, 0.17, 0.24
-"""Maximum letters in a line of a name; height in inches of a line, and minimum height of a row."""
+_MOST_ROWS = 100
+
+_MOST_LETTERS = 60
+"""Number of letters in a line of a name."""
+
+_LINE_HEIGHT = 0.17
+_ROW_HEIGHT = 0.24
+"""Height in inches of a line, and smallest height of a row."""
+
+_TALL = 30
+"""A picture with more rows may be taller than a screen."""
 
 
 def plot_coverage(
@@ -92,29 +101,28 @@ def plot_coverage(
     >>> axes = plot_coverage(PredictionSets(np.array([[True, False]])), [0])  # doctest: +SKIP
     """
     # The rows of a page, and which of them are below their promise.
-    what, table = _table(sets, labels, groups, confidence)
+    division, table = _table(sets, labels, groups, confidence)
     level = sets.promised if level is None and isinstance(sets, PredictionSets) else level
-    chosen = np.flatnonzero((table.n > 0) & np.isfinite(table.coverage))
-    if not len(chosen):
-        raise InputError("sets", "must contain a record with a label", "none")
-    ranked = chosen[np.argsort(table.coverage[chosen], kind="stable")]
+    counted = np.flatnonzero((table.n > 0) & np.isfinite(table.coverage))
+    require("sets", len(counted), "must contain a record with a label", "none")
+    ranked = counted[np.argsort(table.coverage[counted], kind="stable")]
     shown, span = _page(ranked, page)
     below = np.array([row.below for row in table]) if level is None else table.surely_below(level)
     promises = np.array([row.promised if level is None else level for row in table], np.float64)  # None becomes NaN
 
     # A picture as large as the names need.
     lines = [_lines(str(table.names[i])) for i in shown]
-    height = max(_ROW, _LINE * max(1 + name.count("\n") for name in lines) + 0.06)
+    height = max(_ROW_HEIGHT, _LINE_HEIGHT * max(1 + name.count("\n") for name in lines) + 0.06)
     letters = max(max(map(len, name.split("\n"))) for name in lines)
     axes = axes_of(ax, width=max(6.0, 4.6 + 0.085 * letters), height=1.9 + height * len(shown))
 
     # Intervals and shares.
-    for surely, color, marker in ((False, INK, "o"), (True, BAD, "v")):
-        places = np.flatnonzero(below[shown] == surely)
+    for is_below, color, marker, size in ((False, INK, "o", 4.5), (True, BAD, "v", 7)):
+        places = np.flatnonzero(below[shown] == is_below)
         rows = shown[places]
         axes.hlines(places, table.low[rows], table.high[rows], color=color, linewidth=1.6)
-        label = f"below it beyond chance ({int(below.sum())} of {len(chosen)})" if surely and places.size else None
-        axes.plot(table.coverage[rows], places, marker, markersize=7 if surely else 4.5, color=color, label=label)
+        label = f"below it beyond chance ({int(below.sum())} of {len(counted)})" if is_below and places.size else None
+        axes.plot(table.coverage[rows], places, marker, markersize=size, color=color, label=label)
 
     # One promise, or one for each row; the top of a tall picture is visible first.
     levels = np.unique(promises[shown][np.isfinite(promises[shown])])
@@ -123,26 +131,25 @@ def plot_coverage(
     elif len(levels):
         axes.plot(promises[shown], range(len(shown)), "|", markersize=14, color=PROMISE, label="promised to each")
     if len(levels):
-        legend(axes, ax, above=len(shown) > 30)
+        legend(axes, ax, above=len(shown) > _TALL)
 
     # Names, and words.
     axes.set_yticks(range(len(shown)), lines, parse_math=False)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.set_xlim(right=1.01)
     axes.grid(axis="y", color=INK, alpha=0.08)
-    axes.tick_params(labeltop=len(shown) > 30)
-    sure = "noise included" if table.confidence is None else f"{100 * table.confidence:g} %"
-    return labelled(axes, "coverage", "", f"Coverage by {what}{span}\nintervals: {sure}")
+    axes.tick_params(labeltop=len(shown) > _TALL)
+    confidence_text = "noise included" if table.confidence is None else f"{100 * table.confidence:g} %"
+    return labelled(axes, "coverage", "", f"Coverage by {division}{span}\nintervals: {confidence_text}")
 
 
 def _table(
     sets: PredictionSets | CoverageTable, labels: ArrayLike | None, groups: Groups | None, confidence: Level
 ) -> tuple[str, CoverageTable]:
+    """The property that divides the records, and the coverage of the parts."""
     if isinstance(sets, CoverageTable):
-        if labels is not None or groups is not None:
-            raise InputError(
-                "labels" if labels is not None else "groups", "must be left out with a table, which contains the counts"
-            )
+        for name, values in (("labels", labels), ("groups", groups)):
+            require(name, values is None, "must be left out with a table, which contains the counts")
         return sets.as_table(1).caption.removeprefix("Coverage by "), sets
     if not isinstance(sets, PredictionSets):
         raise InputTypeError("sets", "must be PredictionSets or a CoverageTable", type(sets).__name__)
@@ -155,17 +162,17 @@ def _table(
 
 def _page(ranked: np.ndarray, page: int) -> tuple[np.ndarray, str]:
     """The rows of a page, and in words which of all rows they are."""
-    pages = -(-len(ranked) // MOST_ROWS)
+    pages = -(-len(ranked) // _MOST_ROWS)
     if positive_integer("page", page) > pages:
         raise InputError("page", f"must be at most {pages}, the last one", str(page))
-    first = (page - 1) * MOST_ROWS
-    shown = ranked[first : first + MOST_ROWS]
+    first = (page - 1) * _MOST_ROWS
+    shown = ranked[first : first + _MOST_ROWS]
     span = f", {first + 1} to {first + len(shown)} from the least covered of {len(ranked):,}"
     return shown, span if pages > 1 else ""
 
 
 def _lines(name: str) -> str:
-    return "\n".join(textwrap.wrap(name, _LETTERS)) or name
+    return "\n".join(textwrap.wrap(name, _MOST_LETTERS)) or name
 
 
 # Sizes of sets.
@@ -197,8 +204,7 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
     if not isinstance(sets, PredictionSets):
         raise InputTypeError("sets", "must be PredictionSets", type(sets).__name__)
     sizes = sets.sizes
-    if not len(sizes):
-        raise InputError("sets", "must contain a record", "none")
+    require("sets", len(sizes), "must contain a record", "none")
 
     # Many sizes share a bar.
     axes, largest = axes_of(ax), int(sizes.max(initial=1))
@@ -220,9 +226,12 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
 Price: TypeAlias = Literal["coverage", "excess", "size"]
 """Unit of the cost: expected coverage, additional covered records, or classes in a set."""
 
-_STEPS, _RECORDS = (0.2, 1.0, 5.0), (100, 300, 1000, 10_000, 100_000)
+_FACTORS_OF_EPSILON = (0.2, 1.0, 5.0)
+_RECORDS = (100, 300, 1000, 10_000, 100_000)
 """Every point is a plan; more of them hardly change the lines."""
+
 _MARKS = "osD^vP*Xph"
+"""Markers of lines, in their order."""
 
 
 def plot_price(
@@ -264,44 +273,47 @@ def plot_price(
     # The points: numbers of records and privacy losses.
     if not isinstance(plan, Plan):
         raise InputTypeError("plan", "must be a Plan from confide.plan", type(plan).__name__)
-    what, terms, level = one_of("of", of, get_args(Price)), plan.terms, float(plan.terms.level)
-    if what == "size" and (plan.pilot is None or plan.pilot.class_scores is None):
+    price, terms, level = one_of("of", of, get_args(Price)), plan.terms, float(plan.terms.level)
+    if price == "size" and (plan.pilot is None or plan.pilot.class_scores is None):
         raise InputError("plan", "must have a pilot sample with scores of all classes if of='size'")
-    losses = [terms.epsilon * step for step in _STEPS] if epsilons is None else list(epsilons)
-    tried = sorted({float(f"{privacy_loss('epsilons', loss):.6g}") for loss in losses})
-    wanted = {plan.n, *_RECORDS} if records is None else records
-    counts = sorted({positive_integer("records", n, most=MOST_RECORDS) for n in wanted})
+    losses = [terms.epsilon * factor for factor in _FACTORS_OF_EPSILON] if epsilons is None else epsilons
+    rounded_losses = sorted({float(f"{privacy_loss('epsilons', loss):.6g}") for loss in losses})
+    numbers = {plan.n, *_RECORDS} if records is None else records
+    counts = sorted({positive_integer("records", n, most=MOST_RECORDS) for n in numbers})
 
     # One line for each epsilon; the one without privacy is the same for all of them.
     axes = axes_of(ax)
-    for place, epsilon in enumerate(tried):
+    for place, epsilon in enumerate(rounded_losses):
         plans = [replace(make_plan(terms.with_loss(epsilon), n), pilot=plan.pilot) for n in counts]
-        private, plain = zip(*(_price(point, what) for point in plans), strict=True)
+        private, plain = zip(*(_price(point, price) for point in plans), strict=True)
         if not place:
             axes.plot(counts, plain, color="#777777", linewidth=1.2, label="without privacy")
-        alpha = 0.4 + 0.6 * place / max(1, len(tried) - 1)
+        alpha = 0.4 + 0.6 * place / max(1, len(rounded_losses) - 1)
         axes.plot(counts, private, marker=_MARKS[place % len(_MARKS)], markersize=4, linewidth=1.4, color=INK,
                   alpha=alpha, label=f"ε = {epsilon:g}")  # fmt: skip
 
     # The plan itself, and its level.
-    axes.plot([plan.n], [_price(plan, what)[0]], "o", markersize=11, fillstyle="none", color=PROMISE,
+    cost, _ = _price(plan, price)
+    axes.plot([plan.n], [cost], "o", markersize=11, fillstyle="none", color=PROMISE,
               label=f"this plan: ε = {terms.epsilon:g}, n = {plan.n:,}")  # fmt: skip
-    if what == "coverage":
+    if price == "coverage":
         promise_line(axes, level, f"requested: {level:.6g}")
 
     # Axes with whole numbers, and words.
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.xaxis.set_minor_formatter("")
-    if what == "size":
+    if price == "size":
         axes.set_yscale("log", subs=(2, 5))
         axes.yaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_minor_formatter("{x:g}")
     axes.grid(color=INK, alpha=0.08)
     legend(axes, ax, columns=3)
-    y = {"coverage": "expected coverage", "excess": f"additional {plan.unit_of_cost}", "size": "classes in a set"}[what]
-    scores = "a public pilot sample" if what == "size" else plan.typical_scores
-    return labelled(axes, "calibration records", y, f"The cost of privacy, α = {float(terms.alpha):.6g}, on {scores}")
+    units = {"coverage": "expected coverage", "excess": f"additional {plan.unit_of_cost}", "size": "classes in a set"}
+    scores = "a public pilot sample" if price == "size" else plan.typical_scores
+    return labelled(
+        axes, "calibration records", units[price], f"The cost of privacy, α = {float(terms.alpha):.6g}, on {scores}"
+    )
 
 
 def _price(plan: Plan, of: Price) -> tuple[float, float]:
@@ -348,11 +360,11 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
     if any(list(release.by_name) != names for release in releases):
         raise InputError("releases", "must all have the same parts")
     dates = [release.about.get("date") for release in releases]
-    called = [date or f"number {place}" for place, date in enumerate(dates, start=1)]
+    release_names = [date or f"number {place}" for place, date in enumerate(dates, start=1)]
     values = {name: [release.by_name[name].threshold for release in releases] for name in names[:_MOST_LINES]}
 
     # One line for each part; +inf at the upper edge.
-    axes, x = axes_of(ax), range(len(called))
+    axes, x = axes_of(ax), range(len(releases))
     for place, (name, course) in enumerate(values.items()):
         finite = [value if math.isfinite(value) else math.nan for value in course]
         axes.plot(x, finite, marker=_MARKS[place], markersize=5, linewidth=1.4, color=f"C{place}" if name else INK,
@@ -363,15 +375,15 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
                   transform=axes.get_xaxis_transform())  # fmt: skip
 
     # Names, and words.
-    named_ticks(axes, called)
-    axes.set_xlim(-0.5, len(called) - 0.5)
+    named_ticks(axes, release_names)
+    axes.set_xlim(-0.5, len(releases) - 0.5)
     axes.grid(axis="y", color=INK, alpha=0.12)
     if len(names) > 1 or endless:
         legend(axes, ax)
-    some = "" if len(names) <= _MOST_LINES else f", {_MOST_LINES} of {len(names)} parts"
-    score = first.score
-    title = f"Thresholds of {len(called)} release{'s' if len(called) > 1 else ''}{some}"
-    return labelled(axes, "release", f"threshold{f' of the score {score!r}' if score else ''}", title)
+    parts = "" if len(names) <= _MOST_LINES else f", {_MOST_LINES} of {len(names)} parts"
+    count = "1 release" if len(releases) == 1 else f"{len(releases)} releases"
+    score = f" of the score {first.score!r}" if first.score else ""
+    return labelled(axes, "release", f"threshold{score}", f"Thresholds of {count}{parts}")
 
 
 # Coverage of a watch, look by look. Only noisy counts, which are public, are drawn.
@@ -402,17 +414,15 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
     """
     if not isinstance(watch, Watch):
         raise InputTypeError("watch", "must be a Watch", type(watch).__name__)
-    if watch.monitors_sizes or not watch.looks:
-        raise InputError("watch", "must be a watch of coverage with at least one look")
+    require("watch", not watch.monitors_sizes and watch.looks, "must be a watch of coverage with at least one look")
 
     # The share of each look, all parts together, with an interval for noise and sampling.
     points, settings = watch.points, watch.settings
     counts = np.array([point.look.counts for point in points], np.int64).reshape(len(points), -1, 2).sum(axis=1)
-    share = coverage_share(counts[:, 0], counts[:, 1])
+    covered, missed = counts.T
+    share = coverage_share(covered, missed)
     guess = min(max(round(min(settings.promised.values()), 2), 0.01), 0.99)
-    low, high = coverage_interval(
-        counts[:, 0], counts[:, 1], settings.noise_epsilon, guess=guess, noises=len(settings.promised)
-    )
+    low, high = coverage_interval(covered, missed, settings.noise_epsilon, guess=guess, noises=len(settings.promised))
 
     # The confidence sequence of all looks so far.
     alarmed = np.array([point.alarmed for point in points])
@@ -423,12 +433,13 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
                       label="all looks so far, if coverage has not changed")  # fmt: skip
 
     # Looks before and since the alarm.
-    for late, color, marker in ((False, INK, "o"), (True, BAD, "v")):
-        drawn = np.flatnonzero((alarmed == late) & np.isfinite(share))
+    for since_alarm, label, color, marker, size in (
+        (False, "this look", INK, "o", 4.5),
+        (True, "since the alarm", BAD, "v", 7),
+    ):
+        drawn = np.flatnonzero((alarmed == since_alarm) & np.isfinite(share))
         axes.vlines(x[drawn], low[drawn], high[drawn], color=color, linewidth=1.2)
-        label = "since the alarm" if late else "this look"
-        axes.plot(x[drawn], share[drawn], marker, markersize=7 if late else 4.5, color=color,
-                  label=label if drawn.size else None)  # fmt: skip
+        axes.plot(x[drawn], share[drawn], marker, markersize=size, color=color, label=label if drawn.size else None)
 
     # The tested levels, names, and words.
     for level in sorted(set(settings.least)):
@@ -436,5 +447,5 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
     named_ticks(axes, [point.look.name for point in points])
     axes.set_ylim(max(0.0, float(np.nanmin(np.append(low, min(settings.least)))) - 0.02), 1.01)
     legend(axes, ax)
-    said = f"alarm at “{watch.alarm.look.name}”" if watch.alarm else "no alarm"
-    return labelled(axes, "look", "coverage", f"Coverage of {len(points):,} looks, {said}")
+    alarm = f"alarm at “{watch.alarm.look.name}”" if watch.alarm else "no alarm"
+    return labelled(axes, "look", "coverage", f"Coverage of {len(points):,} looks, {alarm}")

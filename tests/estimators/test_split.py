@@ -9,8 +9,7 @@ from scipy import sparse, stats
 from sklearn.linear_model import LogisticRegression
 
 import confide
-from confide.estimators.base import _rows
-from confide.estimators.split import calibrating
+from confide.estimators.split import calibrating, rows_of
 from tests.refused import refused
 
 FEW = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
@@ -34,7 +33,7 @@ KINDS = {
 def parts(x, y, keep):
     """Each kept record with its part."""
     rows = np.flatnonzero(keep)
-    kept = [x[i] for i in rows] if isinstance(x, list) else _rows(x, rows)
+    kept = [x[i] for i in rows] if isinstance(x, list) else rows_of(x, rows)
     return calibrating(0.5, 7, len(rows), kept, y[rows])
 
 

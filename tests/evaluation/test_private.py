@@ -11,9 +11,8 @@ from scipy import stats
 import confide
 from confide.errors import InputError
 from confide.evaluation import Evaluation, Part, size_parts
-from confide.evaluation.means import mean_of_shares
-from confide.evaluation.partition import width_parts
-from confide.evaluation.query import arrangement
+from confide.evaluation.count_tables import mean_of_shares
+from confide.evaluation.query import arrangement, width_parts
 from confide.support import describe
 from tests.draws import recording, without_noise
 from tests.exact_tests import LEVEL

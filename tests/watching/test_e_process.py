@@ -7,8 +7,16 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from confide.noisy_counts import draw_counts
-from confide.watching.e_process import advance, bets, cash, course, entering_wealth, log_e_values, log_evidence
-from confide.watching.sequence import confidence_sequence
+from confide.watching.e_process import (
+    advance,
+    bets,
+    cash,
+    confidence_sequence,
+    course,
+    entering_wealth,
+    log_e_values,
+    log_evidence,
+)
 from tests.exact_tests import LEVEL
 from tests.watching.power import looks_to_alarm
 from tests.watching.power import noise as simulated

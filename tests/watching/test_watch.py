@@ -15,7 +15,7 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation import CountPrivacy
 from confide.noisy_counts import coverage_interval
 from confide.watching import Settings, Watch, promised_of
-from confide.watching.sequence import size_tests
+from confide.watching.e_process import size_tests
 from confide.watching.settings import Reference, reference_of
 from tests.calibrations import calibration_at
 from tests.draws import SECURE, recording

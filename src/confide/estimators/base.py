@@ -1,4 +1,4 @@
-"""Common base of the two estimators: parameters, splitting, fitting, calibrating, and counting releases."""
+"""`PrivateConformal`, the common base of the two estimators: how they train, calibrate, and choose a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import _safe_indexing, column_or_1d, get_tags, indexable
+from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import (
     _is_fitted,
@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from confide.arrays import GroupColumns, as_array, as_vector, is_missing, refuse_other_rows
+from confide.arrays import GroupColumns, refuse_other_rows
 from confide.candidates import AnyCandidates
 from confide.core import (
     By,
@@ -37,10 +37,10 @@ from confide.core import (
     renewed,
 )
 from confide.errors import InputError, InputTypeError, RetrainedWarning
-from confide.estimators.split import calibrating
+from confide.estimators.split import calibrating, checked_weights, has_entry_per_record, refuse_missing, rows_of
 from confide.mechanisms import Chosen, Neighbors
 from confide.scores import NamedScores
-from confide.support import Level, caller_stacklevel, exact_level, raise_for_rows
+from confide.support import Level, caller_stacklevel, exact_level, require
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
@@ -52,7 +52,11 @@ class SecondReleaseWarning(UserWarning):
 
 @dataclass(eq=False, repr=False)
 class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Common base of the classifier and the regressor: their common parameters, splitting, fitting, and releases."""
+    """Common base of the classifier and the regressor, whose docstrings describe the parameters.
+
+    A subclass defines `_default`, and the methods `_usable`, `_outputs`, `_scores` and `_sizes`; the classifier also
+    `_codes`.
+    """
 
     estimator: Any = None
     alpha: Level | Sequence[Level] | None = None
@@ -108,31 +112,30 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         # A fitted estimator calibrates on all records.
         target = self._check(X, y, groups, reset=True)
         if self.prefit:
-            if self.estimator is None:
-                raise InputError("estimator", "must be a fitted estimator with prefit=True", got="None")
-            if fit_params:
-                raise InputError("fit_params", "must be left out with prefit=True: nothing is trained")
+            require("estimator", self.estimator is not None, "must be a fitted estimator with prefit=True", got="None")
+            require("fit_params", not fit_params, "must be left out with prefit=True: nothing is trained")
             self._adopt()
             return self._release(X, target, groups)
 
         # What is divided like the records: groups, and arguments of the training.
         self._warn_of_retraining()
         n = len(target)
-        fit_params = _checked_weights(fit_params, n)
-        trained = self._routed(fit_params)
-        per_record = [value for value in fit_params.values() if _per_record(value, n)]
+        fit_params = checked_weights(fit_params, n)
+        arguments = self._routed(fit_params)
+        per_record = [value for value in fit_params.values() if has_entry_per_record(value, n)]
         arrays = [value for value in (groups, *per_record) if value is not None]
-        held = calibrating(self.calibration_size, self.random_state, n, X, target, *arrays)
-        training, calibration = np.flatnonzero(~held), np.flatnonzero(held)
-        if not len(training):
-            raise InputError("X", "must contain records that train the model", got=f"none among n_samples={n}")
+        calibrates = calibrating(self.calibration_size, self.random_state, n, X, target, *arrays)
+        training, calibration = np.flatnonzero(~calibrates), np.flatnonzero(calibrates)
+        require("X", len(training), "must contain records that train the model", got=f"none among n_samples={n}")
 
         # Train on some records, and calibrate on the others.
-        for given in trained.values():
-            given.update({name: _rows(value, training) for name, value in given.items() if _per_record(value, n)})
-        self._train(_rows(X, training), _rows(target, training), trained)
-        held_groups = None if groups is None else _rows(groups, calibration)
-        return self._release(_rows(X, calibration), target[calibration], held_groups)
+        for of_estimator in arguments.values():
+            for name, value in of_estimator.items():
+                if has_entry_per_record(value, n):
+                    of_estimator[name] = rows_of(value, training)
+        self._train(rows_of(X, training), rows_of(target, training), arguments)
+        calibration_groups = None if groups is None else rows_of(groups, calibration)
+        return self._release(rows_of(X, calibration), target[calibration], calibration_groups)
 
     def calibrate(self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
         """Calibrate again, on held-out records that did not train the model. Every call is a separate release.
@@ -168,8 +171,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _point(self, X: Any) -> NDArray[Any]:
         return np.asarray(self.estimator_.predict(X))
 
-    def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
-        self._take([clone(estimator).fit(X, y, **given[name]) for name, estimator in self._inner().items()])
+    def _train(self, X: Any, y: NDArray[Any], arguments: dict[str, dict[str, Any]]) -> None:
+        self._take([clone(estimator).fit(X, y, **arguments[name]) for name, estimator in self._inner().items()])
 
     def _adopt(self) -> None:
         fitted = list(self._inner().values())
@@ -178,7 +181,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._take(fitted)
 
     def _take(self, fitted: list[Any]) -> None:
-        """Keep fitted estimators: a tuple as such; of a mapping all, and the first until one is chosen."""
+        """Store fitted estimators: a tuple as such; of a mapping all, and the first until one is chosen."""
         self.estimator_: Any = tuple(fitted) if isinstance(self.estimator, tuple) else fitted[0]
         if isinstance(self.estimator, Mapping):
             self.estimators_ = dict(zip(self.estimator, fitted, strict=True))
@@ -206,10 +209,13 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """Arguments for the `fit` of each inner estimator: all, or, with metadata routing, those that it requests."""
         if not get_config()["enable_metadata_routing"]:
             return {name: dict(fit_params) for name in self._inner()}
-        weighed = self._get_metadata_request().fit.requests.get("sample_weight") not in (None, False)
-        passed = {name: value for name, value in fit_params.items() if weighed and name == "sample_weight"}
-        routed = process_routing(self, "fit", **{name: fit_params[name] for name in fit_params.keys() - passed.keys()})
-        return {name: {**routed[name].fit, **passed} for name in self._inner()}
+        # Weights that this estimator requests itself are passed on; scikit-learn routes the others.
+        routed, weights = dict(fit_params), dict[str, Any]()
+        requests_weights = self._get_metadata_request().fit.requests.get("sample_weight") not in (None, False)
+        if requests_weights and "sample_weight" in routed:
+            weights["sample_weight"] = routed.pop("sample_weight")
+        requested = process_routing(self, "fit", **routed)
+        return {name: {**requested[name].fit, **weights} for name in self._inner()}
 
     def get_metadata_routing(self) -> MetadataRouter:
         """The requests of `fit` itself, `groups` and `sample_weight`, and those of the estimators that it trains.
@@ -217,10 +223,10 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         With `set_fit_request(sample_weight=True)` here, weights are passed on unchanged. Otherwise the estimator's own
         request determines whether they are passed on.
         """
-        own_request = self._get_metadata_request()
-        if own_request.fit.requests.get("sample_weight") is None:
-            own_request.fit.requests.pop("sample_weight", None)
-        router = MetadataRouter(owner=self).add_self_request(own_request)
+        requests = self._get_metadata_request()
+        if requests.fit.requests.get("sample_weight") is None:
+            requests.fit.requests.pop("sample_weight", None)
+        router = MetadataRouter(owner=self).add_self_request(requests)
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return router if self.prefit else router.add(method_mapping=mapping, **self._inner())
 
@@ -231,10 +237,10 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return 0.1 if self.alpha is None else self.alpha
         if self.alpha is not None:
             raise InputError("confidence_level", "must be left out if alpha is given: it is 1 - alpha", got="both")
-        stated: Any = self.confidence_level
-        if not is_several(stated):
-            return 1 - exact_level("confidence_level", stated)
-        return [1 - exact_level("confidence_level", level) for level in stated]
+        levels: Any = self.confidence_level
+        if not is_several(levels):
+            return 1 - exact_level("confidence_level", levels)
+        return [1 - exact_level("confidence_level", level) for level in levels]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "calibration_")
@@ -245,11 +251,11 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags = get_tags(inner).input_tags
         return tags
 
-    def _release(self, X: Any, y: NDArray[Any], groups: ArrayLike | None, again: Request | None = None) -> Self:
+    def _release(self, X: Any, y: NDArray[Any], groups: ArrayLike | None, renewal: Request | None = None) -> Self:
         """Release thresholds from these records; first choose a model and a score, if there are several."""
         # Losses of releases add up.
         releases = getattr(self, "n_releases_", 0)
-        if releases and again is None:
+        if releases and renewal is None:
             warnings.warn(
                 f"this is release number {releases + 1} of this estimator: on records that were used before, the "
                 "privacy losses add up",
@@ -258,15 +264,15 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             )
 
         # A choice uses some of the records; the others calibrate.
-        dataset, chosen, offers = self.dataset, None, self._offers() if again is None else {}
+        dataset, chosen, offers = self.dataset, None, self._offers() if renewal is None else {}
         if len(offers) > 1:
             choice = self._choose(X, y, offers)
             rest = np.flatnonzero(choice.rest)
-            X, y, groups = _rows(X, rest), y[rest], None if groups is None else _rows(groups, rest)
+            X, y, groups = rows_of(X, rest), y[rest], None if groups is None else rows_of(groups, rest)
             dataset, chosen = choice.options.get("dataset"), choice.chosen
 
         # The release.
-        request = self._request(chosen) if again is None else again
+        request = self._request(chosen) if renewal is None else renewal
         places = self._codes(y) if request.by == "class" else None
         payer = Payer(self.ledger, dataset, self.partition if request.disjoint else None, self.again)
         self.calibration_ = release(Scores({None: self._scores(X, y)}, groups, places=places), request, payer)
@@ -274,10 +280,12 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _offers(self) -> dict[str, tuple[Any, str]]:
-        """The trained models and scores from which one is chosen, by name; a single one if there is no choice."""
+        """The pairs of a trained model and a score from which one is chosen, by their names."""
         models = self.estimators_ if isinstance(self.estimator, Mapping) else {"": self.estimator_}
-        names = [self.conformity_score] if isinstance(self.conformity_score, str) else list(self.conformity_score)
-        return {" ".join(filter(None, (m, s))): (model, s) for m, model in models.items() for s in names}
+        scores = [self.conformity_score] if isinstance(self.conformity_score, str) else list(self.conformity_score)
+        # A single model has no name.
+        pairs = [(name, score) for name in models for score in scores]
+        return {f"{name} {score}" if name else score: (models[name], score) for name, score in pairs}
 
     def _choose(self, X: Any, y: NDArray[Any], offers: Mapping[str, tuple[Any, str]]) -> Choice:
         """Choose a model and a score on a share of the records, privately, and use them from now on."""
@@ -286,8 +294,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if by is not None and self.ledger is not None:
             requirement = "must be left out with several models or scores and thresholds per group or class"
             raise InputError("ledger", requirement, remedy="Its cells are those of one division of the records")
-        if is_several(alpha):
-            raise InputError("alpha", "must be one level with several models or scores", got="several")
+        require("alpha", not is_several(alpha), "must be one level with several models or scores", got="several")
 
         # The scores and the sizes of every offer.
         scores, sizes = {}, {}
@@ -296,8 +303,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             sizes[name] = self._sizes(X)
 
         # An error about the release that follows is raised before anything is chosen.
-        stated = Chosen(next(iter(offers)), tuple(offers), exact_level("choice_share", self.choice_share), 1.0)
-        self._request(stated)
+        first, *_ = names = tuple(offers)
+        self._request(Chosen(first, names, exact_level("choice_share", self.choice_share), epsilon=1.0))
         choice = choose_score(
             scores, alpha, self.epsilon, sizes=sizes, largest_size=self.largest_size,
             choice_share=self.choice_share, unit=getattr(self, "unit", None),
@@ -313,8 +320,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _request(self, chosen: Chosen | None) -> Request:
         alpha, (names, by) = self._alpha, self._parts()
         if is_several(alpha):
-            if by is not None:
-                raise InputError("alpha", "must be one level with thresholds per group or class", got="several")
+            require("alpha", by is None, "must be one level with thresholds per group or class", got="several")
             by = "level"
         return Request(
             alpha=alpha, epsilon=self.epsilon, by=by, names=names, score=self._score_name,
@@ -345,9 +351,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_new(self, X: Any) -> None:
         check_is_fitted(self)
-        if getattr(X, "ndim", 2) == 1:
-            got = "one dimension. Reshape your data with X.reshape(1, -1)"
-            raise InputError("X", "must be two-dimensional", got=got)
+        got = "one dimension. Reshape your data with X.reshape(1, -1)"
+        require("X", getattr(X, "ndim", 2) != 1, "must be two-dimensional", got=got)
         if not isinstance(X, list | tuple) or len(X):  # [] has no columns to check
             validate_data(self, X, reset=False, skip_check_array=True)
 
@@ -364,7 +369,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         # One target for each record.
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
-        _refuse_unusable(y)
+        refuse_missing(y)
         if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
             texts = sum(isinstance(label, str) for label in y)
             got = f"{texts} str among {len(y)} labels, so that the others would become str"
@@ -384,44 +389,5 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._usable(target)
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
+        """The checked targets or labels."""
         raise NotImplementedError
-
-
-def _refuse_unusable(y: ArrayLike) -> None:
-    """Raise an error for missing targets: how many, and the first position. Also for complex numbers."""
-    array = as_array("y", y).ravel()
-    if array.dtype.kind == "c":  # scikit-learn's error would show them
-        raise InputTypeError("y", "must hold real numbers, or labels", got=f"dtype {array.dtype}")
-    if array.dtype.kind in "OfMm":
-        missing = [is_missing(value) for value in array.tolist()] if array.dtype.kind == "O" else array != array
-        remedy = "Add them; coverage of the other records alone says nothing about records without one"
-        raise_for_rows("y", missing, "must not be missing", "missing", remedy)
-
-
-def _checked_weights(fit_params: dict[str, Any], n: int) -> dict[str, Any]:
-    """The same arguments with weights of shape (n,); weights of another length, or missing ones, raise an error."""
-    checked = dict(fit_params)
-    for name, weights in fit_params.items():
-        if name.rpartition("__")[2] == "sample_weight" and weights is not None:
-            checked[name] = as_vector(name, weights, empty=True)
-            if len(checked[name]) != n:
-                raise InputError(name, "must have one entry per record", got=f"{len(checked[name])} for {n} records")
-            raise_for_rows(name, ~np.isfinite(checked[name]), "must be finite", "NaN or infinite")
-    return checked
-
-
-def _per_record(value: Any, n: int) -> bool:
-    """Whether a value has one entry for each of n records."""
-    if isinstance(value, str | Mapping):
-        return False
-    shape = getattr(value, "shape", None)
-    return bool(shape[0] == n) if shape else hasattr(value, "__len__") and len(value) == n
-
-
-def _rows(X: Any, index: NDArray[np.int64]) -> Any:
-    """Some rows of a data frame, a sparse matrix, an array or a list."""
-    rows = _safe_indexing(*indexable(X), index)
-    if getattr(getattr(rows, "dtype", None), "kind", "") not in ("U", "S"):
-        return rows
-    # Strings in a dtype as wide as the longest of these rows, because other rows may contain longer ones.
-    return rows.astype(f"{rows.dtype.kind}{max(map(len, rows.ravel().tolist()), default=1) or 1}")

@@ -1,4 +1,4 @@
-"""The classifier: prediction sets of class names."""
+"""`PrivateConformalClassifier`: prediction sets of class names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal
 from confide.scores import all_scores, own_class_scores
 from confide.sets import PredictionSets, predict_set
-from confide.support import Classes, Level, public_classes
+from confide.support import Classes, Level, public_classes, require
 
 
 @dataclass(eq=False, repr=False)
@@ -127,30 +127,30 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     def _parts(self) -> tuple[tuple[Any, ...] | GroupColumns, By | None]:
         if not self.by_class:
             return super()._parts()
-        if self.group_names is not None:
-            either = "by_class and group_names must not be given together: thresholds are per class, or group"
-            raise InputError("by_class", either)
+        either = "by_class and group_names must not be given together: thresholds are per class, or group"
+        require("by_class", self.group_names is None, either)
         return tuple(self.classes_.tolist()), "class"
 
     def _public_classes(self) -> Classes:
         return public_classes("classes", self.classes_)
 
-    def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
-        # Two classes or more, of records that have a weight.
+    def _train(self, X: Any, y: NDArray[Any], arguments: dict[str, dict[str, Any]]) -> None:
+        # Two classes or more, of records that have a weight; all estimators have the same weights.
         for estimator in self._inner().values():
             _refuse_without_probabilities(estimator)
-        trained, weights = np.unique(y), next(iter(given.values())).get("sample_weight")
-        if len(trained if weights is None else np.unique(y[np.asarray(weights) > 0])) < 2:
-            weighed = "" if weights is None else " of positive sample_weight"
+        trained, weights = np.unique(y), next(iter(arguments.values())).get("sample_weight")
+        weighed = trained if weights is None else np.unique(y[np.asarray(weights) > 0])
+        if len(weighed) < 2:
+            got = "one class" if weights is None else "one class of positive sample_weight"
             must = "must contain at least two classes in the training part"
-            raise InputError("y", must, got=f"one class{weighed}", remedy="Give more records")
+            raise InputError("y", must, got=got, remedy="Give more records")
 
         # The stated classes may have more names than the training part.
         names = trained if self.classes is None else np.unique(np.asarray(self.classes))
         if missing := len(set(trained.tolist()) - set(names.tolist())):
             must = "must name every label of the training part"
             raise InputError("classes", must, got=f"{missing} more", remedy="Add them")
-        super()._train(X, y, given)
+        super()._train(X, y, arguments)
         self.classes_ = names
 
     def _adopt(self) -> None:
@@ -181,9 +181,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     _outputs = _probabilities
 
     def _codes(self, y: NDArray[Any]) -> NDArray[np.int64]:
-        # -1 for a label that is not among the classes.
-        place = {label: i for i, label in enumerate(self.classes_.tolist())}
-        return np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
+        """Position of each label among the classes; -1 for a label that is not among them."""
+        positions = {label: i for i, label in enumerate(self.classes_.tolist())}
+        return np.array([positions.get(label, -1) for label in y.tolist()], dtype=np.int64)
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         p = self._probabilities(X)

@@ -98,12 +98,13 @@ def _last(model: Any, X: Any, kind: type[_Estimator]) -> tuple[_Estimator, Any]:
     check_is_fitted(last)
 
     # Steps that were fitted may have seen the records that calibrate.
-    needing = [step for step in steps if not isinstance(step, FrozenEstimator) and get_tags(step).requires_fit]
-    if fitted := [type(step).__name__ for step in needing]:
+    suspects = [step for step in steps if not isinstance(step, FrozenEstimator) and get_tags(step).requires_fit]
+    if suspects:
+        name = type(suspects[0]).__name__
         warnings.warn(
-            f"the step {fitted[0]} was fitted before the estimator was calibrated: if on records that calibrate, as "
+            f"the step {name} was fitted before the estimator was calibrated: if on records that calibrate, as "
             f"fit of the pipeline does, neither the privacy loss nor the coverage of the release holds; put it inside, "
-            f"{kind.__name__}(make_pipeline({fitted[0]}(), ...)), or, fitted on other records, in a FrozenEstimator",
+            f"{kind.__name__}(make_pipeline({name}(), ...)), or, fitted on other records, in a FrozenEstimator",
             FittedStepWarning,
             stacklevel=caller_stacklevel(),
         )

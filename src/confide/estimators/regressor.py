@@ -1,4 +1,4 @@
-"""The regressor: prediction intervals."""
+"""`PrivateConformalRegressor`: prediction intervals."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal
 from confide.scores import interval_score
 from confide.sets import PredictionIntervals, predict_interval
-from confide.support import Level
+from confide.support import Level, require
 
 
 @dataclass(eq=False, repr=False)
@@ -100,12 +100,12 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
             return super()._inner()
         return {f"estimator_{i}": estimator for i, estimator in enumerate(self.estimator)}
 
-    def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
+    def _train(self, X: Any, y: NDArray[Any], arguments: dict[str, dict[str, Any]]) -> None:
         if not isinstance(self.conformity_score, str):
             raise InputTypeError("conformity_score", "must be one name", got=type(self.conformity_score).__name__)
         if isinstance(self.estimator, Mapping) and self.conformity_score != "absolute_residual":
             raise InputError("conformity_score", "must be 'absolute_residual' with several regressors")
-        super()._train(X, y, given)
+        super()._train(X, y, arguments)
         if self.difficulty_estimator is not None:
             self.difficulty_estimator_ = clone(self.difficulty_estimator).fit(X, np.abs(y - self._point(X)))
 
@@ -119,8 +119,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         if self.conformity_score != "cqr":
             return self._point(X)
         columns = self._columns(X)
-        if columns.shape[1] != 2:
-            raise InputError("estimator", "must be a pair of regressors (lower, upper) for the score 'cqr'")
+        require("estimator", columns.shape[1] == 2, "must be a pair of regressors (lower, upper) for the score 'cqr'")
         return columns
 
     def _point(self, X: Any) -> NDArray[Any]:
@@ -142,7 +141,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         return centers if difficulty is None else np.column_stack([centers, difficulty])
 
     def _sizes(self, X: Any) -> NDArray[np.float64]:
-        # Base and slope of the widths.
+        # The width of an interval is 0 + 2 * threshold for every record.
         return np.tile([0.0, 2.0], (_num_samples(X), 1))
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:

@@ -1,17 +1,19 @@
-"""Split of records for training and calibration; each is drawn independently, whatever other records are present."""
+"""Records of estimators: which of them calibrate, each drawn independently of all others; their rows and targets."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing, check_random_state, indexable
 
-from confide.errors import InputError
+from confide.arrays import as_array, as_vector, is_missing
+from confide.errors import InputError, InputTypeError
 from confide.selection import uniforms
+from confide.support import raise_for_rows
 
 
 def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool_]:
@@ -51,7 +53,7 @@ def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool
 
 def _hash_numbers(key: bytes, n: int, columns: tuple[Any, ...]) -> NDArray[np.float64]:
     """Numbers in [0, 1), shape (n,): the keyed hash of a record's content and of its position among equal records."""
-    equal, numbers = Counter[bytes](), np.empty(n)
+    counts, numbers = Counter[bytes](), np.empty(n)
     contents = [_contents(column) for column in columns]
     for i in range(n):
         # The content; lengths separate the columns.
@@ -62,9 +64,9 @@ def _hash_numbers(key: bytes, n: int, columns: tuple[Any, ...]) -> NDArray[np.fl
 
         # Its position among equal records.
         content_hash = state.digest()
-        equal[content_hash] += 1
-        number = blake2b(content_hash + equal[content_hash].to_bytes(8, "big"), key=key, digest_size=8).digest()
-        numbers[i] = (int.from_bytes(number, "big") >> 11) * 2.0**-53
+        counts[content_hash] += 1
+        number = blake2b(content_hash + counts[content_hash].to_bytes(8, "big"), key=key, digest_size=8).digest()
+        numbers[i] = (int.from_bytes(number, "big") >> 11) * 2.0**-53  # 53 bits, as many as a float has
     return numbers
 
 
@@ -97,3 +99,46 @@ def _with_floats(value: Any) -> Any:
     if isinstance(value, list | tuple | np.ndarray):
         return [_with_floats(item) for item in value]
     return float(value) if isinstance(value, Real) else value
+
+
+# Rows, targets and weights of the records.
+
+
+def refuse_missing(y: ArrayLike) -> None:
+    """Raise an error for missing targets: how many, and the first position. Also for complex numbers."""
+    array = as_array("y", y).ravel()
+    if array.dtype.kind == "c":  # scikit-learn's error would show them
+        raise InputTypeError("y", "must hold real numbers, or labels", got=f"dtype {array.dtype}")
+    if array.dtype.kind in "OfMm":
+        missing = [is_missing(value) for value in array.tolist()] if array.dtype.kind == "O" else array != array
+        remedy = "Add them; coverage of the other records alone says nothing about records without one"
+        raise_for_rows("y", missing, "must not be missing", "missing", remedy)
+
+
+def checked_weights(fit_params: dict[str, Any], n: int) -> dict[str, Any]:
+    """The same arguments with weights of shape (n,); weights of another length, or missing ones, raise an error."""
+    checked = dict(fit_params)
+    for name, weights in fit_params.items():
+        if name.rpartition("__")[2] == "sample_weight" and weights is not None:
+            checked[name] = as_vector(name, weights, empty=True)
+            if len(checked[name]) != n:
+                raise InputError(name, "must have one entry per record", got=f"{len(checked[name])} for {n} records")
+            raise_for_rows(name, ~np.isfinite(checked[name]), "must be finite", "NaN or infinite")
+    return checked
+
+
+def has_entry_per_record(value: Any, n: int) -> bool:
+    """Whether a value has one entry for each of n records."""
+    if isinstance(value, str | Mapping):
+        return False
+    shape = getattr(value, "shape", None)
+    return bool(shape[0] == n) if shape else hasattr(value, "__len__") and len(value) == n
+
+
+def rows_of(X: Any, index: NDArray[np.int64]) -> Any:
+    """Some rows of a data frame, a sparse matrix, an array or a list."""
+    rows = _safe_indexing(*indexable(X), index)
+    if getattr(getattr(rows, "dtype", None), "kind", "") not in ("U", "S"):
+        return rows
+    # Strings in a dtype as wide as the longest of these rows, because other rows may contain longer ones.
+    return rows.astype(f"{rows.dtype.kind}{max(map(len, rows.ravel().tolist()), default=1) or 1}")

@@ -1,43 +1,37 @@
-"""Evaluate a release on labelled records: `evaluate_sets`, `evaluate_intervals`, `evaluate_scores`; and privately.
+"""Evaluate a release on arrays of labelled records: sets, intervals, scores and masks."""
 
-The order of a private evaluation is that of every release (`confide.ledger.pay`). Exact counts are secret; only
-`Tally.draw` returns numbers, which have noise.
-"""
-
-import json
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+import math
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
     Groups,
     Uniforms,
     as_array,
+    as_label_image,
     as_labels,
+    as_numeric,
     as_vector,
+    class_areas,
     class_columns,
+    image_by_image,
     refuse_other_rows,
     warn_of_unknown_labels,
 )
-from confide.core import Release, as_release, names_for
-from confide.errors import CoverageWarning, InputError
-from confide.evaluation.consistency import MOST_EXAMPLES
+from confide.core import Release, area_of, as_release, names_for
+from confide.errors import InputError
+from confide.evaluation.count_tables import MOST_EXAMPLES
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.files import query_fields
-from confide.evaluation.partition import Partition, class_parts, group_parts, size_parts, width_parts
-from confide.evaluation.parts import CONFIDENCE
-from confide.evaluation.query import CountQuery, statements_of
+from confide.evaluation.private import PrivateRequest, answer
+from confide.evaluation.query import CountQuery, Partition, size_parts, statements_of
 from confide.evaluation.tally import MOST_GROUPS, IntervalOutcomes, RecordComparison, ScoreOutcomes, SetOutcomes, Tally
-from confide.mechanisms import Neighbors
 from confide.scores import refuse_infinite
-from confide.support import Level, caller_stacklevel, exact_level, log_event, raise_for_rows, several
-
-if TYPE_CHECKING:
-    from confide.ledger import Dataset, Ledger, Payment
+from confide.sets import predict_masks
+from confide.support import raise_for_rows, require
 
 
 def evaluate_sets(
@@ -168,7 +162,7 @@ class ArrayOptions(TypedDict, total=False):
     difficulty: ArrayLike | None
 
 
-def _compared(
+def _comparison_of(
     release: Release, arrays: dict[str, Any], groups: Groups | None, options: ArrayOptions, *, empty: bool
 ) -> tuple[RecordComparison, tuple[Any, ...]]:
     """The comparison for arrays, and the checked records; without records only if `empty` is true."""
@@ -181,14 +175,13 @@ def _compared(
         n, k = p.shape
         names = names_for(release, named, k)
         y = as_labels("labels", arrays["labels"], n, k, names, unknown=True)
-        if not n and not empty:
-            raise InputError("probabilities", "must have at least one row", got="none")
+        require("probabilities", n or empty, "must have at least one row", got="none")
         columns: Sequence[object] = range(k) if names is None else names
         if not empty:
             warn_of_unknown_labels("labels", y, columns)
         return SetOutcomes(release, columns), (p, y)
 
-    # Predictions.
+    # Predictions, and their targets.
     if "predictions" in arrays:
         intervals = IntervalOutcomes(release)
         targets = as_vector("targets", arrays["targets"], empty=empty)
@@ -201,226 +194,24 @@ def _compared(
     return ScoreOutcomes(release), (scores,)
 
 
-# With noise.
-
-_MECHANISM = "evaluation by discrete-laplace"
-
-PARTS = ("class", "size")
-"""Divisions of sets by which coverage can be requested, in addition to coverage over all records and by group."""
-
-
-@dataclass(frozen=True)
-class PrivateRequest:
-    """Request for a private evaluation of a release; all of it is public.
-
-    Parameters
-    ----------
-    epsilon
-        Privacy loss for each person.
-    neighbors
-        Adjacency: `"add_remove"` keeps the number of records secret, `"replace_one"` makes it public.
-    records_per_person
-        Maximum number of records of one person.
-    confidence
-        Probability that all intervals hold at once.
-    n
-        Number of records, only with `replace_one`; counted by default.
-    parts
-        For sets: divisions by which coverage is reported, from `"class"` and `"size"`. The default is both; `()` is
-        coverage over all records only. Parts with their own thresholds are always reported.
-    group_names
-        All groups, a public list that is not taken from the records. Records of other groups are counted in the part
-        `"(other)"`.
-    width_bins
-        For intervals: public numbers between which widths are counted.
-    ledger, dataset, again
-        As in `confide.calibrate`.
-    """
-
-    epsilon: float
-    neighbors: Neighbors = "add_remove"
-    records_per_person: int = 1
-    confidence: Level = CONFIDENCE
-    n: int | None = None
-    parts: Sequence[str] | None = None
-    group_names: Sequence[str | int] | None = None
-    width_bins: Sequence[float] | None = None
-    ledger: "Ledger | None" = None
-    dataset: "str | Dataset | None" = None
-    again: bool = False
-
-    def __post_init__(self) -> None:
-        if isinstance(self.parts, str) or (unknown := [name for name in self.parts or () if name not in PARTS]):
-            got = "str" if isinstance(self.parts, str) else repr(unknown[0])
-            raise InputError("parts", f"must be a list of {', '.join(map(repr, PARTS))}, or empty", got=got)
-        for name in ("parts", "group_names", "width_bins"):
-            values = getattr(self, name)
-            if values is not None:
-                object.__setattr__(self, name, tuple(several(name, values)))
-
-    def query(self, comparison: RecordComparison) -> CountQuery:
-        """Return the checked query about a release; a number of records that is public but not given is 1."""
-        # What may be given.
-        release, classes = comparison.release, comparison.classes
-        if self.n is not None and self.neighbors != "replace_one":
-            raise InputError("n", "must be left out with neighbors='add_remove', because it is secret")
-        if comparison.needs_groups and self.group_names is not None:
-            raise InputError("group_names", f"must be left out, because the release names each {release.by}")
-        one_level = isinstance(comparison, IntervalOutcomes) and release.by != "level"
-        if self.width_bins is not None and not one_level:
-            must = "must be left out unless intervals of a release with one level are evaluated"
-            raise InputError("width_bins", must)
-
-        # Parts with thresholds of their own are always counted; the others are public lists.
-        wanted = self._wanted(comparison)
-        sizes = [size_parts(len(classes))] if "size" in wanted else []
-        groups = [] if self.group_names is None else [group_parts(self.group_names)]
-        widths = [] if self.width_bins is None else [width_parts(self.width_bins)]
-        lists = *_by_class(comparison, wanted="class" in wanted), *sizes, *_own_groups(comparison), *groups, *widths
-
-        # Its privacy, and intervals that exist at this confidence.
-        n = (self.n or 1) if self.neighbors == "replace_one" else None
-        adjacency = {"neighbors": self.neighbors, "records_per_person": self.records_per_person, "n": n}
-        query = CountQuery.of(release, lists, epsilon=self.epsilon, **adjacency)
-        query.family_error(1 - float(exact_level("confidence", self.confidence)))
-        return query
-
-    def _wanted(self, comparison: RecordComparison) -> Sequence[str]:
-        levels = comparison.release.by == "level"
-        if self.parts and not isinstance(comparison, SetOutcomes):
-            raise InputError("parts", "must be left out unless sets of a classification score are evaluated")
-        if levels and "size" in (self.parts or ()):
-            requirement = "must not contain 'size' for several levels, each of which has sets of its own"
-            raise InputError("parts", requirement, remedy="Evaluate one level")
-        if self.parts is not None or not isinstance(comparison, SetOutcomes):
-            return self.parts or ()
-        return ("class",) if levels else PARTS
-
-
 def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
     """Query without noise: by class, by single set sizes at every level, and by group.
 
     Groups without thresholds of their own take their names from the records; at most 1000 are allowed.
     """
-    partitions, classes = [*_by_class(comparison, wanted=True)], comparison.classes
+    partitions = comparison.class_partitions(wanted=True)
     if isinstance(comparison, SetOutcomes):
-        names = statements_of(comparison.release)[1] if comparison.release.by == "level" else [""]
-        partitions += [size_parts(len(classes), exact=True, statement=name) for name in names]
-    partitions += _own_groups(comparison)
+        _, statements = statements_of(comparison.release)
+        for name in statements if comparison.release.by == "level" else ("",):
+            partitions.append(size_parts(len(comparison.classes), exact=True, statement=name))
+    partitions += comparison.group_partitions()
     if grouped and not comparison.needs_groups:
         partitions.append(Partition("group", tuple(map(str, range(MOST_GROUPS)))))
     return CountQuery.of(comparison.release, partitions, measure=comparison.measure)
 
 
-def _by_class(comparison: RecordComparison, *, wanted: bool) -> list[Partition]:
-    release, classes = comparison.release, comparison.classes
-    if release.by == "class":
-        keys = comparison.keys
-        return [class_parts(classes or keys, [release.parts[key].coverage for key in keys])]
-    return [class_parts(classes)] if classes and wanted else []
-
-
-def _own_groups(comparison: RecordComparison) -> list[Partition]:
-    """Partitions by the groups that have thresholds of their own; several if groups overlap."""
-    release = comparison.release
-    if release.by != "group":
-        return []
-    names, promised = list(map(str, release.parts)), [threshold.coverage for threshold in release.parts.values()]
-    pieces = [slice(None)] if release.overlap is None else release.overlap.slices
-    return [group_parts(names[piece], promised[piece]) for piece in pieces]
-
-
-def answer(
-    request: PrivateRequest,
-    comparison: RecordComparison,
-    count: Callable[[Callable[..., None]], None],
-    *,
-    charge_first: bool = False,
-) -> Evaluation:
-    """Answer a request for a private evaluation; `count` passes all records to its argument, which is `Tally.add`.
-
-    `charge_first` charges before the records are read, because a database engine reads them.
-    """
-    # Prepare, and check the limit.
-    query, confidence = request.query(comparison), float(exact_level("confidence", request.confidence))
-    _payment(request, query)  # an account with secret n raises for every n
-    _point_out(request)
-
-    def read() -> Tally:
-        tally = Tally(comparison, query)
-        count(tally.add)
-        if request.n is not None and tally.total != request.n:
-            raise InputError("n", f"must be the number of counted records, {tally.total}", got=str(request.n))
-        return tally
-
-    # Count a public number of records, which is part of the query.
-    counted = None
-    if request.neighbors == "replace_one" and request.n is None:
-        if charge_first and request.ledger is not None:
-            requirement = "must be given with neighbors='replace_one' and a ledger, which is charged before the count"
-            raise InputError("n", requirement)
-        counted = read()
-        if not counted.total:
-            raise InputError("n", "must be at least 1 with neighbors='replace_one'", got="no records")
-        query = replace(query, n=counted.total)
-
-    # Write what may be drawn at most; then read, compare, charge, draw and store.
-    payment, longest = _payment(request, query), _compact(Evaluation.longest_of(query, confidence))
-    log_event("evaluation", "evaluating privately", epsilon=query.epsilon, neighbors=query.neighbors)
-    look = read if counted is None else lambda: counted
-    if payment is None:
-        return look().draw(query, confidence)
-    from confide.ledger import check_stored, pay
-
-    check_stored("parts", len(longest), "Use parts=()")
-    drawn = pay(
-        payment,
-        look,
-        Tally.content,
-        lambda tally: _compact(tally.draw(query, confidence)),
-        charge_first=charge_first,
-    )
-    return replace(Evaluation.from_json(drawn), confidence=confidence, release=comparison.release)
-
-
-def _compact(evaluation: Evaluation) -> str:
-    return json.dumps(json.loads(evaluation.to_json()), separators=(",", ":"))
-
-
-def _payment(request: PrivateRequest, query: CountQuery) -> "Payment | None":
-    if request.ledger is None and request.dataset is None:
-        if request.again:
-            raise InputError("again", "must be left out without a ledger, which alone stores earlier releases")
-        return None
-    from confide.ledger import make_payment
-
-    content = {"private evaluation": query_fields(query)}
-    return make_payment(query.privacy, _MECHANISM, content, request.ledger, request.dataset, again=request.again)
-
-
-def _point_out(request: PrivateRequest) -> None:
-    """Warn if records may not be as the intervals assume: independent of each other and of the calibration."""
-    texts = []
-    if request.records_per_person > 1:
-        texts.append(
-            f"records_per_person is {request.records_per_person}: the privacy guarantee holds, but the intervals "
-            "assume independent records, and those of one person may be dependent. Keep one record of each person"
-        )
-    if request.ledger is not None and request.dataset is not None:
-        from confide.ledger import as_dataset
-
-        balance = request.ledger.balance(as_dataset(request.dataset).name)
-        if balance is not None and "calibration" in balance.totals.kinds:
-            texts.append(
-                f"dataset {balance.dataset!r} has a calibration in the ledger. If the threshold was calibrated on "
-                "these records, it covers them better than new ones, and the intervals do not hold: evaluate other "
-                "records"
-            )
-    for text in texts:
-        warnings.warn(text, CoverageWarning, stacklevel=caller_stacklevel())
-
-
 _TRUTHS = {"probabilities": "labels", "predictions": "targets", "scores": None}
+"""The arrays that can be evaluated, each with the array of true values that belongs to it."""
 
 
 def evaluate_arrays(
@@ -437,20 +228,19 @@ def evaluate_arrays(
     With a request the evaluation is private, and stores no examples.
     """
     # Arrays that belong together.
-    given = [name for name in _TRUTHS if name in arrays]
-    if len(given) != 1 or set(arrays) - {given[0], _TRUTHS[given[0]]}:
+    outputs, *others = [name for name in _TRUTHS if name in arrays] or [""]
+    truth = _TRUTHS.get(outputs)
+    if not outputs or others or set(arrays) - {outputs, truth}:
         requirement = "must be given with labels, or predictions with targets, or scores alone"
         raise InputError("probabilities", requirement, got=", ".join(arrays) or "none of them")
-    truth = _TRUTHS[given[0]]
-    if truth is not None and truth not in arrays:
-        raise InputError(truth, f"must be given with {given[0]}, as the true value of each record")
-    if not 0 <= examples <= MOST_EXAMPLES:
-        raise InputError("examples", f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
+    if truth is not None:
+        require(truth, truth in arrays, f"must be given with {outputs}, as the true value of each record")
+    require("examples", 0 <= examples <= MOST_EXAMPLES, f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
     if request is not None and examples:
         raise InputError("examples", "must be left out with epsilon, because single records cannot be private")
 
     # Count them without noise, or answer the request.
-    comparison, records = _compared(release, arrays, groups, options, empty=request is not None)
+    comparison, records = _comparison_of(release, arrays, groups, options, empty=request is not None)
     if request is None:
         tally = Tally(comparison, exact_query(comparison, grouped=groups is not None), examples)
         tally.add(*records, groups=groups, **options)
@@ -459,3 +249,87 @@ def evaluate_arrays(
         requirement = "must be given if and only if group_names, their public list, is given"
         raise InputError("groups", requirement)
     return answer(request, comparison, lambda add: add(*records, groups=groups, **options))
+
+
+# Masks.
+
+
+def evaluate_masks(
+    images: Iterable[tuple[ArrayLike, ArrayLike]], calibration: Release, *, ignore_index: int = -100
+) -> Evaluation:
+    """Evaluate the missed true area and the size of the masks of a calibration. Not private.
+
+    Parameters
+    ----------
+    images, ignore_index
+        As in `calibrate_masks`; use images that did not calibrate.
+    calibration
+        Result of `calibrate_masks`.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> images = [(p, rng.random(p.shape) < p) for p in rng.random((3000, 1, 4, 4))]
+    >>> found = evaluate_masks(images[2000:], confide.calibrate_masks(images[:2000], 0.1, 1.0))
+    >>> 0.05 < found.loss < 0.12, 1 < found.area_ratio < 2
+    (True, True)
+    """
+
+    def counts_of(probabilities: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
+        p = as_numeric("probabilities", probabilities)
+        return area_counts(predict_masks(p, calibration), as_label_image(truth), ignore_index)
+
+    return evaluation_of_areas(image_by_image(images, counts_of), calibration)
+
+
+def area_counts(mask: Any, truth: Any, ignore_index: int) -> NDArray[np.int64]:
+    """True, missed and predicted pixels of each class of an image, shape (K, 3); for NumPy arrays and tensors."""
+    counts = []
+    for inside, (true, counted) in zip(mask, class_areas(mask, truth, ignore_index), strict=True):
+        predicted = inside if counted is None else inside & counted
+        counts.append((int(true.sum()), int((true & ~inside).sum()), int(predicted.sum())))
+    return np.array(counts, np.int64)
+
+
+def missed_share(counts: NDArray[np.int64], background: int | None, *, by_class: bool) -> float:
+    """Share of missed true area of an image, from its `area_counts`; 0 without true area."""
+    true, missed, _ = np.delete(counts, background, axis=0).T if background is not None else counts.T
+    if not true.any():
+        return 0.0
+    return float((missed[true > 0] / true[true > 0]).mean() if by_class else missed.sum() / true.sum())
+
+
+def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Release) -> Evaluation:
+    """Evaluation from the `area_counts` of each image; a class is a part of the images in which it occurs."""
+    area, classes = area_of(calibration), calibration.classes
+    images = list(counts)
+    require("images", images, "must contain at least one image", got="none")
+    names = range(classes) if isinstance(classes, int) else classes or range(len(images[0]))
+
+    # Of each class, except the background: its areas, and the missed shares of the images in which it occurs.
+    areas, missed_shares = dict[int, tuple[float, float]](), dict[int, NDArray[np.float64]]()
+    for k in range(len(names)):
+        if k != area.background:
+            true, missed, predicted = np.stack([image[k] for image in images], axis=1)
+            areas[k] = float(predicted.sum()), float(true.sum())
+            if (occurs := true > 0).any():
+                missed_shares[k] = missed[occurs] / true[occurs]
+
+    # A table of all images, and one by class, if there is a class with true area.
+    losses = [missed_share(image, area.background, by_class=area.by_class) for image in images]
+    tables: list[tuple[float, ...]] = [_covered_and_missed(losses)]
+    sums = [tuple(map(math.fsum, zip(*areas.values(), strict=True)))]
+    partitions = list[Partition]()
+    if missed_shares:
+        partitions.append(Partition("class", tuple(str(names[k]) for k in missed_shares)))
+        tables.append(tuple(chain(*map(_covered_and_missed, missed_shares.values()))))
+        sums.append(tuple(chain(*(areas[k] for k in missed_shares))))
+    query = CountQuery.of(calibration, partitions, outcome="area", measure="area")
+    return Evaluation(query, tuple(tables), sums=tuple(sums), release=calibration)
+
+
+def _covered_and_missed(missed_shares: Collection[float]) -> tuple[float, float]:
+    """Sums of the covered and of the missed shares of the true area."""
+    missed = math.fsum(missed_shares)
+    return len(missed_shares) - missed, missed

@@ -1,38 +1,33 @@
-"""An evaluation as a value: a public query and counts, with noise or without. Everything else follows from them.
+"""`Evaluation`: a public query and counts, with noise or without, and `Finding`: what they state about one promise.
 
-A file contains the query and the counts; the maker and every reader compute the rest by one class, `Finding`.
+A file contains the query and the counts only. The maker and every reader compute everything else from them.
 """
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from math import prod
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import msgspec
-import numpy as np
 from numpy.typing import NDArray
 
 from confide.core import Document, Release, documents
 from confide.errors import InputError
-from confide.evaluation.consistency import Example, check_exact
-from confide.evaluation.means import Bounds, mean_of, mean_of_shares
-from confide.evaluation.partition import OTHER
+from confide.evaluation.count_tables import Bounds, CountTables, Example, mean_of_shares
 from confide.evaluation.parts import (
     CONFIDENCE,
     CoverageTable,
     Measured,
     Part,
-    PartCounts,
     TableKind,
     interval_text,
     marked,
 )
-from confide.evaluation.query import SIDES, CountQuery, statements_of, without_none
+from confide.evaluation.query import OTHER, SIDES, CountQuery, json_fields, statements_of
 from confide.guarantee import coverage_text
 from confide.mechanisms import PrivacyStatement
 from confide.noisy_counts import simultaneous
@@ -43,16 +38,22 @@ from confide.support import (
     FileKind,
     Level,
     Section,
+    check_version_texts,
     exact_level,
     foreign_file,
     library_versions,
     parse_document,
+    require,
     short_number,
 )
 
 KIND = "confide/evaluation"
+
 MOST_NOISY = 4 * MOST_RECORDS
 """The largest count with noise."""
+
+_ALPHA = "alpha "
+"""Beginning of the name of a level, such as `alpha 1/10`."""
 
 NOT_PRIVATE = "These numbers are computed from the records without noise: they are not private."
 
@@ -70,36 +71,42 @@ class Finding(Measured):
         return self
 
     @property
+    def _query(self) -> CountQuery:
+        return self.evaluation.query
+
+    @property
     def label(self) -> str:
         """Name of the statement for people."""
-        return f"alpha {float(self._alpha):g}" if self.name.startswith("alpha ") else self.name
+        return f"{_ALPHA}{float(self._alpha):g}" if self.name.startswith(_ALPHA) else self.name
 
     @property
     def _alpha(self) -> Fraction:
-        return Fraction(self.name.removeprefix("alpha "))
+        return Fraction(self.name.removeprefix(_ALPHA))
 
     @property
     def promised(self) -> float:
         """Promised coverage."""
-        return self.evaluation.query.statements[self.name]
+        return self._query.statements[self.name]
 
     @property
     def examples(self) -> tuple[Example, ...]:
         """Records that the user chose to show; usually empty."""
-        place, shown = list(self.evaluation.query.statements).index(self.name), self.evaluation.examples
+        place, shown = list(self._query.statements).index(self.name), self.evaluation.examples
         return shown[place] if place < len(shown) else ()
 
     # Coverage.
 
     def coverage_at(self, error: float) -> Part:
         """Coverage over all records, with an interval that misses with probability at most `error`."""
-        total, q = self._counted().parts(error), self.evaluation.query
-        return (marked(total, 1 - error / len(q.statements)) if self._marks else total)[0]
+        all_records = self.evaluation._count_tables.part_counts(self.name, None).parts(error)
+        if self._needs_marks:
+            all_records = marked(all_records, 1 - error / len(self._query.statements))
+        return all_records[0]
 
     @property
-    def _marks(self) -> bool:
-        """Whether exact tests mark what is below its promise: noisy counts have marks already, areas none."""
-        return self.evaluation.query.epsilon is None and self.evaluation.query.outcome != "area"
+    def _needs_marks(self) -> bool:
+        """Whether exact tests mark parts below their promise: parts with noise are marked already, areas never."""
+        return self._query.epsilon is None and self._query.outcome != "area"
 
     @cached_property
     def coverage(self) -> Part:
@@ -110,128 +117,64 @@ class Finding(Measured):
     def tables(self) -> tuple[CoverageTable, ...]:
         """Coverage by class, group, set size, interval width or end; groups that overlap are in one table."""
         # The ends of intervals: each is a statement with a finding of its own.
-        q, rows, promised = self.evaluation.query, dict[TableKind, tuple[Part, ...]](), dict[TableKind, bool]()
+        q, parts, own = self._query, dict[TableKind, tuple[Part, ...]](), dict[TableKind, bool]()
         if q.outcome == "sides" and not self.name:
             ends = (self.evaluation.findings[name] for name in SIDES[1:])
-            rows["end"] = tuple(replace(end.coverage, name=end.name, mean_width=None) for end in ends)
-            promised["end"] = True
+            parts["end"] = tuple(replace(end.coverage, name=end.name, mean_width=None) for end in ends)
+            own["end"] = True
 
         # The parts of each partition; without noise those that do not occur are left out.
         for place, partition in enumerate(q.partitions):
             if partition.statement in ("", self.name):
-                counts, error = self._counted(place), self.evaluation.error
-                shares = counts.parts(error if q.epsilon is None else simultaneous(error, len(counts.names)))
-                shares = tuple(share for share in shares if share.value is not None or q.epsilon is not None)
-                rows[partition.kind] = rows.get(partition.kind, ()) + shares
-                promised[partition.kind] = partition.promised is not None
+                counts, error = self.evaluation._count_tables.part_counts(self.name, place), self.evaluation.error
+                covered = counts.parts(error if q.epsilon is None else simultaneous(error, len(counts.names)))
+                covered = tuple(part for part in covered if part.value is not None or q.epsilon is not None)
+                parts[partition.kind] = parts.get(partition.kind, ()) + covered
+                own[partition.kind] = partition.promised is not None
 
         # Mark those that are covered less than promised, all of a kind at once.
-        if self._marks:
-            rows = {kind: marked(shares) for kind, shares in rows.items()}
+        if self._needs_marks:
+            parts = {kind: marked(of_kind) for kind, of_kind in parts.items()}
         advised = self.shortfall is None
-        return tuple(CoverageTable(kind, shares, promised[kind], advised) for kind, shares in rows.items() if shares)
+        return tuple(CoverageTable(kind, of_kind, own[kind], advised) for kind, of_kind in parts.items() if of_kind)
 
     # Sizes.
 
     @cached_property
     def shares(self) -> CoverageTable | None:
         """Share of all records in each bin of sizes or widths, None if they were not counted."""
-        q, error = self.evaluation.query, self.evaluation.error
-        if self._bins is None:
+        if (place := self._binned) is None:
             return None
-
-        # A record in the bin counts as covered, and every other one as missed.
-        partition, (counts, _, noises) = q.partitions[self._bins], self._cells(self._bins)
-        inside, k = counts.sum(axis=1), len(partition)
-        by_bin = PartCounts(partition.names, inside, inside.sum() - inside)
-
-        # With noise a count of the bin has one noise from each outcome; the other bins have the rest.
-        if q.epsilon is None:
-            shares = tuple(share for share in by_bin.parts(error) if share.covered)
-        elif k == 1:
-            shares = (Part(partition.names[0], int(inside[0]), 0, 1.0, 1.0, 1.0),)
-        else:
-            noises *= counts.shape[1]
-            noisy = replace(by_bin, noise=q.noise, noises=(noises, noises * (k - 1)), guess=f"1/{k}", n=q.n)
-            shares = noisy.parts(error / k)
-        return CoverageTable(partition.kind, shares, of="share")
+        shares = self.evaluation._count_tables.bin_shares(place, self.evaluation.error)
+        return CoverageTable(self._query.partitions[place].kind, shares, of="share")
 
     @property
-    def _bins(self) -> int | None:
-        partitions = enumerate(self.evaluation.query.partitions)
+    def _binned(self) -> int | None:
+        """Place of the partition into bins of sizes or widths that belongs to this statement."""
+        partitions = enumerate(self._query.partitions)
         return next((place for place, bins in partitions if bins.binned and bins.statement == self.name), None)
 
     @cached_property
-    def _mean(self) -> tuple[float | None, Bounds | None]:
-        q, shares = self.evaluation.query, self.shares
-        if q.epsilon is None or self._bins is None or shares is None or shares.kind != "size":
-            return self.coverage.mean_size, None
-        return mean_of_shares(q.partitions[self._bins], shares.parts)
+    def _noisy_mean_size(self) -> tuple[float | None, Bounds] | None:
+        if self._query.epsilon is None or self.shares is None or self.shares.kind != "size":
+            return None
+        assert self._binned is not None
+        return mean_of_shares(self._query.partitions[self._binned], self.shares.parts)
 
     @property
     def mean_size(self) -> float | None:
         """Mean set size; with noise within its bounds."""
-        return self._mean[0]
+        return self.coverage.mean_size if self._noisy_mean_size is None else self._noisy_mean_size[0]
 
     @property
     def mean_size_bounds(self) -> Bounds | None:
         """With noise: bounds of the mean set size, which hold together with all intervals."""
-        return self._mean[1]
+        return None if self._noisy_mean_size is None else self._noisy_mean_size[1]
 
     @property
     def mean_width(self) -> float | None:
         """Mean interval width."""
         return self.coverage.mean_width
-
-    # Counts.
-
-    def _cells(self, place: int | None) -> tuple[NDArray[Any], int, int]:
-        """Counts by part and outcome, or of all records; the place of their table; the number of noises in each."""
-        # Of the tables that have the partition, the one whose sums have the fewest noises.
-        q, cells = self.evaluation.query, self.evaluation.cells
-        tables = [i for i, crossed in enumerate(q.tables) if place is None or place in crossed]
-        table = min(tables, key=lambda table: prod(cells[table].shape[:-1]))
-
-        # One row for each part: the other partitions of a crossed table are added up.
-        counts, k = cells[table], 1
-        if place is not None:
-            counts, k = np.moveaxis(counts, q.tables[table].index(place), 0), len(q.partitions[place])
-        counts = counts.reshape(k, -1, counts.shape[-1])
-        return counts.sum(axis=1), table, counts.shape[1]
-
-    def _counted(self, place: int | None = None) -> PartCounts:
-        # Outcomes in which the statement holds, and all others.
-        q, (counts, table, noises) = self.evaluation.query, self._cells(place)
-        held = q.held(self.name, q.tables[table])
-        x, y = counts[:, held].sum(axis=1), counts[:, ~held].sum(axis=1)
-
-        # Mean sizes or widths at the level of the statement.
-        means, columns = list[float | None](), q.sums_shape(q.tables[table])[-1]
-        if self.evaluation.sums and q.measure != "area":
-            level = list(q.statements).index(self.name) if columns > 1 else 0
-            means = list(map(mean_of, self.evaluation.sums[table][level::columns], (x + y).tolist()))
-
-        # What each part is called and promised; the empty set covers no label, so only its share is reported.
-        names: Sequence[str] = [""]
-        promised: Sequence[float] = [self.promised]
-        first = 0
-        if place is not None:
-            partition = q.partitions[place]
-            names, first = partition.names, int(partition.kind == "size")
-            promised = partition.promised or [self.promised] * len(names)
-            promised = () if q.outcome == "area" else promised  # a bound on the loss of all classes
-        return PartCounts(
-            names[first:],
-            x[first:],
-            y[first:],
-            promised[first:],
-            means[first:],
-            q.measure,
-            noise=None if q.epsilon is None else q.noise,
-            noises=(int(held.sum()) * noises, 0 if q.one_count else int((~held).sum()) * noises),
-            guess=f"{min(max(round(self.promised, 2), 0.01), 0.99):.2f}",
-            n=q.n if place is None else None,
-        )
 
     # A broken guarantee.
 
@@ -245,17 +188,18 @@ class Finding(Measured):
         coverage = self.coverage_at(CHANCE / 2 if evaluation.private else CHANCE)
         if coverage.value is None:
             return None
-        n = evaluation.query.n if evaluation.private else coverage.n
+        n = self._query.n if evaluation.private else coverage.n
         if evaluation.release is not None:
             return shortfall_at(self._release_of(evaluation.release), coverage.value, coverage.high, n)
         if coverage.high >= self.promised:
             return None
-        return Shortfall(coverage.value, coverage.high, n, self.promised, "not read", loss=evaluation.query.loss)
+        return Shortfall(coverage.value, coverage.high, n, self.promised, luck="not read", loss=self._query.loss)
 
     def _release_of(self, release: Release) -> Release:
         if release.by == "level":
             return release.at(self._alpha)
-        return release.alone(("low", "high")[SIDES.index(self.name) - 1]) if self.name else release
+        ends: dict[str, Literal["low", "high"]] = {"lower end": "low", "upper end": "high"}
+        return release.alone(ends[self.name]) if self.name else release
 
     # In words.
 
@@ -266,21 +210,25 @@ class Finding(Measured):
     @property
     def shown(self) -> list[CoverageTable]:
         """Tables with losses if they are bounded; the ends of intervals have findings of their own."""
-        loss, tables = self.evaluation.query.loss, [table for table in self.tables if table.kind != "end"]
-        tables = tables if loss is None else [table.as_loss(loss[1]) for table in tables]
+        tables = [table for table in self.tables if table.kind != "end"]
+        if self._query.loss is not None:
+            _, bound = self._query.loss
+            tables = [table.as_loss(bound) for table in tables]
         return tables if self.shares is None else [*tables, self.shares]
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Sentences about parts that are covered less than promised beyond chance; none for a bound on a loss."""
-        tables = () if self.evaluation.query.loss is not None else self.tables
+        tables = () if self._query.loss is not None else self.tables
         return tuple(table.sentence for table in tables if table.below)
 
     def _facts(self) -> Facts:
         # The coverage, or the loss.
-        loss, total, head, side = self.evaluation.query.loss, self.coverage, "coverage", "below"
-        if loss is not None:
-            total, head, side = total.as_loss(loss[1]), f"loss {loss[0]!r}", "above"
+        if self._query.loss is None:
+            total, head, side = self.coverage, "coverage", "below"
+        else:
+            name, bound = self._query.loss
+            total, head, side = self.coverage.as_loss(bound), f"loss {name!r}", "above"
         beyond = f", {side} the promise beyond chance" if total.below else ""
         rows = [(head, f"{total.estimate}{beyond}"), ("promise", self._promise())]
 
@@ -297,27 +245,25 @@ class Finding(Measured):
 
     def _promise(self) -> str:
         # In the words of the release, if it is known.
-        release, loss = self.evaluation.release, self.evaluation.query.loss
-        if release is not None and self.evaluation.query.outcome != "sides":
+        release = self.evaluation.release
+        if release is not None and self._query.outcome != "sides":
             promises = self._release_of(release).promises
             return "; ".join(f"for {name}: {text}" if name else text for name, text in promises.items())
-        if loss is None:
+        if self._query.loss is None:
             return f"coverage at least {coverage_text(self.promised)}"
-        return f"at most {loss[1] * (1 - self.promised):.6g} in expectation"
+        _, bound = self._query.loss
+        return f"at most {bound * (1 - self.promised):.6g} in expectation"
 
     def _brief(self) -> str:
         return f"{self.name!r}: {self.coverage.estimate}" if self.name else self.coverage.estimate
 
     def fields(self) -> dict[str, Any]:
         """JSON values of everything that follows from the counts about this statement."""
-        stated: dict[str, Any] = without_none(msgspec.to_builtins({name: getattr(self, name) for name in _STATED}))
-        return stated
-
-
-_STATED = (
-    "name", "coverage", "tables", "shares", "mean_size", "mean_size_bounds", "mean_width", "shortfall", "examples",
-    "sentences",
-)  # fmt: skip
+        names = (
+            "name", "coverage", "tables", "shares", "mean_size", "mean_size_bounds", "mean_width", "shortfall",
+            "examples", "sentences",
+        )  # fmt: skip
+        return json_fields({name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True, repr=False)
@@ -349,7 +295,7 @@ class Evaluation(Document, Measured):
 
     Examples
     --------
-    >>> import confide
+    >>> import confide, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> released = confide.calibrate(rng.random(2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> found = confide.evaluate(released, scores=rng.random(5000), epsilon=1.0)
@@ -372,26 +318,25 @@ class Evaluation(Document, Measured):
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
         object.__setattr__(self, "confidence", float(exact_level("confidence", self.confidence)))
         numbers = [count for cells in self.counts for count in cells]
-        if [len(cells) for cells in self.counts] != self.query.cells:
-            raise InputError("counts", "must have one number for each cell of each table")
+        fit = [len(cells) for cells in self.counts] == self.query.cells
+        require("counts", fit, "must have one number for each cell of each table")
         if any(abs(count) > MOST_NOISY for count in numbers):
             raise InputError("counts", "must not exceed the largest number of records with noise")
-        if self.query.outcome != "area" and not all(isinstance(count, int) for count in numbers):
-            raise InputError("counts", "must be integers")
+        are_integers = self.query.outcome == "area" or all(isinstance(count, int) for count in numbers)
+        require("counts", are_integers, "must be integers")
 
         # Without noise counts agree; with noise nothing else is stored.
         self.query.family_error(1 - self.confidence)
         if not self.private:
-            check_exact(self.query, self.cells, self.sums, self.examples)
+            self._count_tables.check(self.examples)
         elif self.sums or self.examples:
             raise InputError("sums", "must be left out of counts with noise, like examples")
 
     @classmethod
     def longest_of(cls, query: CountQuery, confidence: float) -> "Evaluation":
         """Evaluation whose counts have the most digits, from public numbers alone."""
-        return cls(
-            query, tuple((-MOST_NOISY,) * cells for cells in query.cells), confidence, versions=library_versions()
-        )
+        counts = tuple((-MOST_NOISY,) * cells for cells in query.cells)
+        return cls(query, counts, confidence, versions=library_versions())
 
     # What it states.
 
@@ -416,14 +361,13 @@ class Evaluation(Document, Measured):
         return self.privacy.epsilon
 
     @cached_property
+    def _count_tables(self) -> CountTables:
+        return CountTables.of(self.query, self.counts, self.sums)
+
+    @property
     def cells(self) -> list[NDArray[Any]]:
         """Counts of each table: one axis for each of its partitions, and a last axis for outcomes."""
-        q = self.query
-        if q.one_count:
-            ((covered,),) = self.counts
-            return [np.array([covered, (q.n or 0) - covered])]
-        shapes = map(q.shape, q.tables)
-        return [np.array(counts).reshape(shape) for counts, shape in zip(self.counts, shapes, strict=True)]
+        return self._count_tables.cells
 
     @property
     def error(self) -> float:
@@ -444,13 +388,12 @@ class Evaluation(Document, Measured):
     def levels(self) -> Mapping[Fraction, Finding]:
         """Findings by miscoverage level, for a release with several levels; else empty."""
         named = self.findings.items() if self.query.outcome == "levels" else ()
-        return {Fraction(name[6:]): finding for name, finding in named}
+        return {Fraction(name.removeprefix(_ALPHA)): finding for name, finding in named}
 
     def __getitem__(self, alpha: Level) -> Finding:
         level = exact_level("alpha", alpha)
-        if level not in self.levels:
-            known = ", ".join(f"{float(a):g}" for a in self.levels) or "none"
-            raise InputError("alpha", f"must be one of the levels {known}", got=f"{float(level):g}")
+        known = ", ".join(f"{float(a):g}" for a in self.levels) or "none"
+        require("alpha", level in self.levels, f"must be one of the levels {known}", got=f"{float(level):g}")
         return self.levels[level]
 
     @property
@@ -481,7 +424,10 @@ class Evaluation(Document, Measured):
     @property
     def loss(self) -> float | None:
         """The bounded loss, averaged over all records; None for a coverage guarantee."""
-        return None if self.query.loss is None else self.coverage.as_loss(self.query.loss[1]).value
+        if self.query.loss is None:
+            return None
+        _, bound = self.query.loss
+        return self.coverage.as_loss(bound).value
 
     @property
     def area_ratio(self) -> float | None:
@@ -496,7 +442,7 @@ class Evaluation(Document, Measured):
 
         Examples
         --------
-        >>> import confide
+        >>> import confide, numpy as np
         >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
         >>> found = confide.evaluate(released, scores=np.linspace(0, 1, 500))
         >>> narrow, wide = found.interval(0.8), found.interval("0.999")
@@ -516,8 +462,8 @@ class Evaluation(Document, Measured):
         InputError
             If it is an evaluation of another release, or states other promises.
         """
-        if self.calibration != release.checksum:
-            raise InputError("evaluation", "must be one of this calibration", "one of another", "evaluate again")
+        same = self.calibration == release.checksum
+        require("evaluation", same, "must be one of this calibration", "one of another", "evaluate again")
 
         # Its statements.
         counted = "covered" if self.query.outcome == "area" else self.query.outcome
@@ -525,12 +471,14 @@ class Evaluation(Document, Measured):
 
         # The parts that have thresholds of their own.
         thresholds = {str(key): threshold.coverage for key, threshold in release.parts.items()} | {OTHER: 0.0}
-        divided = [partition for partition in self.query.partitions if partition.promised is not None]
-        promised = {pair for division in divided for pair in zip(division.names, division.promised or (), strict=True)}
-        kinds = {partition.kind for partition in divided}
-        if not same or not promised <= set(thresholds.items()) or kinds != {release.by} & {"class", "group"}:
-            requirement = "must have the promises and parts of this calibration"
-            raise InputError("evaluation", requirement, remedy="evaluate again")
+        kinds = set[str]()
+        for partition in self.query.partitions:
+            if partition.promised is not None:
+                kinds.add(partition.kind)
+                promised = zip(partition.names, partition.promised, strict=True)
+                same = same and all(thresholds.get(name) == coverage for name, coverage in promised)
+        requirement = "must have the promises and parts of this calibration"
+        require("evaluation", same and kinds == {release.by} & {"class", "group"}, requirement, remedy="evaluate again")
         return replace(self, release=release)
 
     @property
@@ -548,16 +496,17 @@ class Evaluation(Document, Measured):
     def _section(self) -> Section:
         # One part for each statement.
         findings = self.findings.values()
-        sections = {finding.label: finding._section() for finding in findings}
-        parts = tuple(replace(each, title=label if len(findings) > 1 else "") for label, each in sections.items())
+        several = len(findings) > 1
+        parts = tuple(replace(finding._section(), title=finding.label if several else "") for finding in findings)
         warnings = tuple(sentence_of(name, short) for name, short in self.shortfalls.items())
         if not self.private:
             return Section("Evaluation", warnings=warnings, parts=parts, notes=(NOT_PRIVATE,))
 
         # The number of intervals that hold together.
-        counted = (len(table) for finding in findings for table in finding.tables if table.kind != "end")
-        shared = (len(finding.shares or ()) + (finding.mean_size_bounds is not None) for finding in findings)
-        number = len(findings) + sum(counted) + sum(shared)
+        number = len(findings)
+        for finding in findings:
+            number += sum(len(table) for table in finding.tables if table.kind != "end")
+            number += len(finding.shares or ()) + (finding.mean_size_bounds is not None)
         together = f"the {number} intervals hold together" if number > 1 else "the interval holds"
         simultaneity = f"{together} with probability {100 * self.confidence:g} %, noise included"
         notes = (simultaneity, f"privacy: {self.privacy}")
@@ -569,15 +518,17 @@ class Evaluation(Document, Measured):
         width = "" if self.mean_width is None else f", mean width {self.mean_width:.4g}"
         promised = f"{coverage_text(coverage.promised or 0.0)} is promised"
 
-        # Of a coverage, a loss, or several levels.
-        text = f"coverage {coverage.estimate}, {promised}{short}{size}{width}"
-        if self.query.loss is not None:
-            loss = coverage.as_loss(self.query.loss[1])
-            text = f"loss {loss.estimate}, at most {loss.promised or 0.0:.6g} is promised{short}"
+        # Of several levels, a loss, or a coverage.
         if len(self.levels) > 1:
             values = ", ".join(f"{finding.label}: {finding.coverage.value_text}" for finding in self.levels.values())
             n = "" if self.private else f", n={coverage.n}"
             text = f"coverage {values}{short}{n}"
+        elif self.query.loss is not None:
+            _, bound = self.query.loss
+            loss = coverage.as_loss(bound)
+            text = f"loss {loss.estimate}, at most {loss.promised or 0.0:.6g} is promised{short}"
+        else:
+            text = f"coverage {coverage.estimate}, {promised}{short}{size}{width}"
         return f"{text}, {self.privacy.brief}"
 
     def fields(self) -> dict[str, Any]:
@@ -597,3 +548,37 @@ class Evaluation(Document, Measured):
         if parse_document(text, "file", documents.MOST_CHARACTERS).get("kind") != KIND:
             raise foreign_file(text, FileKind.EVALUATION, "Make one with `confide evaluate --out FILE`")
         return super().from_json(text)
+
+
+# Files.
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The content of a file, without kind, schema and checksum."""
+
+    private: bool
+    query: CountQuery
+    confidence: float
+    counts: tuple[tuple[int | float, ...], ...]
+    sums: tuple[tuple[float | Literal["+inf"], ...], ...] = ()
+    examples: tuple[tuple[Example, ...], ...] = ()
+    versions: dict[str, str] = {}
+
+
+def _content(evaluation: Evaluation) -> dict[str, Any]:
+    stored = {name: getattr(evaluation, name) for name in _File.__struct_fields__}
+    stored["sums"] = tuple(tuple("+inf" if math.isinf(s) else s for s in sums) for sums in evaluation.sums)
+    return json_fields(_File(**stored | {"versions": dict(evaluation.versions)}))
+
+
+def _read_content(content: dict[str, Any]) -> Evaluation:
+    """The evaluation of a file; raises an error if its counts contradict each other."""
+    file = msgspec.convert(content, _File, strict=True)
+    check_version_texts("evaluation.versions", file.versions)
+    sums = tuple(tuple(map(float, of_table)) for of_table in file.sums)
+    # A partition is made again, so that its constructor adds what files leave out.
+    query = replace(file.query, partitions=tuple(map(replace, file.query.partitions)))
+    return Evaluation(query, file.counts, file.confidence, sums, file.examples, file.versions)
+
+
+documents.register(Evaluation, documents.Kind(documents.common_form(KIND, "evaluation"), _content, _read_content))

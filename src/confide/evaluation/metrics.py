@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, as_array, as_labels, as_true_labels, columns_by_name, group_name, refuse_other_rows
-from confide.errors import InputError, InputTypeError
-from confide.evaluation.means import mean_of
-from confide.evaluation.partition import OTHER
+from confide.errors import InputTypeError
+from confide.evaluation.count_tables import mean_of
 from confide.evaluation.parts import CoverageTable, PartCounts, TableKind
-from confide.evaluation.query import Measure
+from confide.evaluation.query import OTHER, Measure, size_names
 from confide.evaluation.tally import MOST_GROUPS, Counts, group_names, too_many_groups
 from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, share_covered
-from confide.support import Level, exact_level
+from confide.support import Level, exact_level, require
 
 
 def coverage(
@@ -115,8 +114,12 @@ def group_coverage(
     # What is measured.
     inside = sets.contains(labels)
     refuse_other_rows(sets=sets, groups=groups)
-    measured: NDArray[Any] = sets.sizes if isinstance(sets, PredictionSets) else sets.widths
-    measure: Measure = "size" if isinstance(sets, PredictionSets) else "width"
+    measured: NDArray[Any]
+    measure: Measure
+    if isinstance(sets, PredictionSets):
+        measured, measure = sets.sizes, "size"
+    else:
+        measured, measure = sets.widths, "width"
 
     # One column of groups, or several that overlap: then every record counts once for each.
     columns = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)
@@ -164,16 +167,11 @@ def size_coverage(
     # The bins.
     edges = np.asarray(bins)
     increasing = edges.ndim == 1 and edges.size and edges.dtype.kind in "iu" and (np.diff(edges) > 0).all()
-    if not increasing or edges[0] != 0:
-        raise InputError("bins", "must be increasing integers that begin with 0")
-    ends = [*(edges[1:] - 1).tolist(), None]
-    names = tuple(
-        f"{a}+" if b is None else f"{a}" if a == b else f"{a}-{b}" for a, b in zip(edges.tolist(), ends, strict=True)
-    )
+    require("bins", increasing and edges[0] == 0, "must be increasing integers that begin with 0")
 
     # The bin of each set.
     places = np.searchsorted(edges, sets.sizes, side="right") - 1
-    return _table("size", names, places, sets.sizes, sets.contains(labels), confidence)
+    return _table("size", size_names(edges.tolist()), places, sets.sizes, sets.contains(labels), confidence)
 
 
 def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.float64]:
@@ -199,8 +197,9 @@ def _table(
     confidence: Level,
     measure: Measure = "size",
 ) -> CoverageTable:
+    """Coverage of the parts: `places` has the part of each record, `measured` the size of its set or interval."""
     level, counts = float(exact_level("confidence", confidence)), Counts((len(names), 2), (len(names), 1))
     counts.add([places], ~inside, [measured])
     hits, missed = counts.cells.T
     means = list(map(mean_of, counts.sums[:, 0].tolist(), (hits + missed).tolist()))
-    return CoverageTable(kind, PartCounts(names, hits, missed, (), means, measure).parts(1 - level))
+    return CoverageTable(kind, PartCounts(names, hits, missed, means=means, measure=measure).parts(1 - level))

@@ -1,4 +1,4 @@
-"""Coverage of parts of the records: a class, a group, a set size, one end of intervals, from exact or noisy counts."""
+"""Coverage of parts of the records, such as a class, a group or a set size, from exact or noisy counts."""
 
 import math
 from abc import ABC, abstractmethod
@@ -10,20 +10,28 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.evaluation.partition import OTHER
-from confide.evaluation.query import Measure
+from confide.evaluation.query import OTHER, Measure
 from confide.guarantee import coverage_text
 from confide.noisy_counts import coverage_interval, coverage_share, one_count_interval
 from confide.sets import exact_interval, mean_limit
 from confide.support import Described, Section, Table
 
 CONFIDENCE = 0.95
-MOST_NAMED = 10
-MOST_ROWS = 30
-"""Rows of a table for people."""
 
 TableKind: TypeAlias = Literal["class", "group", "size", "width", "end"]
-"""Property that divides the records; the two ends of intervals are parts of all records each."""
+"""Property that divides the records; for the two ends of intervals, each part contains all records."""
+
+
+def interval_text(low: float, high: float) -> str:
+    """An interval with three decimals, rounded outwards; whole numbers without decimals.
+
+    Examples
+    --------
+    >>> interval_text(0.88345, 0.92311), interval_text(0.5, 1.0)
+    ('0.883 to 0.924', '0.500 to 1')
+    """
+    ends = math.floor(Fraction(low) * 1000), math.ceil(Fraction(high) * 1000)
+    return " to ".join(f"{end / 1000:.3f}" if end % 1000 else f"{end // 1000}" for end in ends)
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,14 +141,15 @@ class PartCounts:
 
         Intervals with noise hold at once, and decide which parts are below their promise.
         """
-        # Shares and intervals: Hoeffding's for means of losses, exact ones for counts.
-        x, y, nothing = self.covered, self.missed, [None] * len(self.covered)
+        x, y = self.covered, self.missed
         size = None if self.n is None else np.full(len(x), self.n)
         if x.dtype.kind == "f":
+            # Sums of shares of areas: Hoeffding's limits for means.
             records = np.round(x + y)
-            shares, (low, high) = x / records, [_mean_limits(total / records, records, error) for total in (y, x)]
-            low = 1 - low
+            shares = x / records
+            low, high = 1 - _mean_limits(y / records, records, error), _mean_limits(shares, records, error)
         else:
+            # Counts: exact intervals, or with noise those of one count if only covered records were counted.
             shares = coverage_share(x, y, size)
             if self.noise is None:
                 low, high = exact_interval(x, x + y, 1 - error)
@@ -151,30 +160,32 @@ class PartCounts:
                 low, high = coverage_interval(x, y, self.noise, error=error, guess=guess, noises=noises, size=size)
 
         # One part from each row; noisy intervals hold at once, so that they mark what is below its promise.
-        levels, means = self.promised or nothing, self.means or nothing
-        columns: list[Sequence[Any]] = [
-            list(map(str, self.names)),
-            x.tolist(),
-            y.tolist(),
-            [None if math.isnan(share) else share for share in shares.tolist()],
-            low.tolist(),
-            high.tolist(),
-            levels,
-            [self.noise is not None and top < (level or 0.0) for top, level in zip(high.tolist(), levels, strict=True)],
-            means if self.measure == "size" else nothing,
-            means if self.measure == "width" else nothing,
-            [1 - error if self.noise is None else None] * len(x),
-        ]
-        return tuple(Part(*row) for row in zip(*columns, strict=True))
+        nothing = [None] * len(x)
+        numbers = (values.tolist() for values in (x, y, shares, low, high))
+        rows = zip(self.names, *numbers, self.promised or nothing, self.means or nothing, strict=True)
+        return tuple(
+            Part(
+                name=str(name),
+                covered=covered,
+                missed=missed,
+                value=None if math.isnan(share) else share,
+                low=bottom,
+                high=top,
+                promised=promised,
+                below=self.noise is not None and top < (promised or 0.0),
+                mean_size=mean if self.measure == "size" else None,
+                mean_width=mean if self.measure == "width" else None,
+                confidence=1 - error if self.noise is None else None,
+            )
+            for name, covered, missed, share, bottom, top, promised, mean in rows
+        )
 
 
 def _mean_limits(means: NDArray[np.float64], n: NDArray[np.float64], error: float) -> NDArray[np.float64]:
     return np.array([mean_limit(mean, int(records), error) for mean, records in zip(means.tolist(), n, strict=True)])
 
 
-def below_at_once(
-    hits: NDArray[Any], n: NDArray[Any], promised: ArrayLike, confidence: float = CONFIDENCE
-) -> NDArray[np.bool_]:
+def below_at_once(hits: NDArray[Any], n: NDArray[Any], promised: ArrayLike, confidence: float) -> NDArray[np.bool_]:
     """Parts that are covered less than promised, by exact intervals that hold for all parts at once (Bonferroni)."""
     parts = max(int(np.count_nonzero(n)), 1)
     _, tops = exact_interval(hits, n, 1 - (1 - confidence) / parts)
@@ -188,18 +199,24 @@ def marked(parts: tuple[Part, ...], confidence: float = CONFIDENCE) -> tuple[Par
     return tuple(replace(row, below=below) for row, below in zip(parts, short.tolist(), strict=True))
 
 
-_HEADS = {"size": "set size"}
-_REMEDY = {
+_MOST_NAMED = 10
+"""Number of parts that a sentence names."""
+
+_MOST_ROWS = 30
+"""Number of rows of a table for people."""
+
+_REMEDIES = {
     "class": "The promise is an average over all classes. Calibrate by class for a promise to each class.",
     "group": "The promise is an average over all groups. Calibrate by group for a promise to each group.",
     "size": "The promise is an average over all set sizes; a promise to each is not possible. Another score, such "
     "as aps, may reduce the differences.",
 }
 """Advice, if only the coverage over all parts is promised."""
-_OWN = (
+_REMEDY_OF_PROMISES = (
     "Each of them has its own promise, on average over calibrations. This calibration fell short of it, or these "
     "records differ from the calibration set."
 )
+"""Advice, if the coverage of each part is promised."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -310,8 +327,8 @@ class CoverageTable(Described):
         return below_at_once(self.hits, self.n, level, self.confidence or CONFIDENCE)
 
     @property
-    def _head(self) -> str:
-        return _HEADS.get(self.kind, self.kind)
+    def _noun(self) -> str:
+        return "set size" if self.kind == "size" else self.kind
 
     @property
     def sentence(self) -> str:
@@ -320,36 +337,41 @@ class CoverageTable(Described):
             return ""
 
         # The names of the parts, the least covered first.
-        plural, called = f"{self._head}{'es' if self.kind == 'class' else 's'}", "size " if self.kind == "size" else ""
-        names = ", ".join(f"{called}{row.name}" for row in self.below[:MOST_NAMED])
-        names += ", ..." if self.below[MOST_NAMED:] else ""
+        plural = f"{self._noun}es" if self.kind == "class" else f"{self._noun}s"
+        prefix = "size " if self.kind == "size" else ""
+        names = ", ".join(f"{prefix}{row.name}" for row in self.below[:_MOST_NAMED])
+        names += ", ..." if self.below[_MOST_NAMED:] else ""
 
-        # By which interval, and what to do.
-        promised = coverage_text(min(row.promised or 0.0 for row in self.below))
-        remedy = "" if not self.advised else _OWN if self.own else _REMEDY.get(self.kind, "")
+        # How many they are, and by which interval.
+        listed = [row for row in self.parts if row.name != OTHER or row.below]
+        count = f"{len(self.below)} of {len(listed)} {plural}"
         are = "is" if len(self.below) == 1 else "are"
+        promised = coverage_text(min(row.promised or 0.0 for row in self.below))
         chance = "noise included"
         if self.confidence is not None:
             chance = f"{100 * self.confidence:g} %, all {plural} at once"
-        known = [row for row in self.parts if row.name != OTHER or row.below]
-        count = f"{len(self.below)} of {len(known)} {plural}"
+
+        # What to do.
+        remedy = ""
+        if self.advised:
+            remedy = _REMEDY_OF_PROMISES if self.own else _REMEDIES.get(self.kind, "")
         return f"{count} {are} covered less than {promised} beyond chance ({chance}): {names}. {remedy}".rstrip()
 
     def as_loss(self, bound: float) -> "CoverageTable":
         """The losses of the parts instead of their coverage."""
         return replace(self, parts=tuple(row.as_loss(bound) for row in self.parts), of="loss")
 
-    def as_table(self, most: int = MOST_ROWS) -> Table:
+    def as_table(self, most: int = _MOST_ROWS) -> Table:
         """Rows of the parts that have records; of very many the least covered ones."""
         listed = self._counted if self.confidence is not None else list(self.parts)
         shown = sorted(listed, key=lambda row: row.seeming)[:most] if len(listed) > most else listed
-        cells = [self._cells(row) for row in shown] or [{self._head: ""}]
-        caption = f"{self.of} by {self._head}".capitalize()
+        cells = [self._cells(row) for row in shown] or [{self._noun: ""}]
+        caption = f"{self.of} by {self._noun}".capitalize()
         return Table(tuple(cells[0]), tuple(tuple(row.values()) for row in cells), caption, len(listed))
 
     def _cells(self, row: Part) -> dict[str, str]:
         # Counts.
-        cells = {self._head: row.name}
+        cells = {self._noun: row.name}
         noisy = ", with noise" if self.confidence is None else ""
         if self.of == "share":
             cells[f"records{noisy}"] = f"{row.covered:,}"
@@ -418,15 +440,3 @@ class Measured(Described, ABC):
     def ends(self) -> CoverageTable:
         """Coverage of the two ends of intervals, if each has its own threshold."""
         return self.table("end")
-
-
-def interval_text(low: float, high: float) -> str:
-    """An interval with three decimals, rounded outwards; whole numbers without decimals.
-
-    Examples
-    --------
-    >>> interval_text(0.88345, 0.92311), interval_text(0.5, 1.0)
-    ('0.883 to 0.924', '0.500 to 1')
-    """
-    ends = math.floor(Fraction(low) * 1000), math.ceil(Fraction(high) * 1000)
-    return " to ".join(f"{end / 1000:.3f}" if end % 1000 else f"{end // 1000}" for end in ends)

@@ -1,35 +1,179 @@
-"""The public question of an evaluation: which parts and outcomes are counted, in which tables.
+"""The public question of an evaluation: into which parts records are divided, and which outcomes are counted.
 
-Public lists divide the records into parts. Every record is in one cell of every table, by its part of each partition
-of the table and by its outcome; so noise on a partition costs as much as on one count, for any number of parts.
+A partition divides the records by a public list. Every record is in one cell of every table, by its part of each
+partition of the table and by its outcome. So noise on a partition costs as much as on one count, for any number of
+parts.
 """
 
 import math
-import string
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from math import prod
 from typing import Any, Literal, TypeAlias
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.core import Release
 from confide.errors import InputError
-from confide.evaluation.partition import Partition
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.support import (
     LEAST_LOSS,
     MOST_PER_PERSON,
     MOST_RECORDS,
+    as_number,
+    check_names,
     float_above,
     float_below,
     one_of,
     positive_integer,
     positive_number,
     privacy_loss,
+    require,
+    several,
 )
+
+PartKind: TypeAlias = Literal["class", "group", "size", "width"]
+"""Property that divides the records: true class, group, set size, or interval width."""
+
+OTHER = "(other)"
+"""Part of the records whose group, or true class, is not in the public list."""
+
+SIZE_EDGES = (0, 1, 2, 3, 4, *(digit * 10**power for power in range(9) for digit in (5, 10, 20)))
+"""Lower ends of the bins of set sizes with noise."""
+
+_MOST_PARTS = 100_000
+_MOST_WIDTHS = 100
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Division of the records into parts by a public list.
+
+    Parameters
+    ----------
+    kind
+        Property that divides the records.
+    names
+        Names of the parts; those of sizes and widths follow from the edges.
+    promised
+        Promised coverage of each part, if each has its own threshold; else None.
+    edges
+        Of sizes and widths: the lower ends, increasing. The first bin contains everything below the second edge.
+    most
+        Largest set size; None for widths, which have no largest one.
+    statement
+        For sizes without noise at several levels: the level of the sets.
+    """
+
+    kind: PartKind
+    names: tuple[str, ...] = ()
+    promised: tuple[float, ...] | None = None
+    edges: tuple[float, ...] = ()
+    most: int | None = None
+    statement: str = ""
+
+    def __post_init__(self) -> None:
+        # The names of bins follow from their edges.
+        if self.binned:
+            names = _width_names(self.edges) if self.kind == "width" else _names_of_sizes(self.edges, self.most)
+            require("names", self.names in ((), names), "must follow from the edges of sizes and widths")
+            object.__setattr__(self, "names", names)
+
+        # The names are different, and each has its promise.
+        require("parts", 0 < len(self.names) <= _MOST_PARTS, f"must be 1 to {_MOST_PARTS}", got=str(len(self.names)))
+        check_names("names", self.names)
+        fits = self.promised is None or len(self.promised) == len(self.names)
+        require("promised", fits, "must have one entry for each part")
+
+    @property
+    def binned(self) -> bool:
+        """Whether the parts are bins of a number, whose shares are reported."""
+        return self.kind in ("size", "width")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def class_parts(names: Sequence[object], promised: Sequence[float] | None = None) -> Partition:
+    """Partition by true class, with a part for labels that are not among the names, for which nothing is promised."""
+    return Partition("class", (*map(str, names), OTHER), None if promised is None else (*promised, 0.0))
+
+
+def group_parts(names: Sequence[str | int], promised: Sequence[float] | None = None) -> Partition:
+    """Partition by a public list of groups; unless each has a promise, a part for all other records is added.
+
+    Examples
+    --------
+    >>> group_parts(["north", "south"]).names
+    ('north', 'south', '(other)')
+    """
+    texts = tuple(map(str, check_names("group_names", names)))
+    if promised is not None:
+        return Partition("group", texts, tuple(promised))
+    must = f"must not contain {OTHER!r}, the part of the records of all other groups"
+    require("group_names", OTHER not in texts, must)
+    return Partition("group", (*texts, OTHER))
+
+
+def size_parts(classes: int, *, exact: bool = False, statement: str = "") -> Partition:
+    """Partition by set size, from 0 to the number of classes; larger sizes are binned, unless `exact` is true.
+
+    Examples
+    --------
+    >>> size_parts(3).names, size_parts(30).names
+    (('0', '1', '2', '3'), ('0', '1', '2', '3', '4', '5-9', '10-19', '20-30'))
+    """
+    return Partition("size", edges=_size_edges(classes, exact=exact), most=classes, statement=statement)
+
+
+def _size_edges(most: int, *, exact: bool) -> tuple[float, ...]:
+    edges = range(most + 1) if exact else (edge for edge in SIZE_EDGES if edge <= most)
+    return tuple(map(float, edges))
+
+
+def _names_of_sizes(edges: tuple[float, ...], most: int | None) -> tuple[str, ...]:
+    if most is None or edges != _size_edges(most, exact=len(edges) == most + 1):
+        raise InputError("edges", "must be those of set sizes up to the largest one")
+    return size_names(list(map(int, edges)), most)
+
+
+def size_names(edges: Sequence[int], most: int | None = None) -> tuple[str, ...]:
+    """Names of bins of set sizes from their smallest sizes; without a largest size the last bin has no end.
+
+    Examples
+    --------
+    >>> size_names([0, 1, 5], 9), size_names([0, 1, 5])
+    (('0', '1-4', '5-9'), ('0', '1-4', '5+'))
+    """
+    ends = [edge - 1 for edge in edges[1:]] + ([] if most is None else [most])
+    names = [str(low) if low == high else f"{low}-{high}" for low, high in zip(edges, ends, strict=False)]
+    return tuple(names if most is not None else [*names, f"{edges[-1]}+"])
+
+
+def width_parts(bins: Sequence[float]) -> Partition:
+    """Partition by interval width: below the first number, between successive numbers, and from the last number on.
+
+    Examples
+    --------
+    >>> width_parts([1, 2.5]).names
+    ('below 1', '1 to 2.5', '2.5 or more')
+    """
+    return Partition("width", edges=(0.0, *(as_number("width_bins", end) for end in several("width_bins", bins))))
+
+
+def _width_names(edges: Sequence[float]) -> tuple[str, ...]:
+    first, *ends = edges or (0.0,)
+    rising = first == 0 and all(a < b for a, b in pairwise(edges))
+    if not 0 < len(ends) <= _MOST_WIDTHS or not rising or not math.isfinite(ends[-1]):
+        raise InputError("width_bins", f"must be 1 to {_MOST_WIDTHS} finite numbers above 0 that increase")
+    shown = [f"{end!r}".removesuffix(".0") for end in ends]
+    between = [f"{a} to {b}" for a, b in pairwise(shown)]
+    return (f"below {shown[0]}", *between, f"{shown[-1]} or more")
 
 
 @dataclass(frozen=True)
@@ -52,9 +196,8 @@ class CountPrivacy:
         object.__setattr__(self, "epsilon", privacy_loss("epsilon", self.epsilon))
         people = positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
         object.__setattr__(self, "records_per_person", people)
-        if self.noise < LEAST_LOSS:
-            requirement = f"must leave at least {LEAST_LOSS:g} to each count of each record of a person"
-            raise InputError("epsilon", requirement, got=f"{self.noise:.3g} for each")
+        must = f"must leave at least {LEAST_LOSS:g} to each count of each record of a person"
+        require("epsilon", self.noise >= LEAST_LOSS, must, got=f"{self.noise:.3g} for each")
 
     @property
     def changes(self) -> int:
@@ -91,11 +234,12 @@ SIDE_OUTCOMES = {"": (0,), "lower end": (0, 2), "upper end": (0, 1)}
 """Outcomes of sides in which each statement holds; 0: both ends hold, 1: lower fails, 2: upper fails, 3: both fail."""
 
 SIDES = tuple(SIDE_OUTCOMES)
-MOST_CELLS = 2_000_000
-MOST_ADDED = 30
+_MOST_CELLS = 2_000_000
+_MOST_ADDED = 30
 """Maximum number of cells that are summed for coverage over all records; above it, coverage has its own counts."""
 
 _LEAST_ERROR = 1e-9
+"""Smallest error probability of an interval."""
 
 
 def arrangement(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
@@ -120,7 +264,7 @@ def arrangement(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
         tables = [(place,) for place in range(m)]
 
     # Coverage over all records.
-    if min(math.prod(sizes[place] for place in table) for table in tables) > MOST_ADDED:
+    if min(math.prod(sizes[place] for place in table) for table in tables) > _MOST_ADDED:
         tables.append(())
     return tuple(tables)
 
@@ -182,25 +326,24 @@ class CountQuery:
             object.__setattr__(self, "records_per_person", self.cost.records_per_person)
 
         # The promises.
-        if len(self.calibration) != 64 or set(self.calibration) - set(string.hexdigits.lower()):
-            raise InputError("calibration", "must be a SHA-256, 64 hexadecimal digits")
+        is_sha256 = re.fullmatch("[0-9a-f]{64}", self.calibration)
+        require("calibration", is_sha256, "must be a SHA-256, 64 hexadecimal digits")
         names, promised = tuple(self.statements), list(self.statements.values())
         expected = {"covered": ("",), "area": ("",), "sides": SIDES}.get(self.outcome, names)
-        if names != expected or not names or not all(0 <= level <= 1 for level in promised):
-            raise InputError("statements", "must be those of the outcome, with a coverage in [0, 1] each")
-        levels = all(name.startswith("alpha ") for name in names)
-        if self.outcome == "levels" and not (levels and promised == sorted(promised)):
-            raise InputError("statements", "must be named by alpha for levels, in increasing order of coverage")
+        are_shares = names == expected and names and all(0 <= level <= 1 for level in promised)
+        require("statements", are_shares, "must be those of the outcome, with a coverage in [0, 1] each")
+        are_levels = all(name.startswith("alpha ") for name in names) and promised == sorted(promised)
+        must = "must be named by alpha for levels, in increasing order of coverage"
+        require("statements", self.outcome != "levels" or are_levels, must)
         if self.loss is not None:
             positive_number("bound", self.loss[1])
 
         # The parts.
-        if any(partition.statement not in ("", *names) for partition in self.partitions):
-            raise InputError("partitions", "must be of all levels, or of one of them")
-        columns = [partition.names if partition.kind == "group" else () for partition in self.partitions]
-        kinds = {(parts.kind, parts.statement, names) for parts, names in zip(self.partitions, columns, strict=True)}
-        if len(kinds) != len(sizes):
-            raise InputError("partitions", "must be of different kinds, or of different columns of groups")
+        are_stated = all(partition.statement in ("", *names) for partition in self.partitions)
+        require("partitions", are_stated, "must be of all levels, or of one of them")
+        # Groups may be divided by several columns, which have different names.
+        kinds = {(p.kind, p.statement, p.names if p.kind == "group" else ()) for p in self.partitions}
+        require("partitions", len(kinds) == len(sizes), "must be of different kinds, or of different columns of groups")
 
         # What noise excludes, and what it requires.
         if (n is None) != (not noisy or self.neighbors == "add_remove"):
@@ -209,8 +352,10 @@ class CountQuery:
             raise InputError("measure", "must be left out of counts with noise")
         if not noisy and (self.measure == "size") != any(partition.kind == "size" for partition in self.partitions):
             raise InputError("measure", "must be the size if and only if sets are counted by size")
-        if noisy and sum(self.cells) > MOST_CELLS:
-            raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Request fewer parts at once")
+        if noisy and sum(self.cells) > _MOST_CELLS:
+            raise InputError(
+                "tables", f"must have at most {_MOST_CELLS:,} counts", remedy="Request fewer parts at once"
+            )
 
     @classmethod
     def of(cls, release: Release, partitions: Sequence[Partition], **fields: Any) -> "CountQuery":
@@ -223,9 +368,14 @@ class CountQuery:
     def cost(self) -> CountPrivacy:
         """Privacy of all counts together."""
         assert self.epsilon is not None
-        request = self.neighbors, self.epsilon, self.records_per_person
-        tables, one_count = len(self.tables), self.one_count
-        return CountPrivacy(*request, public_n=self.n is not None, tables=tables, one_count=one_count)
+        return CountPrivacy(
+            self.neighbors,
+            self.epsilon,
+            self.records_per_person,
+            public_n=self.n is not None,
+            tables=len(self.tables),
+            one_count=self.one_count,
+        )
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -292,13 +442,15 @@ class CountQuery:
         """
         if self.epsilon is None:
             return error
-        # Of each promise all records and each partition, and the shares of each partition into bins.
+
+        # Of each promise all records and each partition, and the shares of each partition into bins. Rounding must not
+        # make the sum of the errors larger.
         binned = sum(partition.binned for partition in self.partitions)
         families = len(self.statements) * (1 + len(self.partitions)) + binned
         each = error if families == 1 else error / families * (1 - 1e-12)
         if each / max([1, *map(len, self.partitions)]) < _LEAST_ERROR:
-            must, remedy = "must leave each interval an error probability of at least 1e-9", "or fewer parts"
-            raise InputError("confidence", must, remedy=f"Choose a smaller confidence, {remedy}")
+            must = "must leave each interval an error probability of at least 1e-9"
+            raise InputError("confidence", must, remedy="Choose a smaller confidence, or fewer parts")
         return each
 
 
@@ -312,8 +464,13 @@ def statements_of(release: Release) -> tuple[Outcome, dict[str, float]]:
     return "covered", {"": release.promised}
 
 
-def without_none(value: Any) -> Any:
-    """JSON values without the fields that do not apply."""
+def json_fields(value: Any) -> dict[str, Any]:
+    """JSON values of a query, of a file, or of findings, without the fields that do not apply."""
+    fields: dict[str, Any] = _without_none(msgspec.to_builtins(value))
+    return fields
+
+
+def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: without_none(inner) for name, inner in value.items() if inner is not None}
-    return [without_none(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {name: _without_none(inner) for name, inner in value.items() if inner is not None}
+    return [_without_none(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -1,7 +1,8 @@
-"""Count labelled records: which sets, intervals or scores of a release cover, batch by batch, by part and by outcome.
+"""Count labelled records, batch by batch, by part and by outcome.
 
-A `RecordComparison` compares records with a release at each of its levels; a `Tally` counts what it returns in the
-tables of a query, whether noise is added later or not. No other data of a record are kept.
+A `RecordComparison` compares records with a release at each of its levels: which sets, intervals or scores cover. A
+`Tally` counts the outcomes in the tables of a query, whether noise is added later or not. It stores no other data of a
+record, except for examples that the user chose to show.
 """
 
 from abc import ABC, abstractmethod
@@ -15,14 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Groups, Uniforms, as_array, as_uniforms
 from confide.core import UNNAMED, Release, as_release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.consistency import Example
+from confide.evaluation.count_tables import Example
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.partition import OTHER, Partition, size_parts
-from confide.evaluation.query import CountQuery, Measure
+from confide.evaluation.query import OTHER, CountQuery, Measure, Partition, class_parts, group_parts, size_parts
 from confide.noisy_counts import draw_counts
 from confide.scores import score_kind
 from confide.sets import intervals_of, sets_of
-from confide.support import canonical_name, library_versions, order_of, positions, raise_for_rows
+from confide.support import canonical_name, library_versions, order_of, positions, raise_for_rows, require
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def outcomes_of(record_outcomes: Sequence[RecordOutcomes]) -> NDArray[Any]:
     first = record_outcomes[0]
     if first.ends is not None:
         low, high = map(_missed, first.ends)
-        return low + 2 * high
+        return low + 2 * high  # the outcomes of `SIDE_OUTCOMES`
     if len(record_outcomes) == 1:
         return _missed(first.covered)
     levels: NDArray[np.int64] = np.sum([_missed(level.covered) for level in record_outcomes], axis=0, dtype=np.int64)
@@ -68,10 +68,16 @@ class RecordComparison(ABC):
     """Comparison of records with a release at each of its levels; a release without levels has one."""
 
     measure: ClassVar[Measure | None] = None
+    """Quantity of each record that is added up without noise."""
+
     refused: ClassVar[Collection[str]]
     """Thresholds that cannot be compared: those of sides, or of a loss."""
+
     must_have: ClassVar[str]
+    """Thresholds that are required instead, for the error."""
+
     remedy: ClassVar[str]
+    """What to do with a refused release, for the error."""
 
     def __init__(self, release: Release, classes: Sequence[object] = ()) -> None:
         kind = release.by if as_release(release).loss is None else "loss"
@@ -89,6 +95,22 @@ class RecordComparison(ABC):
     def keys(self) -> list[Any]:
         """Groups or classes that have thresholds of their own; of sets in the order of the columns."""
         return list(self.release.parts)
+
+    def class_partitions(self, *, wanted: bool) -> list[Partition]:
+        """The partition by true class, if classes have thresholds of their own, or if it is wanted and possible."""
+        if self.release.by == "class":
+            promised = [self.release.parts[key].coverage for key in self.keys]
+            return [class_parts(self.classes or self.keys, promised)]
+        return [class_parts(self.classes)] if self.classes and wanted else []
+
+    def group_partitions(self) -> list[Partition]:
+        """The partitions by groups that have thresholds of their own: several if groups overlap."""
+        if self.release.by != "group":
+            return []
+        names = list(map(str, self.release.parts))
+        promised = [threshold.coverage for threshold in self.release.parts.values()]
+        columns = [slice(None)] if self.release.overlap is None else self.release.overlap.slices
+        return [group_parts(names[column], promised[column]) for column in columns]
 
     def places(self, groups: Groups | None, n: int) -> NDArray[np.int64] | None:
         """Position of each record's group or true class among those with a threshold; None for one threshold.
@@ -123,23 +145,25 @@ class SetOutcomes(RecordComparison):
         self, p: NDArray[Any], y: NDArray[np.int64], *, groups: Groups | None, u: Uniforms = None, shown: int = 0
     ) -> list[RecordOutcomes]:
         """Compare records: probabilities (n, K), and positions of the true classes, -1 for none, shape (n,)."""
+        # The sets of all levels are randomised by the same numbers.
         if self.randomised or u is not None:
             u = as_uniforms("u", u, len(p), self.randomised)
         keys, compared = self.keys if self.release.by == "class" else None, []
         for level in self.levels:
             mask = sets_of(p, level, keys, u=u, groups=groups).mask
             covered = mask[np.arange(len(y)), y] & (y >= 0)
-            compared.append(RecordOutcomes(covered, mask.sum(axis=1), shown=mask[:shown]))
+            compared.append(RecordOutcomes(covered, size=mask.sum(axis=1), shown=mask[:shown]))
         return compared
 
     @property
     def keys(self) -> list[Any]:
         """Classes in the order of the columns, whose names may be strings of integer classes; or groups."""
-        known = list(self.release.parts)
+        keys = list(self.release.parts)
         if self.release.by != "class":
-            return known
-        order = order_of(self.classes, known) or order_of(range(len(known)), known) or []
-        return [known[place] for place in order]
+            return keys
+        # By the names of the columns, or else by their positions.
+        order = order_of(self.classes, keys) or order_of(range(len(keys)), keys) or []
+        return [keys[place] for place in order]
 
 
 class IntervalOutcomes(RecordComparison):
@@ -156,12 +180,11 @@ class IntervalOutcomes(RecordComparison):
         compared = []
         for level in self.levels:
             intervals = intervals_of(predictions, level, difficulty=difficulty, groups=groups)
-            if len(intervals.lower) != len(targets):
-                got = f"{len(targets)} for {len(intervals.lower)}"
-                raise InputError("targets", "must have one entry per prediction", got=got)
+            got = f"{len(targets)} for {len(intervals.lower)}"
+            require("targets", len(intervals.lower) == len(targets), "must have one entry per prediction", got=got)
             above, below = intervals.lower <= targets, targets <= intervals.upper
             ends = (above, below) if self.release.by == "side" else None
-            compared.append(RecordOutcomes(above & below, intervals.widths, ends))
+            compared.append(RecordOutcomes(above & below, size=intervals.widths, ends=ends))
         return compared
 
 
@@ -181,12 +204,13 @@ class ScoreOutcomes(RecordComparison):
         for level in self.levels:
             limits = np.array([threshold.threshold for threshold in level.parts.values()])
             if places is not None:
+                # If groups overlap, a record has the largest of its thresholds.
                 limits = limits[np.atleast_2d(places.T)].max(axis=0)
             compared.append(RecordOutcomes(exact <= limits))
         return compared
 
 
-# Names of groups.
+# Groups without thresholds of their own.
 
 MOST_GROUPS = 1000
 
@@ -211,8 +235,9 @@ def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]
     (['3', '7'], array([1, 0, 1]))
     """
     array = as_array("groups", groups)
-    if array.shape != (n,):
-        raise InputError("groups", f"must have shape ({n},), one entry per record", got=f"shape {array.shape}")
+    require("groups", array.shape == (n,), f"must have shape ({n},), one entry per record", got=f"shape {array.shape}")
+
+    # Every group is a text or an integer.
     if array.dtype.kind == "O":
         wrong = np.array([not isinstance(value, str | int) for value in array.tolist()], dtype=np.bool_)
         remedy = "Name the group of every record"
@@ -221,6 +246,8 @@ def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]
     elif array.dtype.kind not in "iubU":
         remedy = "Name the group of every record, for example by .astype(str)"
         raise InputTypeError("groups", "must be texts or integers", got=f"dtype {array.dtype}", remedy=remedy)
+
+    # The distinct ones.
     names, place = np.unique(array, return_inverse=True)
     return list(map(canonical_name, names.tolist())), place
 
@@ -268,7 +295,7 @@ class Counts:
 
 
 class Tally:
-    """Exact counts of the cells of a query, whose `n` is not used; and the first records, as examples."""
+    """Exact counts of the cells of a query, whose `n` is not used; and if requested the first records, as examples."""
 
     def __init__(self, comparison: RecordComparison, query: CountQuery, examples: int = 0) -> None:
         if examples and not isinstance(comparison, SetOutcomes):
@@ -276,10 +303,10 @@ class Tally:
         self.comparison, self.query = comparison, query
         self._tables = [Counts(query.shape(table), query.sums_shape(table)) for table in query.tables]
         self._most_examples = examples
-        self.examples: list[list[Example]] = [[] for _ in range(query.levels)]
-        self._names: dict[str, int] = {}
+        self._examples: list[list[Example]] = [[] for _ in range(query.levels)]
+        self._groups: dict[str, int] = {}  # without noise, the groups so far in order of appearance
 
-    def add(self, *arrays: Any, groups: Groups | None = None, places: Any = None, **more: Any) -> None:
+    def add(self, *arrays: Any, groups: Groups | None = None, places: Any = None, **options: Any) -> None:
         """Count records, given by the arguments of the comparison's `outcomes`.
 
         Parameters
@@ -290,34 +317,36 @@ class Tally:
             Instead of groups without thresholds of their own: their positions in the public list, -1 for all others.
         """
         # Compare with the release at each level.
-        thresholded = groups if self.comparison.needs_groups else None
-        more |= {"shown": self._most_examples - len(self.examples[0])} if self._most_examples else {}
-        compared = self.comparison.outcomes(*arrays, groups=thresholded, **more)
-        levels, outcome = dict(zip(self.query.statements, compared, strict=False)), outcomes_of(compared)
+        needs_groups, query = self.comparison.needs_groups, self.query
+        if self._most_examples:
+            options["shown"] = self._most_examples - len(self._examples[0])
+        compared = self.comparison.outcomes(*arrays, groups=groups if needs_groups else None, **options)
+        levels, outcome = dict(zip(query.statements, compared, strict=False)), outcomes_of(compared)
 
         # The part of each record in each partition.
-        if self.comparison.needs_groups:
-            places = self.comparison.places(groups, len(compared[0].covered))
+        n = len(compared[0].covered)
+        if needs_groups:
+            places = self.comparison.places(groups, n)
         elif groups is not None:
-            places = self._places(groups, len(compared[0].covered))
-        starts = np.cumsum([0, *(len(groups) for groups in self.query.partitions if groups.kind == "group")])
+            places = self._places(groups, n)
+        starts = np.cumsum([0, *(len(groups) for groups in query.partitions if groups.kind == "group")])
         columns = iter([] if places is None else [*map(np.subtract, np.atleast_2d(places.T), starts)])
 
         # Of sets, classes are those of the labels; else they are the groups.
         axes = []
         by_class = arrays[1] if isinstance(self.comparison, SetOutcomes) else places
-        for partition in self.query.partitions:
+        for partition in query.partitions:
             place = next(columns, None) if partition.kind == "group" else by_class
             axes.append(_axis(partition, levels.get(partition.statement, compared[0]), place))
 
         # Count in each table, of one level or of all.
-        for table, counts in zip(self.query.tables, self._tables, strict=True):
-            level = self.query.level_of(table)
+        for table, counts in zip(query.tables, self._tables, strict=True):
+            level = query.level_of(table)
             counted = [levels[level]] if level else compared
             sizes = [records.size for records in counted]
             counts.add([axes[place] for place in table], outcomes_of(counted) if level else outcome, sizes)
         if self._most_examples:
-            self._keep(compared, arrays[1], places if thresholded is not None else None)
+            self._add_examples(compared, arrays[1], places if needs_groups else None)
 
     def _places(self, groups: Groups, n: int) -> NDArray[np.int64]:
         """Position of each record's group in the public list, -1 for others; without noise in order of appearance."""
@@ -325,15 +354,16 @@ class Tally:
         if self.query.epsilon is not None:
             listed = next(partition.names for partition in self.query.partitions if partition.kind == "group")
             return positions("groups", names, listed[:-1])[place]
-        numbers = [self._names.setdefault(name, len(self._names)) for name in names]
-        if len(self._names) > MOST_GROUPS:
+        numbers = [self._groups.setdefault(name, len(self._groups)) for name in names]
+        if len(self._groups) > MOST_GROUPS:
             raise too_many_groups()
         return np.array(numbers, np.int64)[place]
 
-    def _keep(self, compared: Sequence[RecordOutcomes], truth: NDArray[np.int64], places: Any) -> None:
+    def _add_examples(self, compared: Sequence[RecordOutcomes], truth: NDArray[np.int64], places: Any) -> None:
         classes, names = self.comparison.classes, list(map(str, self.comparison.release.parts))
-        for examples, level in zip(self.examples, compared, strict=True):
-            for i, inside in enumerate(() if level.shown is None else level.shown):
+        for examples, level in zip(self._examples, compared, strict=True):
+            assert level.shown is not None  # examples are of sets
+            for i, inside in enumerate(level.shown):
                 members = tuple(classes[k] for k in np.flatnonzero(inside))
                 group = None if places is None else ", ".join(names[place] for place in np.atleast_1d(places[i]))
                 examples.append(Example(members, OTHER if truth[i] < 0 else classes[truth[i]], group))
@@ -350,13 +380,13 @@ class Tally:
     def draw(self, query: CountQuery, confidence: float) -> Evaluation:
         """Draw the private evaluation with fresh noise; `query` is the counted one, with `n` if it is public."""
         cells = [counts.cells.ravel() for counts in self._tables]
-        exact = [cells[0][:1]] if query.one_count else cells
+        exact = [cells[0][:1]] if query.one_count else cells  # the first outcome is: covered
         noisy = tuple(tuple(draw_counts(counts, query.noise).tolist()) for counts in exact)
         return Evaluation(query, noisy, confidence, versions=library_versions(), release=self.comparison.release)
 
     def result(self) -> Evaluation:
         """Evaluation of all records so far, without noise; parts that do not occur are left out."""
-        # Only the parts that occur.
+        # Only the parts that occur; the first table counts all records.
         partitions = []
         for partition, counts in zip(self.query.partitions, self._tables[1:], strict=True):
             occurring, chosen = self._occurring(partition, counts.cells.sum(axis=1))
@@ -368,7 +398,7 @@ class Tally:
             replace(self.query, partitions=tuple(partitions)),
             tuple(tuple(counts.cells.ravel().tolist()) for counts in self._tables),
             sums=tuple(tuple(counts.sums.ravel().tolist()) for counts in self._tables) if self.query.measure else (),
-            examples=tuple(map(tuple, self.examples)) if self.examples[0] else (),
+            examples=tuple(map(tuple, self._examples)) if self._most_examples else (),
             release=self.comparison.release,
         )
 
@@ -378,8 +408,8 @@ class Tally:
         if partition.kind == "size":
             most = int(chosen[-1])
             return size_parts(most, exact=True, statement=partition.statement), np.arange(most + 1)
-        if partition.kind == "group" and self._names:
-            names = list(self._names)
+        if partition.kind == "group" and self._groups:
+            names = list(self._groups)
             chosen = np.array(sorted(range(len(names)), key=names.__getitem__))
         promised = None if partition.promised is None else tuple(partition.promised[i] for i in chosen)
         return Partition(partition.kind, tuple(names[i] for i in chosen), promised), chosen

@@ -1,8 +1,7 @@
 """Append sets or intervals of a release to the ONNX graph of a model. Extra `onnx`.
 
-append.py   `append`: appends to a tensor, and stores the certificate in the metadata; `read` returns it
-graph.py    properties of a graph's tensors; nodes and constants with distinct names
-answers.py  thresholds as tensors, and sets or intervals from them, in ONNX operators
+append.py   `append`: appends to a tensor, and stores the release in the metadata; `read` returns it
+graph.py    nodes with distinct names; sets and intervals in ONNX operators
 
 Every ONNX runtime can run the result: onnxruntime in Python, .NET, Java, a browser or a phone, Triton, KServe. The sets
 are those of `predict_set`, for the scores `lac`, `margin`, `absolute_residual` and those of CQR.

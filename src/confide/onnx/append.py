@@ -1,4 +1,4 @@
-"""Append sets or intervals to a model's graph, with the release in its metadata; and read the release."""
+"""`append`: sets or intervals in a model's graph, with the release in its metadata; `read` returns the release."""
 
 from __future__ import annotations
 
@@ -13,28 +13,30 @@ from google.protobuf.message import DecodeError
 
 from confide.core import FALSE_NEGATIVES, ModelFingerprint, Release, facts_of, names_for, warn_about
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.onnx.answers import GROUPS, append_intervals, append_sets
 from confide.onnx.graph import (
+    GROUPS,
     OWN,
     AppendedGraph,
     Tensor,
-    maker_of,
+    append_intervals,
+    append_sets,
     names_of,
-    refuse_unless_model,
+    operator_of,
     use_label_encoder,
     with_operators,
 )
 from confide.scores import SCORES, ScoreKind, score_kind
 from confide.sets import score_of
-from confide.support import Classes, Level, column_order, exact_level, parse_object
+from confide.support import Classes, Level, column_order, exact_level, parse_object, require
 
 KEY = "confide."
 """Prefix of the metadata's keys."""
 
-_Options = dict[str, Any]
-"""What `append` was asked for, as JSON values by argument."""
+_RELEASE = f"{KEY}release"
+_APPENDED = f"{KEY}appended"
 
-_RELEASE, _APPENDED, _CLASSES = f"{KEY}release", f"{KEY}appended", f"{KEY}classes"
+_Options = dict[str, Any]
+"""The options of `append`, as JSON values by argument."""
 
 
 def append(
@@ -115,9 +117,9 @@ def append(
         stated = calibration.fingerprint
         if stated is not None and stated.decimals is None and isinstance(model, str | Path):
             calibration.for_model(ModelFingerprint.of_file(model))
-    appended = _appended(with_operators(copy), calibration, options)
+    served = _with_answers(with_operators(copy), calibration, options)
     warn_about(calibration)
-    return appended
+    return served
 
 
 def read(model: onnx.ModelProto | str | Path) -> Release:
@@ -140,7 +142,8 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
     release = Release.from_json(stored[_RELEASE])
     try:
         options = parse_object(stored[_APPENDED])
-        again = _appended(_without_tail(whole, grouped=release.at(options["alpha"]).by == "group"), release, options)
+        bare = _without_answers(whole, grouped=release.at(options["alpha"]).by == "group")
+        again = _with_answers(bare, release, options)
     except (KeyError, TypeError, ValueError):
         raise FormatError("model", "was altered: its appended part cannot be made from its release") from None
     if _comparable(again) != _comparable(whole):
@@ -149,33 +152,35 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
     return release
 
 
-def _appended(model: onnx.ModelProto, release: Release, options: _Options) -> onnx.ModelProto:
+def _with_answers(model: onnx.ModelProto, release: Release, options: _Options) -> onnx.ModelProto:
+    """The model, changed in place: with the answer of a release, and with the release and the options as metadata."""
     # A release, and a model without one.
     if not isinstance(release, Release):
         raise InputTypeError("calibration", "must be a release", got=type(release).__name__)
-    chosen = release.at(options["alpha"])
-    kind = _kind(chosen, options["score"])
-    graph, taken = model.graph, names_of(model.graph)
-    if any(entry.key.startswith(KEY) for entry in model.metadata_props) or any(n.startswith(OWN) for n in taken):
+    of_level = release.at(options["alpha"])
+    kind = _score_kind(of_level, options["score"])
+    graph, names = model.graph, names_of(model.graph)
+    if any(entry.key.startswith(KEY) for entry in model.metadata_props) or any(n.startswith(OWN) for n in names):
         must = "must be one without appended sets"
         raise InputError("model", must, got="some", remedy="Append to the model that was exported")
 
     # The tensors of the answer, and the nodes that make it.
-    names = options["output"] if isinstance(options["output"], list) else [options["output"]]
-    tensors = [Tensor.of(model, name) for name in names]
-    tail = AppendedGraph(tensors[0].shape[0] if tensors[0].shape else None)
-    words = facts_of(release) | {name: facts_of(chosen)[name] for name in ("alpha", "promise")}
+    outputs = options["output"] if isinstance(options["output"], list) else [options["output"]]
+    tensors = [Tensor.of(model, name) for name in outputs]
+    rows, *_ = tensors[0].shape or (None,)
+    tail = AppendedGraph(rows)
+    facts = facts_of(release) | {name: facts_of(of_level)[name] for name in ("alpha", "promise")}
     if len(tensors) > 1 and (kind.score is None or not kind.score.quantiles):
         what = "a score of classes" if kind.task == "classification" else kind.family
         raise InputError("output", f"must be one tensor for {what}", got="two")
     if kind.task == "classification":
-        words |= _append_sets(graph, tail, tensors[0], chosen, kind, options)
+        facts |= _append_answer_of_classifier(graph, tail, tensors[0], of_level, kind, options)
     else:
         for name in ("classes", "logits"):
             _refuse_given(name, options[name], "intervals")
-        sides = [(score_kind(f"cqr_{side}"), chosen.alone(side)) for side in chosen if chosen.by == "side"]
-        append_intervals(tail, _predictions(tail, tensors, kind), sides or [(kind, chosen)])
-    if clash := sorted(taken & {value_info.name for value_info in (*tail.inputs, *tail.outputs)}):
+        sides = [(score_kind(f"cqr_{side}"), of_level.alone(side)) for side in of_level if of_level.by == "side"]
+        append_intervals(tail, _predictions(tail, tensors, kind), sides or [(kind, of_level)])
+    if clash := sorted(names & {value_info.name for value_info in (*tail.inputs, *tail.outputs)}):
         must = f"must not use the name {clash[0]!r}, which the appended part needs"
         raise InputError("model", must, remedy="Rename that tensor")
 
@@ -187,26 +192,26 @@ def _appended(model: onnx.ModelProto, release: Release, options: _Options) -> on
     graph.input.extend(tail.inputs)
     graph.output.extend(tail.outputs)
     options = {**options, "logits": bool(options["logits"])}
-    stored = {_RELEASE: release.to_json(), _APPENDED: _json(options)} | {KEY + name: words[name] for name in words}
-    for key, value in stored.items():
+    stored = {_RELEASE: release.to_json(), _APPENDED: _json(options)}
+    for key, value in (stored | {f"{KEY}{name}": fact for name, fact in facts.items()}).items():
         model.metadata_props.append(onnx.StringStringEntryProto(key=key, value=value))
     return model
 
 
-def _append_sets(
-    graph: onnx.GraphProto, tail: AppendedGraph, tensor: Tensor, release: Release, kind: ScoreKind, asked: _Options
+def _append_answer_of_classifier(
+    graph: onnx.GraphProto, tail: AppendedGraph, tensor: Tensor, release: Release, kind: ScoreKind, options: _Options
 ) -> dict[str, str]:
     """Append sets, after probabilities if the tensor contains logits; returns the names of classes for the metadata."""
     # A matrix with a known number of classes.
-    if len(tensor.shape) != 2 or not isinstance(tensor.shape[1], int):
+    *_, k = tensor.shape or (None,)
+    if len(tensor.shape) != 2 or not isinstance(k, int):
         must = f"{tensor.name!r} must have shape (n, K) with a known number of classes K"
         raise InputError("output", must, got=tensor.text, remedy="Export the model with that dimension fixed")
-    k = tensor.shape[1]
-    names = names_for(release, None if asked["classes"] is None else tuple(asked["classes"]), k)
+    names = names_for(release, None if options["classes"] is None else tuple(options["classes"]), k)
 
     # Probabilities: a softmax, or a sigmoid for several true labels.
-    _refuse_wrong_logits(tensor.name, maker_of(graph, tensor.name), asked["logits"])
-    if asked["logits"]:
+    _refuse_wrong_logits(tensor.name, operator_of(graph, tensor.name), options["logits"])
+    if options["logits"]:
         p = tail.node("Softmax", tensor.name, axis=1) if release.loss is None else tail.node("Sigmoid", tensor.name)
         tail.output("probabilities", p, tensor.kind, k)
         tensor = replace(tensor, name=p)
@@ -226,21 +231,21 @@ def _refuse_other_labels(model: onnx.ModelProto, classes: Classes | None) -> Non
                 raise InputError("classes", must, got=got, remedy="Pass classes=[...] in the order of its labels")
 
 
-_MAKERS = ("Softmax", "Sigmoid", "LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier", "Normalizer")
-"""Nodes that compute probabilities."""
+_OF_PROBABILITIES = ("Softmax", "Sigmoid", "LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier", "Normalizer")
+"""Operators that compute probabilities."""
 
 
-def _refuse_wrong_logits(name: str, maker: str | None, logits: bool | None) -> None:
+def _refuse_wrong_logits(name: str, operator: str | None, logits: bool | None) -> None:
     # A statement that contradicts the node of the tensor.
-    if logits and maker in ("Softmax", "Sigmoid"):
-        raise InputError("logits", f"must be left out: {name!r} is made by {maker}, so it contains probabilities")
-    if not logits and maker == "LogSoftmax":
+    if logits and operator in ("Softmax", "Sigmoid"):
+        raise InputError("logits", f"must be left out: {name!r} is made by {operator}, so it contains probabilities")
+    if not logits and operator == "LogSoftmax":
         raise InputError("logits", f"must be True: {name!r} is made by LogSoftmax, so it contains logarithms")
 
     # No statement about a tensor that may contain logits, judged by its node, or by its name if it is an input.
-    if logits is not None or maker in _MAKERS or (maker is None and "logit" not in name.lower()):
+    if logits is not None or operator in _OF_PROBABILITIES or (operator is None and "logit" not in name.lower()):
         return
-    origin = "has this name" if maker is None else f"is made by {maker}"
+    origin = "has this name" if operator is None else f"is made by {operator}"
     must = f"must be given: {name!r} {origin} and may contain logits"
     remedy = "Pass logits=True, which appends a softmax or sigmoid, or logits=False if it contains probabilities"
     raise InputError("logits", must, remedy=remedy)
@@ -249,7 +254,7 @@ def _refuse_wrong_logits(name: str, maker: str | None, logits: bool | None) -> N
 def _predictions(tail: AppendedGraph, tensors: list[Tensor], kind: ScoreKind) -> tuple[str, ...]:
     """One number per record, or lower and upper quantiles, float64, shape (n,) each."""
     if kind.score is not None and kind.score.quantiles and len(tensors) == 1:
-        pair = tensors[0]
+        (pair,) = tensors
         if len(pair.shape) != 2 or pair.shape[1] != 2:
             must = f"{pair.name!r} must have shape (n, 2), lower and upper quantiles"
             raise InputError("output", must, got=pair.text, remedy="Name two outputs if they are separate")
@@ -261,35 +266,33 @@ def _predictions(tail: AppendedGraph, tensors: list[Tensor], kind: ScoreKind) ->
     return tuple(tail.vector(tensor.name, len(tensor.shape)) for tensor in tensors)
 
 
-def _kind(release: Release, said: str | None) -> ScoreKind:
+def _score_kind(release: Release, given: str | None) -> ScoreKind:
     # Sides and a bound on missed labels have one score each.
-    if release.loss not in (None, FALSE_NEGATIVES):
-        got = f"one that bounds {release.loss!r}"
-        raise InputError("calibration", "must be one for sets or intervals", got=got)
+    got = f"one that bounds {release.loss!r}"
+    require("calibration", release.loss in (None, FALSE_NEGATIVES), "must be one for sets or intervals", got=got)
     if release.by == "side" or release.loss is not None:
-        _refuse_given("score", said, "this release")
+        _refuse_given("score", given, "this release")
         return score_kind("lac" if release.loss else "cqr")
 
     # Any other needs a form in ONNX.
-    kind = score_of(release, said)
-    if kind.score is None or kind.score.onnx is None:
-        must = f"must be one of {', '.join(name for name, score in SCORES.items() if score.onnx)} for a graph"
-        remedy = "Predict in Python with confide.predict_set or confide.predict_interval"
-        raise InputError("score", must, got=repr(kind.name), remedy=remedy)
+    kind = score_of(release, given)
+    must = f"must be one of {', '.join(name for name, score in SCORES.items() if score.onnx)} for a graph"
+    remedy = "Predict in Python with confide.predict_set or confide.predict_interval"
+    require("score", kind.score is not None and kind.score.onnx is not None, must, got=repr(kind.name), remedy=remedy)
     return kind
 
 
 def _refuse_given(name: str, value: Any, what: str) -> None:
-    if value:
-        raise InputError(name, f"must be left out: it is not for {what}")
+    require(name, not value, f"must be left out: it is not for {what}")
 
 
 def _copy(model: Any) -> onnx.ModelProto:
-    if not isinstance(model, str | Path):
-        refuse_unless_model(model)
+    if isinstance(model, onnx.ModelProto):
         copy = onnx.ModelProto()
         copy.CopyFrom(model)
         return copy
+    if not isinstance(model, str | Path):
+        raise InputTypeError("model", "must be an onnx.ModelProto or the path of one", got=type(model).__name__)
     try:
         return onnx.load(model)
     except OSError as error:
@@ -298,25 +301,26 @@ def _copy(model: Any) -> onnx.ModelProto:
         raise FormatError("path", f"{str(model)!r} is not an ONNX model, or is damaged") from None
 
 
-def _without_tail(model: onnx.ModelProto, *, grouped: bool) -> onnx.ModelProto:
+def _without_answers(model: onnx.ModelProto, *, grouped: bool) -> onnx.ModelProto:
     """The model as it was before something was appended, as far as names show it."""
     bare = _copy(model)
     graph = bare.graph
     appended = {name for node in graph.node if node.name.startswith(OWN) for name in node.output}
-    for entries, unwanted in (
+    for entries, is_appended in (
         (graph.node, lambda entry: entry.name.startswith(OWN)),
         (graph.initializer, lambda entry: entry.name.startswith(OWN)),
         (graph.input, lambda entry: grouped and entry.name == GROUPS),
         (graph.output, lambda entry: entry.name in appended),
         (bare.metadata_props, lambda entry: entry.key.startswith(KEY)),
     ):
-        wanted = [entry for entry in entries if not unwanted(entry)]
+        rest = [entry for entry in entries if not is_appended(entry)]
         del entries[:]
-        entries.extend(wanted)
+        entries.extend(rest)
     return bare
 
 
 def _comparable(model: onnx.ModelProto) -> tuple[bytes, ...]:
+    """The parts of a model in which a copy with the same answer is the same."""
     graph = model.graph
     parts = (graph.node, graph.initializer, graph.input, graph.output, model.metadata_props)
     return tuple(message.SerializeToString(deterministic=True) for entries in parts for message in entries)

@@ -1,22 +1,25 @@
 """Prediction sets and intervals, made from a release and model outputs for new records.
 
-prediction_sets.py  PredictionSets: a mask with class names; predict_set, predict_labels, predict_masks
-prediction_intervals.py  PredictionIntervals: lower and upper ends, plots, warnings about their widths; predict_interval
-coverage.py         coverage of labelled records, with exact limits
-shortfall.py        Shortfall: coverage below the promise, and the role of luck in calibrating, in words
-luck.py             the test whether luck in calibrating explains such a coverage
+coverage.py              coverage of labelled records with exact limits; `Shortfall`: coverage below the promise, and
+                         whether luck in calibrating explains it
+prediction_sets.py       `PredictionSets`: a mask with class names; `predict_set`, `predict_labels`, `predict_masks`
+prediction_intervals.py  `PredictionIntervals`: lower and upper ends; `predict_interval`; warnings about widths
 """
 
 from confide.sets.coverage import (
     CHANCE,
     CoverageEstimate,
+    Shortfall,
     count_limit,
+    count_shortfall,
     coverage_from_counts,
     exact_interval,
+    has_law,
     mean_limit,
+    sentence_of,
     share_covered,
+    shortfall_at,
 )
-from confide.sets.luck import count_shortfall, has_law, shortfall_at
 from confide.sets.prediction_intervals import PredictionIntervals, intervals_of, predict_interval, warn_of_widths
 from confide.sets.prediction_sets import (
     PredictionSets,
@@ -28,4 +31,3 @@ from confide.sets.prediction_sets import (
     sets_of,
     warn_of_empty_sets,
 )
-from confide.sets.shortfall import Shortfall, sentence_of

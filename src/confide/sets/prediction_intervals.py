@@ -1,4 +1,4 @@
-"""Prediction intervals: the value, a pair of arrays with their origin, and how it is made from a release."""
+"""`PredictionIntervals`: a pair of arrays; and the functions that make intervals from a release."""
 
 from __future__ import annotations
 
@@ -23,64 +23,12 @@ from confide.core import Release, warn_about
 from confide.errors import CoverageWarning, InputError
 from confide.guarantee import coverage_text
 from confide.scores import interval_ends
-from confide.sets.coverage import CoverageEstimate, promise_notes
-from confide.sets.luck import covered_share
-from confide.sets.prediction_sets import MOST_SHOWN, Records, positions_of, score_of_task
-from confide.support import BAD, FILL, INK, Level, Section, Table, axes_of, caller_stacklevel, labelled, legend
+from confide.sets.coverage import CoverageEstimate, covered_share
+from confide.sets.prediction_sets import MOST_SHOWN, Records, positions_of, promise_notes, score_of_task
+from confide.support import BAD, FILL, INK, Level, Section, Table, axes_of, caller_stacklevel, labelled, legend, require
 
 if TYPE_CHECKING:
     import pandas
-
-_FEWEST, _FIRST, _WIDE = 10, 1000, 20.0
-"""The spread of fewer predictions is not estimated. If a model explains 0.1 % of the variance, intervals are twenty
-times as wide as its predictions are spread."""
-
-
-def warn_of_widths(records: int, width: float, least: float, most: float) -> None:
-    """Warn if intervals are uninformative; `width` is that of the narrowest, the rest describes the predictions.
-
-    There is no warning for equal predictions, or for infinite intervals, which have another warning.
-
-    Examples
-    --------
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     warn_of_widths(1000, 3e10, 0.0, 300.0)
-    ...     warn_of_widths(1000, 200.0, 0.0, 300.0)
-    >>> print(*(one.message for one in caught))
-    the intervals are at least 1e+08 times as wide as the predictions are spread, from the least to the largest: ...
-    """
-    spread = most - least
-    if records < _FEWEST or not math.isfinite(width) or not 0 < spread < math.inf or width <= _WIDE * spread:
-        return
-    times = width / spread
-    often = f"{times:.0f}" if times < 1e5 else f"{times:.0e}"
-    warnings.warn(
-        f"the intervals are at least {often} times as wide as the predictions are spread, from the least to the "
-        "largest: they say next to nothing. Either there were too few calibration records, or the model's predictions "
-        "hardly differ",
-        CoverageWarning,
-        stacklevel=caller_stacklevel(),
-    )
-
-
-def warn_of_intervals(predictions: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
-    """Warn for arrays: predictions of shape (n,), or (n, 2) with quantiles, and the ends of their intervals.
-
-    If an interval among the first records is narrow enough, so is one of all: with more records the narrowest interval
-    is no wider, and the range of predictions is no smaller.
-    """
-    for records in (slice(_FIRST), slice(None)) if len(predictions) > _FIRST else (slice(None),):
-        centres = predictions[records] if predictions.ndim == 1 else predictions[records].mean(axis=1)
-        if not len(centres):
-            return
-        with np.errstate(invalid="ignore", over="ignore"):
-            width = float((upper[records] - lower[records]).min())
-        least, most = float(centres.min()), float(centres.max())
-        if width <= _WIDE * (most - least):
-            return
-    warn_of_widths(len(centres), width, least, most)
-
 
 _FEW = 300
 """Up to this many records are drawn with full lines and dots; more are drawn thinner and paler."""
@@ -91,9 +39,6 @@ def _left_out(low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
     empty = int((low > high).sum())
     counts = [f"{count:,} {what}" for count, what in ((endless, "infinite"), (empty, "empty")) if count]
     return f" ({' and '.join(counts)} ones not drawn)" if counts else ""
-
-
-_CHOSEN = "must be chosen by a slice, or a vector of positions or booleans"
 
 
 class _Ends(NamedTuple):
@@ -211,8 +156,7 @@ class PredictionIntervals(_Ends, Records):
             If there are no intervals, or not one number for each.
         """
         # What is drawn where.
-        if not len(self.lower):
-            raise InputError("intervals", "must be at least one for a plot", got="none")
+        require("intervals", len(self.lower), "must be at least one for a plot", got="none")
         low, high = self
         if along is None:
             with np.errstate(invalid="ignore"):
@@ -223,26 +167,26 @@ class PredictionIntervals(_Ends, Records):
         name = name or ("middle of the interval" if along is None else "prediction")
         level = self.promised if level is None else level
 
-        # Finite intervals; many are drawn thinner and paler.
+        # Finite intervals; very many are stored as an image.
         axes, finite = axes_of(ax), np.isfinite(low) & np.isfinite(high) & (low <= high)
-        many = math.sqrt(min(1.0, _FEW / len(x)))
-        whole = {"rasterized": len(x) > 2000}
+        weight = math.sqrt(min(1.0, _FEW / len(x)))
+        stored = {"rasterized": len(x) > 2000}
         axes.vlines(
-            x[finite], low[finite], high[finite], color=FILL, linewidth=0.5 + 0.9 * many, alpha=0.08 + 0.5 * many,
-            label="interval", **whole,
+            x[finite], low[finite], high[finite], color=FILL, linewidth=0.5 + 0.9 * weight, alpha=0.08 + 0.5 * weight,
+            label="interval", **stored,
         )  # fmt: skip
         title = f"Prediction intervals, {len(x):,} records{_left_out(low, high)}\n"
 
         # Targets, by whether they lie in their intervals.
         if y is not None:
             inside = self.contains(y)
-            for which, mark, size, style in (
-                (inside, ".", 1.5 + 3 * many, {"color": INK, "alpha": 0.25 + 0.6 * many}),
-                (~inside, "x", 3 + 2.5 * many, {"color": BAD, "markeredgewidth": 0.6 + 0.7 * many, "zorder": 3}),
-            ):
-                side = "inside" if which is inside else "outside"
-                label = f"{which.sum():,} targets {side}"
-                axes.plot(x[which], y[which], mark, markersize=size, label=label, **style, **whole)
+            dots: dict[str, Any] = {"color": INK, "markersize": 1.5 + 3 * weight, "alpha": 0.25 + 0.6 * weight}
+            crosses: dict[str, Any] = {
+                "color": BAD, "markersize": 3 + 2.5 * weight, "markeredgewidth": 0.6 + 0.7 * weight, "zorder": 3
+            }  # fmt: skip
+            label = "{:,} targets {}".format
+            axes.plot(x[inside], y[inside], ".", label=label(inside.sum(), "inside"), **dots, **stored)
+            axes.plot(x[~inside], y[~inside], "x", label=label((~inside).sum(), "outside"), **crosses, **stored)
             title += f"{inside.mean():.1%} inside"
 
         # The promise, and a legend that pale lines do not hide.
@@ -273,7 +217,7 @@ class PredictionIntervals(_Ends, Records):
         if isinstance(which, SupportsIndex) and np.ndim(which) == 0:  # type: ignore[arg-type]
             end: NDArray[np.float64] = tuple.__getitem__(self, which)
             return end
-        chosen = positions_of("intervals", _CHOSEN, which)
+        chosen = positions_of("intervals", "must be chosen by a slice, or a vector of positions or booleans", which)
         ends = self.lower[chosen], self.upper[chosen]
         return PredictionIntervals(*ends, self.promised, **self._origin_of(which, chosen))
 
@@ -309,7 +253,7 @@ class PredictionIntervals(_Ends, Records):
         ends = zip(self.lower[:MOST_SHOWN].tolist(), self.upper[:MOST_SHOWN].tolist(), strict=True)
         rows = tuple((f"{i}", f"{low:.6g}", f"{high:.6g}") for i, (low, high) in enumerate(ends))
         table = Table(("record", "lower", "upper"), rows, total=len(self.lower))
-        return Section(repr(self), tables=(table,), notes=tuple(promise_notes(self.promised)))
+        return Section(repr(self), tables=(table,), notes=promise_notes(self.promised))
 
 
 def predict_interval(
@@ -382,3 +326,61 @@ def intervals_of(
         lower, upper = interval_ends(predictions, name, limits, difficulty=difficulty)
     warn_about(calibration)
     return PredictionIntervals(lower, upper, calibration.promised, calibration, row_index(predictions))
+
+
+# Warnings about uninformative intervals.
+
+_FEWEST = 10
+"""The spread of fewer predictions is not estimated."""
+
+_WIDE = 20.0
+"""A width in units of that spread: intervals of a model that explains 0.1 % of the variance are so wide."""
+
+_FIRST = 1000
+"""Number of records that are examined before all."""
+
+
+def warn_of_widths(records: int, width: float, least: float, most: float) -> None:
+    """Warn if intervals are uninformative; `width` is that of the narrowest, the rest describes the predictions.
+
+    There is no warning for equal predictions, or for infinite intervals, which have another warning.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_widths(1000, 3e10, 0.0, 300.0)
+    ...     warn_of_widths(1000, 200.0, 0.0, 300.0)
+    >>> print(*(one.message for one in caught))
+    the intervals are at least 1e+08 times as wide as the predictions are spread, from the least to the largest: ...
+    """
+    spread = most - least
+    if records < _FEWEST or not math.isfinite(width) or not 0 < spread < math.inf or width <= _WIDE * spread:
+        return
+    times = width / spread
+    often = f"{times:.0f}" if times < 1e5 else f"{times:.0e}"
+    warnings.warn(
+        f"the intervals are at least {often} times as wide as the predictions are spread, from the least to the "
+        "largest: they say next to nothing. Either there were too few calibration records, or the model's predictions "
+        "hardly differ",
+        CoverageWarning,
+        stacklevel=caller_stacklevel(),
+    )
+
+
+def warn_of_intervals(predictions: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
+    """Warn for arrays: predictions of shape (n,), or (n, 2) with quantiles, and the ends of their intervals.
+
+    If an interval among the first records is narrow enough, so is one of all: with more records the narrowest interval
+    is no wider, and the range of predictions is no smaller.
+    """
+    for records in (slice(_FIRST), slice(None)) if len(predictions) > _FIRST else (slice(None),):
+        centres = predictions[records] if predictions.ndim == 1 else predictions[records].mean(axis=1)
+        if not len(centres):
+            return
+        with np.errstate(invalid="ignore", over="ignore"):
+            width = float((upper[records] - lower[records]).min())
+        least, most = float(centres.min()), float(centres.max())
+        if width <= _WIDE * (most - least):
+            return
+    warn_of_widths(len(centres), width, least, most)

@@ -1,4 +1,4 @@
-"""Prediction sets of classes: the value, a mask with class names, and how it is made from a release."""
+"""`PredictionSets`: a mask with class names; and the functions that make sets of classes from a release."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ from confide.arrays import (
 from confide.core import FALSE_NEGATIVES, UNNAMED, Release, Threshold, area_of, names_for, warn_about
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.scores import ScoreKind, score_kind, set_mask, unregistered
-from confide.sets.coverage import CoverageEstimate, promise_notes
-from confide.sets.luck import covered_share
-from confide.support import Described, Level, Section, Table, caller_stacklevel, column_order, needs_extra
+from confide.sets.coverage import CoverageEstimate, covered_share
+from confide.support import Described, Level, Section, Table, caller_stacklevel, column_order, needs_extra, require
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
 MOST_SHOWN = 10
+"""Number of records that are shown to people."""
+
 _MOST_NAMED = 20
-_CHOSEN = "must be chosen by one position, a slice, or a vector of positions or booleans"
+"""Number of classes of a set that are shown to people."""
 
 
 class Records(Described):
@@ -54,6 +55,24 @@ class Records(Described):
             "calibration": self.calibration if isinstance(which, slice) else None,
             "index": None if self.index is None else self.index[positions],
         }
+
+
+def positions_of(argument: str, requirement: str, which: Any) -> slice | NDArray[Any]:
+    """A selection of records: a slice, one position, or a vector of positions or booleans."""
+    if isinstance(which, slice):
+        return which
+    positions = np.asarray(which)
+    if positions.ndim > 1:
+        raise InputError(argument, requirement, got=f"{positions.ndim} dimensions")
+    kinds = "iub" if positions.ndim else "iu"  # one boolean is no position
+    if positions.size and positions.dtype.kind not in kinds:
+        raise InputTypeError(argument, requirement, got=f"{type(which).__name__} of dtype {positions.dtype}")
+    return positions if positions.size else positions.astype(np.int64)  # an empty list has the dtype float64
+
+
+def promise_notes(promised: float | None) -> tuple[str, ...]:
+    """The guarantee of sets or intervals in words, if it is known."""
+    return () if promised is None else (f"promised: coverage at least {promised:.4g} on average",)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +128,7 @@ class PredictionSets(Records):
         refuse_other_rows(sets=self, labels=labels)
         n, k = self.mask.shape
         y = as_labels("labels", labels, n, k, self.classes, unknown=True)
-        warn_of_unknown_labels("labels", y, range(k) if self.classes is None else self.classes)
+        warn_of_unknown_labels("labels", y, self._names)
         inside: NDArray[np.bool_] = self.mask[np.arange(n), y] & (y >= 0)
         return inside
 
@@ -150,8 +169,7 @@ class PredictionSets(Records):
         >>> sets.to_frame(polars.DataFrame({"age": [7, 3]})).columns, type(sets.to_frame("pyarrow")).__name__
         (['cat', 'dog'], 'Table')
         """
-        names = range(self.mask.shape[1]) if self.classes is None else self.classes
-        return frame_of([(name, self.mask[:, k]) for k, name in enumerate(names)], like, self.index)
+        return frame_of([(name, self.mask[:, k]) for k, name in enumerate(self._names)], like, self.index)
 
     def to_arrow(self) -> pyarrow.Array:
         """An Arrow list column of class names (class indices without names), one list per record.
@@ -202,20 +220,25 @@ class PredictionSets(Records):
 
     def __getitem__(self, which: Any) -> list[Any] | PredictionSets:
         """The set of one record, as `labels` lists it, or the sets of several: a slice, positions, or booleans."""
-        chosen = positions_of("sets", _CHOSEN, which)
+        must = "must be chosen by one position, a slice, or a vector of positions or booleans"
+        chosen = positions_of("sets", must, which)
         rows = self.mask[chosen]
         if rows.ndim == 1:
             return self._members(rows)
         return replace(self, mask=rows, **self._origin_of(which, chosen))
 
     def _members(self, row: NDArray[np.bool_]) -> list[Any]:
-        names = range(len(row)) if self.classes is None else self.classes
-        return [names[k] for k in np.flatnonzero(row).tolist()]
+        return [self._names[k] for k in np.flatnonzero(row).tolist()]
+
+    @property
+    def _names(self) -> Sequence[object]:
+        """Name of each column of the mask."""
+        return range(self.mask.shape[1]) if self.classes is None else self.classes
 
     def _section(self) -> Section:
         rows = tuple((f"{i}", f"{len(members)}", _set_text(members)) for i, members in enumerate(self[:MOST_SHOWN]))
         table = Table(("record", "size", "set"), rows, total=len(self))
-        return Section(repr(self), tables=(table,), notes=tuple(promise_notes(self.promised)))
+        return Section(repr(self), tables=(table,), notes=promise_notes(self.promised))
 
     def _brief(self) -> str:
         n, k = self.mask.shape
@@ -282,7 +305,7 @@ def predict_set(
     [['well'], ['well', 'ill']]
     """
     sets = sets_of(probabilities, calibration, classes, u=u, groups=groups, score=score, out=out)
-    empty = sets.mask.view(np.uint8).max(axis=1, initial=0) == 0  # in half the time of counting
+    empty = sets.mask.view(np.uint8).max(axis=1, initial=0) == 0  # takes half the time of counting
     warn_of_empty_sets(int(empty.sum()), len(sets))
     return sets
 
@@ -393,20 +416,20 @@ def _match_columns(
     return p, names
 
 
-def score_of(calibration: Release, said: str | None = None) -> ScoreKind:
+def score_of(calibration: Release, given: str | None = None) -> ScoreKind:
     """The score to compute for new records: the one of the calibration, or, if it names none, the given one."""
     score = calibration.first.score
-    if score is None and said is None:
+    if score is None and given is None:
         raise InputError(*UNNAMED)
-    if score is not None and said not in (None, score):
-        raise InputError("score", f"must be left out: the calibration was made for {score!r}", got=repr(said))
-    kind = score_kind(score or said)
+    if score is not None and given not in (None, score):
+        raise InputError("score", f"must be left out: the calibration was made for {score!r}", got=repr(given))
+    kind = score_kind(score or given)
     if kind.score is None:
         raise unregistered(kind.name)
     return kind
 
 
-def score_of_task(calibration: Any, task: str, said: str | None = None) -> ScoreKind:
+def score_of_task(calibration: Any, task: str, given: str | None = None) -> ScoreKind:
     """The score of a calibration that must make sets, or intervals."""
     # One threshold, or one per group or class.
     if not isinstance(calibration, Release) or calibration.by in ("level", "side") or calibration.loss is not None:
@@ -418,15 +441,15 @@ def score_of_task(calibration: Any, task: str, said: str | None = None) -> Score
         raise InputTypeError("calibration", must, got, "Choose a level by release.at(alpha)" if of_level else "")
 
     # For the task of the caller.
-    kind, callers = score_of(calibration, said), {"classification": "predict_set", "regression": "predict_interval"}
-    if kind.task != task:
-        must = f"was made for the score {kind.name!r}, which {callers[task]} does not compute"
-        raise InputError("calibration", must, remedy=f"use {callers[kind.task]}")
+    kind = score_of(calibration, given)
+    callers = {"classification": "predict_set", "regression": "predict_interval"}
+    must = f"was made for the score {kind.name!r}, which {callers[task]} does not compute"
+    require("calibration", kind.task == task, must, remedy=f"use {callers[kind.task]}")
     return kind
 
 
-_FEWEST = 100
-"""Of fewer records one empty set is already more than 1 %."""
+_FEWEST_SETS = 100
+"""Of fewer sets one empty set is already more than 1 %."""
 
 
 def warn_of_empty_sets(empty: int, records: int) -> None:
@@ -441,7 +464,7 @@ def warn_of_empty_sets(empty: int, records: int) -> None:
     >>> print(*(one.message for one in caught))
     404 of 5,180 sets are empty (7.8 %), and an empty set never contains the true label. ...
     """
-    if records < _FEWEST or 100 * empty <= records:
+    if records < _FEWEST_SETS or 100 * empty <= records:
         return
     warnings.warn(
         f"{empty:,} of {records:,} sets are empty ({100 * empty / records:.2g} %), and an empty set never contains the "
@@ -450,19 +473,6 @@ def warn_of_empty_sets(empty: int, records: int) -> None:
         CoverageWarning,
         stacklevel=caller_stacklevel(),
     )
-
-
-def positions_of(argument: str, requirement: str, which: Any) -> slice | NDArray[Any]:
-    """A selection of records: a slice, one position, or a vector of positions or booleans."""
-    if isinstance(which, slice):
-        return which
-    positions = np.asarray(which)
-    if positions.ndim > 1:
-        raise InputError(argument, requirement, got=f"{positions.ndim} dimensions")
-    kinds = "iub" if positions.ndim else "iu"
-    if positions.size and positions.dtype.kind not in kinds:
-        raise InputTypeError(argument, requirement, got=f"{type(which).__name__} of dtype {positions.dtype}")
-    return positions if positions.size else positions.astype(np.int64)
 
 
 def _set_text(members: list[Any]) -> str:

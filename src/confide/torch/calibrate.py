@@ -1,4 +1,4 @@
-"""Calibrate classifiers, regressors and masks from a loader, in one streaming pass; sets and intervals as tensors."""
+"""Calibrate classifiers, regressors and masks from a loader, and predict sets, intervals and masks as tensors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from confide.evaluation import Evaluation, area_counts, evaluation_of_areas
 from confide.scores import interval_score, score_kind, unregistered
 from confide.sets import PredictionSets
 from confide.sets import predict_interval as intervals_of_arrays
-from confide.support import Classes, Level, caller_stacklevel, class_count, public_classes
+from confide.support import Classes, Level, caller_stacklevel, class_count, public_classes, require
 from confide.torch.outputs import (
     look_like_probabilities,
     model_outputs,
@@ -45,7 +45,7 @@ from confide.torch.outputs import (
     softmax,
 )
 
-_NONE = "must yield at least one record"
+_MUST_YIELD = "must yield at least one record"
 
 
 def calibrate(
@@ -115,39 +115,37 @@ def calibrate(
     kind = score_kind(score)
     if kind.score is None:
         raise unregistered(score)
-    if kind.score.difficulty:
-        raise InputError("score", "must be a score that needs no difficulty", got=repr(score))
+    require("score", not kind.score.difficulty, "must be a score that needs no difficulty", got=repr(score))
     payer, fields = split_options("confide.torch.calibrate", options)
     class_names = None if classes is None else public_classes("classes", classes)
     request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=class_names, **fields)
 
     # The scores of each batch; the first batch shows the number of classes, if it is not given.
-    most = options.get("records_per_person")
+    most_tokens = options.get("records_per_person")
     scores: Iterable[Any]
     with model_outputs(model, loader, device, progress=progress) as answers:
         if kind.task == "regression":
             scores = (_residuals(outputs, targets, score) for outputs, targets in answers)
         else:
-            first, batches = first_and_all(_classified(answers, request, most, ignore_index, logits=logits))
+            first, batches = first_and_all(_classified(answers, request, most_tokens, ignore_index, logits=logits))
             if class_names is None:
                 if first is None:
-                    if request.public_n:
-                        raise InputError("loader", _NONE, got="none")
+                    require("loader", not request.public_n, _MUST_YIELD, got="none")
                     must = "must be given, their names or number: loader yields no batch that shows how many"
                     raise InputError("classes", must)
                 class_names = first[0].shape[1]
                 request = replace(request, classes=class_names)
             scores = _true_scores(batches, class_names, score, u)
-        return release(Batches(scores, _NONE), request, payer)
+        return release(Batches(scores, _MUST_YIELD), request, payer)
 
 
 def _classified(
-    answers: Iterator[tuple[Tensor, Tensor]], request: Request, most: Any, ignore_index: int, *, logits: bool
+    answers: Iterator[tuple[Tensor, Tensor]], request: Request, most_tokens: Any, ignore_index: int, *, logits: bool
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Probabilities and labels of the records of each batch; ignored ones are counted, and reported if n is public."""
     ignored = 0
     for outputs, labels in answers:
-        outputs, labels = _records(outputs, labels, ignore_index, most)
+        outputs, labels = _records(outputs, labels, ignore_index, most_tokens)
         labelled = labels != ignore_index
         ignored += int((~labelled).sum())
         yield probabilities(outputs[labelled], logits=logits), labels[labelled]
@@ -156,17 +154,16 @@ def _classified(
 
 
 def _true_scores(
-    batches: Iterator[tuple[Tensor, Tensor]], known: Classes, score: str, u: ExperimentalUniforms | None
+    batches: Iterator[tuple[Tensor, Tensor]], classes: Classes, score: str, u: ExperimentalUniforms | None
 ) -> Iterator[Any]:
-    number = class_count(known)
+    number = class_count(classes)
     for p, labels in batches:
-        if p.shape[1] != number:
-            must = f"must return the same {number} classes for every batch"
-            raise InputError("model", must, got=f"{p.shape[1]} outputs")
+        must = f"must return the same {number} classes for every batch"
+        require("model", p.shape[1] == number, must, got=f"{p.shape[1]} outputs")
         yield true_scores(p, labels, score, u=u).cpu().numpy()
 
 
-def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> tuple[Tensor, Tensor]:
+def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most_tokens: Any) -> tuple[Tensor, Tensor]:
     """Outputs (n, K) and integer labels (n,), on one device; for texts, whose tokens are the records, by token."""
     # One label for each record.
     labels = labels.to(outputs.device)
@@ -174,21 +171,19 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
         labels = labels.long()
     if outputs.ndim == 2 and labels.shape == (len(outputs), 1):
         labels = labels[:, 0]
-    if outputs.ndim == 2 and labels.shape != outputs.shape[:1]:
-        must = f"must have one class number per record, shape ({len(outputs)},)"
-        raise InputError("labels", must, got=f"shape {tuple(labels.shape)}")
+    must = f"must have one class number per record, shape ({len(outputs)},)"
+    require("labels", outputs.ndim != 2 or labels.shape == outputs.shape[:1], must, got=f"shape {tuple(labels.shape)}")
     if outputs.ndim != 3 or labels.ndim != 2 or outputs.shape[:2] != labels.shape:
         return outputs, labels
 
     # Tokens: each one with a label is a record of its row.
-    if not isinstance(most, int):
-        must = "must be given for token labels, shape (n, length): the largest number of labelled tokens of a row"
-        raise InputError("records_per_person", f"{must}, because each is a record")
-    longer = (labels != ignore_index).sum(dim=1) > most
+    must = "must be given for token labels, shape (n, length): the largest number of labelled tokens of a row"
+    require("records_per_person", isinstance(most_tokens, int), f"{must}, because each is a record")
+    longer = (labels != ignore_index).sum(dim=1) > most_tokens
     if bool(longer.any()):
         rows = f"{int(longer.sum())} rows of a batch have more"
         remedy = f"{rows}; label fewer, the others as ignore_index, or state a larger number"
-        must = f"must have at most records_per_person={most} tokens in every row"
+        must = f"must have at most records_per_person={most_tokens} tokens in every row"
         raise InputError("labels", must, remedy=remedy)
     return outputs.flatten(0, 1), labels.flatten()
 
@@ -238,16 +233,16 @@ def predict_interval(predictions: Tensor, calibration: Release) -> tuple[Tensor,
     (True, True)
     """
     # The ends in float64, rounded outwards to the type of the predictions.
-    wide = intervals_of_arrays(predictions.detach().cpu().double(), calibration)
-    ends = []
-    for end, outward in zip(wide, (-math.inf, math.inf), strict=True):
+    lower, upper = intervals_of_arrays(predictions.detach().cpu().double(), calibration)
+
+    def outwards(end: Any, outward: float) -> Tensor:
         exact = torch.as_tensor(end)
         rounded = exact.to(predictions.dtype)
         beyond = torch.nextafter(rounded, torch.full_like(rounded, outward))
-        inside = rounded.double() > exact if outward < 0 else rounded.double() < exact
-        ends.append(torch.where(inside, beyond, rounded).to(predictions.device))
-    lower, upper = ends
-    return lower, upper
+        is_inside = rounded.double() > exact if outward < 0 else rounded.double() < exact
+        return torch.where(is_inside, beyond, rounded).to(predictions.device)
+
+    return outwards(lower, -math.inf), outwards(upper, math.inf)
 
 
 def to_prediction_sets(mask: Tensor, classes: Any = None) -> PredictionSets:
@@ -375,12 +370,15 @@ def pixel_probabilities(outputs: Any, *, logits: bool, sigmoid: bool) -> Tensor:
         return p
 
     # One mask for each channel, or classes that exclude each other; logits must not look like probabilities.
-    each = sigmoid or p.shape[1] == 1
-    in_unit = p.numel() and bool(p.min() >= 0) and bool(p.max() <= 1)
-    if in_unit if each else p.numel() and look_like_probabilities(p[0].flatten(1).T):
+    by_channel = sigmoid or p.shape[1] == 1
+    if by_channel:
+        are_probabilities = p.numel() and bool(p.min() >= 0) and bool(p.max() <= 1)
+    else:
+        are_probabilities = p.numel() and look_like_probabilities(p[0].flatten(1).T)  # pixels of the first image
+    if are_probabilities:
         got = "only numbers that could be probabilities, in [0, 1] or summing to 1"
         raise InputError("outputs", "must be logits", got=got, remedy="Pass logits=False")
-    return torch.sigmoid(p) if each else softmax(p)
+    return torch.sigmoid(p) if by_channel else softmax(p)
 
 
 def _images(
@@ -390,5 +388,6 @@ def _images(
         p = pixel_probabilities(outputs, logits=logits, sigmoid=sigmoid)
         if len(p) != len(truth):
             raise InputError("labels", "must contain one truth per image", got=f"{len(truth)} for {len(p)} of a batch")
-        whole = truth if truth.is_floating_point() or truth.dtype == torch.bool else truth.long()
-        yield from zip(p, whole.to(p.device), strict=True)
+        # Class numbers may have any integer type.
+        true = truth if truth.is_floating_point() or truth.dtype == torch.bool else truth.long()
+        yield from zip(p, true.to(p.device), strict=True)

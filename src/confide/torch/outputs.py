@@ -1,4 +1,4 @@
-"""Values of loaders and outputs of models, as tensors: pairs, mappings, outputs of Hugging Face and torchvision."""
+"""From batches of a loader to outputs of a model, labels and probabilities, as tensors."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from torch import Tensor
 from confide.array_api import rows_unlike_one
 from confide.errors import InputError, InputTypeError
 
-_LOOKED_AT, _ROUNDED = 1000, 0.005
-"""The number of rows of a batch that are checked, and the largest change of a sum of probabilities by bfloat16."""
+_CHECKED_ROWS = 1000
+"""The number of rows of a batch that are checked."""
+
+_ROUNDING = 0.005
+"""The largest change of a sum of probabilities by rounding to bfloat16."""
 
 
 def probabilities(outputs: Tensor, *, logits: bool) -> Tensor:
@@ -52,12 +55,12 @@ def softmax(logits: Tensor) -> Tensor:
 
 def look_like_probabilities(rows: Tensor) -> bool:
     """Whether all of the first rows are non-negative and sum to 1, within the precision of softmax in any dtype."""
-    first = rows[:_LOOKED_AT].detach().float()
-    return bool(((first >= 0).all(dim=1) & ((first.sum(dim=1) - 1).abs() < _ROUNDED)).all())
+    first = rows[:_CHECKED_ROWS].detach().float()
+    return bool(((first >= 0).all(dim=1) & ((first.sum(dim=1) - 1).abs() < _ROUNDING)).all())
 
 
 def _refuse_rows_unlike_one(rows: Tensor) -> None:
-    # `predict_mask` checks small deviations.
+    # Only large deviations: `predict_mask` checks small ones.
     marked = rows_unlike_one(rows)
     marked |= (rows[: len(marked)] < 0).any(dim=1)
     if bool(marked.any()):
@@ -78,7 +81,7 @@ def model_outputs(
     if not (hasattr(loader, "__iter__") or hasattr(loader, "__getitem__")):
         raise InputTypeError("loader", "must be an iterable of batches, the second argument", got=type(loader).__name__)
     with evaluating(model), torch.no_grad(), _bar(loader, progress) as batches:
-        yield (_answer(model, batch, device) for batch in batches)
+        yield (_outputs_and_labels(model, batch, device) for batch in batches)
 
 
 @contextmanager
@@ -114,20 +117,23 @@ def output_tensor(outputs: Any) -> Tensor:
     return tensor.detach()
 
 
-def _answer(model: Callable[..., Any], batch: Any, device: torch.device | str | None) -> tuple[Tensor, Tensor]:
+def _outputs_and_labels(
+    model: Callable[..., Any], batch: Any, device: torch.device | str | None
+) -> tuple[Tensor, Tensor]:
     # Keyword arguments of the model, with the labels among them.
     if isinstance(batch, Mapping):
-        parts = {name: _move(value, device) for name, value in batch.items()}
-        key = next((name for name in ("labels", "label") if name in parts), None)
+        arguments = {name: _move(value, device) for name, value in batch.items()}
+        key = next((name for name in ("labels", "label") if name in arguments), None)
         if key is None:
             raise InputTypeError("loader", "must yield mappings with 'labels'", got="one without")
-        labels = output_tensor(parts.pop(key))
-        return output_tensor(model(**parts)), labels
+        labels = output_tensor(arguments.pop(key))
+        return output_tensor(model(**arguments)), labels
 
     # A pair.
     if not isinstance(batch, tuple | list) or len(batch) != 2:
         raise InputTypeError("loader", "must yield pairs (inputs, labels), or mappings with 'labels'")
-    inputs, labels = _move(batch[0], device), output_tensor(_move(batch[1], device))
+    inputs, labels = (_move(values, device) for values in batch)
+    labels = output_tensor(labels)
     return output_tensor(model(**inputs) if isinstance(inputs, Mapping) else model(inputs)), labels
 
 

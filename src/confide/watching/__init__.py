@@ -1,14 +1,12 @@
 """Monitor a release: test with noisy counts of new records whether coverage still holds.
 
-watch_state.py `Watch`: settings and looks, as a value
-files.py       watches, corrected releases and stored looks as JSON
-sequence.py    the statistical tests of a monitor, and a confidence sequence for coverage over all looks
-realised.py    the coverage that records had, whatever their distribution
-correction.py  how looks correct a threshold, with exact positions, and statements in the long run
-corrected.py   `CorrectedRelease`: the thresholds in force
-settings.py    what is fixed before the first look, such as the bins of set sizes of a private evaluation
-e_process.py   the e-process: bets on noisy counts, with a wealth that does not grow on average while coverage holds
-take_look.py   `watch`: one look at a table, charged and stored
+watch_state.py  `Watch`: settings and looks, as a value and as a file
+settings.py     what is fixed before the first look, such as the bins of set sizes of a private evaluation
+e_process.py    bets on noisy counts, whose wealth does not grow on average while coverage holds; the tests of a
+                monitor, and a confidence sequence for coverage over all looks
+correction.py   how looks correct a threshold, with exact positions; the coverage that records had
+corrected.py    `CorrectedRelease`: the thresholds in force
+take_look.py    `watch`: one look at a table, charged and stored
 
 Only the noisy counts of a look are private and may be published. The exact counts must not leave the process.
 """

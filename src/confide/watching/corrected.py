@@ -1,26 +1,27 @@
-"""`CorrectedRelease`: the thresholds in force after the looks of a watch that corrects them.
+"""`CorrectedRelease`: the thresholds in force after the looks of a watch that corrects them, and its file.
 
 They have a long-run statement about the looks so far, and no coverage guarantee for one record.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn
 
-from confide.core import Key, Release, Threshold, as_release
+from confide.core import Key, Release, Threshold, as_release, documents
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import LongRun
 from confide.mechanisms import PrivacyStatement
-from confide.support import Section, require
+from confide.support import Section, json_number, require
 from confide.watching.correction import Correction
 from confide.watching.watch_state import Watch
 
 
 class CorrectedThreshold(Threshold):
-    """One threshold in force."""
+    """Threshold in force, which no calibration records explain."""
 
     def _records(self, n: int | None) -> NoReturn:
         raise InputError("release", "must be calibrated to have a statement about its calibration records")
@@ -77,7 +78,7 @@ class CorrectedRelease(Release):
 
     @property
     def correction(self) -> Correction:
-        """The settings of the correction."""
+        """Settings of the correction."""
         if (correction := self.watch.settings.correction) is None:
             remedy = "Start a new watch with `correct`"
             raise InputError("watch", "must correct its thresholds", got="a watch without a correction", remedy=remedy)
@@ -89,7 +90,8 @@ class CorrectedRelease(Release):
         thresholds: dict[Key, Threshold] = {}
         for k, (key, calibrated) in enumerate(self.release.parts.items()):
             # The only statement is about the looks so far
-            so_far = f"in {count:,} look{'s' * (count > 1)}, {realised[k].words}" if count else "no look was taken yet"
+            looks = "1 look" if count == 1 else f"{count:,} looks"
+            so_far = f"in {looks}, {realised[k].words}" if count else "no look was taken yet"
             scale, position = self.correction.scales[k], self.watch.positions[-1][k]
             thresholds[key] = CorrectedThreshold(
                 threshold=scale.at(position),
@@ -143,3 +145,24 @@ def in_force(release: Release, watch: Watch, place: int) -> Release:
     if (correction := watch.settings.correction) is None:
         return release
     return CorrectedRelease(release, replace(watch, looks=watch.looks[: max(place - correction.delay, 0)]))
+
+
+# Files.
+
+
+def _content(corrected: CorrectedRelease) -> dict[str, Any]:
+    return {
+        "statement": "a long-run statement about looks, and no coverage guarantee for one record",
+        "thresholds": [json_number(threshold.threshold) for threshold in corrected.parts.values()],
+        "release": json.loads(corrected.release.to_json()),
+        "watch": json.loads(corrected.watch.to_json()),
+    }
+
+
+def _read(content: Mapping[str, Any]) -> CorrectedRelease:
+    release, watch = json.dumps(content["release"]), json.dumps(content["watch"])
+    return CorrectedRelease(Release.from_json(release), Watch.from_json(watch))
+
+
+_FORM = documents.common_form("confide/corrected", "corrected")
+documents.register(CorrectedRelease, documents.Kind(_FORM, _content, _read, "corrected release"))

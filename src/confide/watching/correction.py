@@ -98,10 +98,11 @@ def realised_coverage(
 Correct: TypeAlias = Level | Literal["auto"]
 
 # The values among which `"auto"` chooses; the first is the largest allowed one
-GAMMAS = tuple(Fraction(share, 100) for share in (20, 10, 5, 2))
+GAMMAS = tuple(Fraction(percent, 100) for percent in (20, 10, 5, 2))
 
-MOST_DELAY = 1000
+_MOST_DELAY = 1000
 
+# The number of positions on a scale, before the released threshold is added
 _POSITIONS = 2001
 
 # The density of scores at the threshold, on the scale, that the choice of gamma assumes
@@ -183,10 +184,10 @@ class Correction:
     def __post_init__(self) -> None:
         if isinstance(self.delay, bool) or not isinstance(self.delay, int):
             raise InputTypeError("delay", "must be a number of looks", got=type(self.delay).__name__)
-        is_exact, in_range = self.alpha.denominator <= 1000, 0 <= self.delay <= MOST_DELAY
-        require("correct", 0 < self.gamma <= GAMMAS[0], "must be 'auto' or lie in (0, 0.2]", str(self.gamma))
+        is_exact, in_range = self.alpha.denominator <= 1000, 0 <= self.delay <= _MOST_DELAY
+        require("correct", 0 < self.gamma <= max(GAMMAS), "must be 'auto' or lie in (0, 0.2]", str(self.gamma))
         require("alpha", is_exact, "must have a denominator of at most 1000", str(self.alpha))
-        require("delay", in_range, f"must lie between 0 and {MOST_DELAY:,} looks", str(self.delay))
+        require("delay", in_range, f"must lie between 0 and {_MOST_DELAY:,} looks", str(self.delay))
 
     @classmethod
     def of(cls, release: Release, correct: Correct, delay: int, size: float, epsilon: float) -> "Correction":
@@ -207,7 +208,8 @@ class Correction:
         # The largest gamma whose noise moves coverage by at most alpha/8
         (alpha,) = release.levels
         quiet = [gamma for gamma in GAMMAS if noise_of_coverage(gamma, alpha, size, epsilon) <= alpha / 8]
-        gamma = (quiet or GAMMAS[-1:])[0] if correct == "auto" else exact_level("correct", correct)
+        largest = quiet[0] if quiet else min(GAMMAS)
+        gamma = largest if correct == "auto" else exact_level("correct", correct)
         return cls(gamma, alpha, delay, scales)
 
     @property
@@ -240,7 +242,7 @@ class Correction:
 
         # The number of looks
         if self._longest_way / self.gamma > half * looks:
-            or_larger = ", or a larger gamma" if self.gamma < GAMMAS[0] else ""
+            or_larger = ", or a larger gamma" if self.gamma < max(GAMMAS) else ""
             notes.append(f"{looks:,} looks are too few for a useful long-run guarantee. Plan more looks{or_larger}")
         return notes
 
@@ -256,7 +258,7 @@ class Correction:
 
     def at_worst(self, size: float, epsilon: float, looks: int) -> str:
         """The guarantee for every sequence of records, in words."""
-        worst, of_part = self.worst(size, epsilon, looks), " of a part" * (len(self.scales) > 1)
+        worst, of_part = self.worst(size, epsilon, looks), " of a part" if len(self.scales) > 1 else ""
         least = max(0.0, float(1 - self.alpha) - worst / (looks * size))
         return (
             f"whatever the records are, {looks:,} looks of at most {size:,.6g} records{of_part} miss at most "

@@ -1,15 +1,20 @@
-"""Bets against "every record is covered with probability at least p0", on noisy counts (docs/theory-after-release.md).
+"""Tests of a monitor by bets on noisy counts, and a confidence sequence for coverage (docs/theory-after-release.md).
 
-The total wealth of the bets does not grow on average while coverage is at least p0. By Ville's inequality the
-probability that it ever reaches 1/error is at most `error`.
+A bet is against "every record is covered with probability at least p0". The total wealth of the bets does not grow on
+average while coverage is at least p0. By Ville's inequality the probability that it ever reaches 1/error is at most
+`error`.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.noisy_counts import log_mgf
+from confide.noisy_counts import coverage_interval, log_mgf
+from confide.watching.settings import Reference, Settings
 
 # Each bet is optimal at the planned batch size if coverage lies this far below p0
 DROPS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
@@ -17,7 +22,14 @@ DROPS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
 # As `DROPS`, for shares of set sizes
 SIZE_DROPS = (0.02, 0.05, 0.1, 0.2)
 
-_FINEST, _SAFE, _MOST = 401, 0.999, 30.0
+# Bets are chosen among this many numbers between p0 and the farthest bet
+_CHOICES = 401
+
+# The mean factor of the noise is infinite if a bet has s or u at epsilon, so bets stay below this part of it
+_BELOW_EPSILON = 0.999
+
+# Bets with a larger s or u gain nothing, and their factors would overflow
+_MOST_REACH = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,10 +95,10 @@ def bets(
     feared = np.maximum(p0 - np.asarray(drops)[:, None], p0 / 10)
 
     # A bet farther away has an infinite mean on the noise alone (s or u at epsilon), or overshoots
-    reach = _SAFE * min(epsilon * per_person, _MOST)
+    reach = _BELOW_EPSILON * min(epsilon * per_person, _MOST_REACH)
     bounded = np.maximum(p0 * np.exp(-reach), p0 - (1 - p0) * np.expm1(reach))
     farthest = np.maximum(np.maximum(2 * feared - p0, p0 / 100), bounded)
-    p1 = farthest + (p0 - farthest) * np.linspace(0, 1, _FINEST)[:-1]
+    p1 = farthest + (p0 - farthest) * np.linspace(0, 1, _CHOICES)[:-1]
 
     # Records of one person may be fully dependent. With s and u divided by their number, the factor of a person is a
     # geometric mean of the factors of single records, so its expectation is at most 1 (Hölder).
@@ -151,3 +163,115 @@ def course(bet: Bets, x: ArrayLike, y: ArrayLike, looks: int) -> NDArray[np.floa
         log_wealth = advance(log_wealth, log_e_values(bet, x_counts, y_counts), entering_wealth(look, looks))
         evidence.append(log_evidence(log_wealth, cash(look, looks)))
     return np.stack(evidence) if evidence else np.zeros((0, len(bet.price)))
+
+
+# Smaller shares are not tested
+_LEAST_SHARE = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class ShareTests:
+    """Tests of lower bounds `least` on shares, shape (tests,), with bets that are optimal at these drops.
+
+    `members` and `others` choose the counts of records with a property, and without it: boolean, shape (tests, counts).
+    """
+
+    names: tuple[str, ...]
+    least: NDArray[np.float64]
+    members: NDArray[np.bool_]
+    others: NDArray[np.bool_]
+    drops: tuple[float, ...]
+
+    def evidence(self, counts: ArrayLike, settings: Settings) -> NDArray[np.float64]:
+        """Logarithm of the e-process of each test after each look, shape (looks, tests); counts (looks, counts)."""
+        noises = np.stack([self.members.sum(axis=1), self.others.sum(axis=1)], axis=1)
+        size, people = settings.part_batch, settings.records_per_person
+        bet = bets(self.least, size, settings.noise_epsilon, drops=self.drops, noises=noises, per_person=people)
+        exact = np.asarray(counts, np.int64)
+        return course(bet, exact @ self.members.T, exact @ self.others.T, settings.looks)
+
+
+def coverage_tests(least: Sequence[float], names: Sequence[str]) -> ShareTests:
+    """Tests that each group has at least this coverage; a look has a covered and a missed count for each in turn."""
+    each = np.eye(len(names), dtype=np.bool_)
+    covered, missed = (np.kron(each, np.array([pair], np.bool_)) for pair in ([1, 0], [0, 1]))
+    return ShareTests(tuple(names), np.asarray(least, np.float64), covered, missed, DROPS)
+
+
+def size_tests(reference: Reference, bins: Sequence[int], error: float) -> ShareTests:
+    """Tests that sets up to each size, and sets above it, are as frequent as in a reference.
+
+    A drift of set sizes does not show coverage: sets can keep their sizes and lose coverage, or the other way round.
+    The reference gives a lower bound for each share; all bounds hold together except with half of the error. If they
+    hold and sizes have not changed, each test has an e-process, and so has their average. The other half of the error
+    is for its alarm.
+
+    Examples
+    --------
+    >>> tests = size_tests(Reference((1400, 400, 140, 60), 1.0), [0, 1, 2, 3], 0.05)
+    >>> tests.names[:2], [bool(0.65 < share < 0.7) for share in tests.least[:2]]
+    (('sets of 0', 'sets of 1 and more'), [True, False])
+    """
+    cuts, names, least = np.tri(len(bins) - 1, len(bins), dtype=np.bool_), list[str](), list[float]()
+    # For each size, the shares of sets below it and from it on, with simultaneous bounds by the reference
+    for up_to, size in zip(cuts, bins[1:], strict=True):
+        both = np.stack([up_to, ~up_to])
+        below, above = both @ np.asarray(reference.counts, np.int64)
+        noises = tuple((reference.noises * both.sum(axis=1)).tolist())
+        chance = error / (2 * len(cuts))
+        low, high = coverage_interval([below], [above], reference.epsilon, error=chance, guess=0.5, noises=noises)
+        least += [float(low[0]), 1 - float(high[0])]
+        names += ["sets of 0" if size == 1 else f"sets of at most {size - 1}", f"sets of {size} and more"]
+
+    # Leave out shares that cannot fall noticeably
+    members = np.stack([cuts, ~cuts], axis=1).reshape(-1, len(bins))
+    tested = np.flatnonzero(np.array(least) >= _LEAST_SHARE)
+    chosen = members[tested]
+    return ShareTests(tuple(names[at] for at in tested), np.array(least)[tested], chosen, ~chosen, SIZE_DROPS)
+
+
+# The values of coverage that a confidence sequence tests
+_STEP = 0.005
+_GRID = np.arange(1, round(1 / _STEP)) * _STEP
+
+
+def confidence_sequence(
+    covered: ArrayLike,
+    missed: ArrayLike,
+    batch: float,
+    epsilon: float,
+    *,
+    looks: int = 52,
+    error: float = 0.05,
+    noises: int = 1,
+    per_person: int = 1,
+) -> list[tuple[float, float]]:
+    """Lower and upper end of the confidence sequence after each look; each count has `noises` noises.
+
+    For each p0 of a grid there is an e-process against "every record is covered with probability at least p0". Another
+    one, with covered and missed records exchanged, is against "at most p0". The sequence excludes every value that one
+    of them has rejected at half the error. So with probability 1 - error two statements hold at all looks together:
+    some record so far had a coverage below `high`, and some record had one above `low`. Constant coverage lies between.
+
+    Examples
+    --------
+    >>> ends = confidence_sequence([90, 181, 268], [10, 19, 32], 100, 1.0)
+    >>> ends[0] != ends[-1], all(low < 0.9 < high for low, high in ends)
+    (True, True)
+    """
+    bet = _bets_of_grid(batch, epsilon, noises, per_person)
+    x, y = np.asarray(covered).reshape(-1, 1), np.asarray(missed).reshape(-1, 1)
+    alarm = math.log(2 / error)
+    covered_ends, missed_ends = (_ends(course(bet, *counts, looks) >= alarm) for counts in ((x, y), (y, x)))
+    return [(max(0.0, 1 - missed), min(1.0, high)) for high, missed in zip(covered_ends, missed_ends, strict=True)]
+
+
+@lru_cache(maxsize=16)
+def _bets_of_grid(batch: float, epsilon: float, noises: int, per_person: int) -> Bets:
+    return bets(_GRID, batch, epsilon, noises=(noises, noises), per_person=per_person)
+
+
+def _ends(rejected: NDArray[np.bool_]) -> list[float]:
+    """One step above the largest value of the grid that was not rejected at any look so far: coverage is below it."""
+    excluded = np.logical_or.accumulate(rejected, axis=0)
+    return [round(largest + _STEP, 6) for largest in np.where(excluded, 0.0, _GRID).max(axis=1).tolist()]

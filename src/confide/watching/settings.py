@@ -10,7 +10,7 @@ import numpy as np
 
 from confide.core import Release, as_release, refuse_overlapping
 from confide.errors import InputError
-from confide.evaluation import CountPrivacy, Evaluation, size_parts
+from confide.evaluation import CountPrivacy, Evaluation, size_names, size_parts
 from confide.guarantee import LongRun
 from confide.mechanisms import Neighbors
 from confide.noisy_counts import noise_variance
@@ -24,7 +24,8 @@ from confide.support import (
 )
 from confide.watching.correction import Correction
 
-MOST_NOISES, MOST_COUNT = 5000, 2**50
+# Counts beyond this, noise included, are refused
+MOST_COUNT = 2**50
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Reference:
 
     def __post_init__(self) -> None:
         privacy_loss("epsilon", self.epsilon)
-        positive_integer("noises", self.noises, most=MOST_NOISES)
+        positive_integer("noises", self.noises, most=5000)
         require("counts", max(map(abs, self.counts), default=0) <= MOST_COUNT, "must lie within +-2**50")
 
 
@@ -66,10 +67,10 @@ def reference_of(evaluation: Evaluation, release: str, bins: tuple[int, ...]) ->
     raise InputError("reference", "must count set sizes", remedy=remedy)
 
 
-TOLERANCE, LOOKS, ERROR = 0.02, 52, 0.05
-MOST_LOOKS, MOST_PARTS = 10_000, 10_000
-LEAST_BINS, MOST_BINS = 2, 50
-_SHA256 = re.compile("[0-9a-f]{64}")
+MOST_LOOKS = 10_000
+_MOST_PARTS = 10_000
+_LEAST_BINS = 2
+_MOST_BINS = 50
 
 
 @dataclass(frozen=True)
@@ -110,10 +111,10 @@ class Settings:
     epsilon: float
     batch: int
     promised: Mapping[str, float] = field(default_factory=dict, hash=False)
-    tolerance: float = TOLERANCE
+    tolerance: float = 0.02
     bins: tuple[int, ...] = ()
-    looks: int = LOOKS
-    error: float = ERROR
+    looks: int = 52
+    error: float = 0.05
     neighbors: Neighbors = "add_remove"
     records_per_person: int = 1
     reference: Reference | None = None
@@ -135,22 +136,23 @@ class Settings:
 
         # What they must fulfil together
         bins, parts, reference, correction = self.bins, len(self.promised), self.reference, self.correction
-        rising = bins[:1] == (0,) and LEAST_BINS <= len(bins) <= MOST_BINS and list(bins) == sorted(set(bins))
-        low = sum(not self.tolerance < level < 1 for level in self.promised.values())
-        require("release", _SHA256.fullmatch(self.release), "must be the SHA-256 of its JSON, 64 hexadecimal digits")
+        is_sha256 = re.fullmatch("[0-9a-f]{64}", self.release)
+        require("release", is_sha256, "must be the SHA-256 of its JSON, 64 hexadecimal digits")
         require("tolerance", 0 <= self.tolerance < 1, "must lie in [0, 1)", repr(self.tolerance))
-        must = f"must be given for at most {MOST_PARTS:,} parts, or else bins, but not both"
-        require("promised", bool(parts) != bool(bins) and parts <= MOST_PARTS, must)
-        must = f"must be {LEAST_BINS} to {MOST_BINS} increasing set sizes, the first of them 0"
-        require("bins", rising or not bins, must)
+        must = f"must be given for at most {_MOST_PARTS:,} parts, or else bins, but not both"
+        require("promised", bool(parts) != bool(bins) and parts <= _MOST_PARTS, must)
+        are_rising = bins[:1] == (0,) and list(bins) == sorted(set(bins))
+        must = f"must be {_LEAST_BINS} to {_MOST_BINS} increasing set sizes, the first of them 0"
+        require("bins", not bins or (are_rising and _LEAST_BINS <= len(bins) <= _MOST_BINS), must)
         must = "must have a count for each bin of set sizes, and none for coverage"
         require("reference", reference is None or len(reference.counts) == len(bins), must)
         must = "must be left out for set sizes, and have a scale for each monitored part"
         require("correct", correction is None or len(correction.scales) == parts, must)
         people, must = self.records_per_person, "must be 1 for set sizes, whose reference needs independent records"
         require("records_per_person", people == 1 or not bins, must, str(people), "Keep one record of each person")
+        differing = sum(not self.tolerance < level < 1 for level in self.promised.values())
         must = "must be smaller than each promised coverage, which must be below 1"
-        require("tolerance", not low, must, f"{low} of {parts} parts that differ")
+        require("tolerance", not differing, must, f"{differing} of {parts} parts that differ")
         # Raises if noise would hide coverage
         if correction is not None:
             correction.remarks(self.part_batch, self.noise_epsilon, self.looks)
@@ -178,8 +180,7 @@ class Settings:
     @property
     def bin_names(self) -> list[str]:
         """Names of the size bins, such as `0`, `5-9`, and `20+` for the last."""
-        ends = zip(self.bins, self.bins[1:], strict=False)
-        return [*(str(low) if high == low + 1 else f"{low}-{high - 1}" for low, high in ends), f"{self.bins[-1]}+"]
+        return list(size_names(self.bins))
 
     @property
     def compared(self) -> str:
@@ -193,7 +194,7 @@ class Settings:
 
     def remarks(self, release: Release) -> tuple[str, ...]:
         """Warnings before anything is spent, about small looks and about a tolerance that chance alone exceeds."""
-        remarks = [*self._too_small()]
+        remarks = list(self._too_small())
         if self.promised:
             remarks += _too_strict(release, self.tolerance)
         if self.correction:
@@ -248,13 +249,14 @@ def size_bins(classes: int) -> tuple[int, ...]:
 def _too_strict(release: Release, tolerance: float) -> tuple[str, ...]:
     """Warning that the coverage of a correct release may vary by more than the tolerance."""
     # Twice the standard deviation of coverage after one calibration, where an average is promised
-    marginal = [threshold for threshold in release.parts.values() if threshold.guarantee.kind == "marginal"]
-    sizes = [threshold.n or (threshold.size.counted if threshold.size else 0) for threshold in marginal]
-    coverages = [threshold.coverage for threshold in marginal]
-    spread = [(2 * sqrt(c * (1 - c) / n), n) for c, n in zip(coverages, sizes, strict=True) if n > 0]
-    if not spread or max(spread)[0] <= tolerance:
+    spreads = list[tuple[float, int]]()
+    for threshold in release.parts.values():
+        n = threshold.n or (threshold.size.counted if threshold.size else 0)
+        if threshold.guarantee.kind == "marginal" and n > 0:
+            spreads.append((2 * sqrt(threshold.coverage * (1 - threshold.coverage) / n), n))
+    needed, n = max(spreads, default=(0.0, 0))
+    if needed <= tolerance:
         return ()
-    needed, n = max(spread)
     return (
         f"tolerance {tolerance:g} may cause an alarm for a correct release: coverage after one calibration with {n:,} "
         f"records varies, and can lie up to {needed:.3f} below the promise, which is an average. Use a tolerance of "
@@ -270,7 +272,7 @@ def records_for(tolerance: float, level: float) -> int:
     >>> records_for(0.02, 0.9)
     900
     """
-    return ceil(4 * level * (1 - level) / tolerance**2 * (1 - 1e-9))
+    return ceil(4 * level * (1 - level) / tolerance**2 * (1 - 1e-9))  # a whole number is not rounded up
 
 
 def records_enough(coverage: float, epsilon: float) -> int:

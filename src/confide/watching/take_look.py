@@ -4,6 +4,7 @@ If a process stops before it writes the state, take the look again: without a le
 and a ledger that has stored the noisy counts returns them without another charge.
 """
 
+import json
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -11,13 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.core import Release, as_release
-from confide.errors import CoverageWarning, InputError
+from confide.errors import CoverageWarning, FormatError, InputError
 from confide.scores import score_kind
 from confide.support import (
+    SCHEMA,
+    UNUSABLE,
     FileLocation,
     Level,
     ObjectPath,
@@ -25,6 +29,7 @@ from confide.support import (
     as_place,
     caller_stacklevel,
     canonical_name,
+    check_schema,
     check_unknown_arguments,
     class_count,
     exact_level,
@@ -32,14 +37,15 @@ from confide.support import (
     library_versions,
     locked,
     log_event,
+    parse_object,
+    refused_content,
     require,
     write_text,
 )
 from confide.tables import ClassColumns, ColumnSpec, Progress, monitoring_coverage_counts, no_progress, size_counts
 from confide.watching.corrected import CorrectedRelease, in_force
-from confide.watching.files import look_text, stored_look
 from confide.watching.settings import promised_of, reference_of, size_bins
-from confide.watching.watch_state import Choices, Look, Watch, now
+from confide.watching.watch_state import Choices, Look, Watch, now, plain_fields
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
@@ -50,9 +56,6 @@ class FirstLook(Choices, total=False):
 
     epsilon: float | None
     unlabelled: bool | None
-
-
-MECHANISM = "look by discrete-laplace"
 
 
 def watch(
@@ -197,8 +200,8 @@ def load_or_start(state: Path, release: Release, what: ColumnSpec | None = None,
         stored = Watch.load(state)
         _compare(stored, release, given, state)
         return stored
-    known = "epsilon" in given
-    require("epsilon", known, "must be given at the first look of a watch", f"no state {str(state)!r}")
+    must = "must be given at the first look of a watch"
+    require("epsilon", "epsilon" in given, must, f"no state {str(state)!r}")
     bins = _bins(release, what) if given.pop("unlabelled", False) else ()
     return Watch.start(release, bins=bins, **given)
 
@@ -269,7 +272,7 @@ def _payment(
     }
     if isinstance(served, CorrectedRelease):
         request["positions"] = list(served.watch.positions[-1])
-    return make_payment(watch.privacy, MECHANISM, request, ledger, dataset, again=again)
+    return make_payment(watch.privacy, "look by discrete-laplace", request, ledger, dataset, again=again)
 
 
 def _is_answered(payment: "Payment | None") -> bool:
@@ -293,11 +296,39 @@ def _taken(before: Watch, name: str, payment: "Payment | None", count: Callable[
     # What is too long for the ledger raises before the charge
     longest = text([-(2**63)] * before.settings.cells)
     check_stored("release", len(longest), "Monitor a release with fewer groups")
-    drawn = pay(payment, count, _mark, lambda counts: text(before.draw(counts)))
-    look = stored_look(drawn, name)
+    stored = pay(payment, count, _count_bytes, lambda counts: text(before.draw(counts)))
+    look = stored_look(stored, name)
     return before if look in before.looks else replace(before, looks=(*before.looks, look))
 
 
-def _mark(counts: NDArray[np.int64]) -> bytes:
+def _count_bytes(counts: NDArray[np.int64]) -> bytes:
     """Bytes of the exact counts, which identify the batch; the ledger stores a keyed fingerprint of them only."""
     return np.ascontiguousarray(counts, dtype="<i8").tobytes()
+
+
+# Looks in a ledger.
+
+LOOK_KIND = "confide/look"
+
+
+def look_text(release: str, look: Look) -> str:
+    """A look as a ledger stores it; `release` is the checksum of the monitored release."""
+    return json.dumps({"kind": LOOK_KIND, "schema": SCHEMA, "release": release, **plain_fields(look)})
+
+
+def stored_look(text: str, name: str) -> Look:
+    """The look of this name from the text that a ledger stored.
+
+    Raises
+    ------
+    FormatError
+        If it is not one, or was altered.
+    """
+    with refused_content("look", "look"):
+        content = parse_object(text)
+        check_schema(content, LOOK_KIND, "look")
+        look = msgspec.convert(content, Look, strict=True)
+        # Only what is written again with the same content is accepted
+        if look.name != name or content != json.loads(look_text(content["release"], look)):
+            raise FormatError("look", "must be written as its content is: it was altered", remedy=UNUSABLE)
+        return look

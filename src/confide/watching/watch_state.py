@@ -1,4 +1,4 @@
-"""`Watch`: the settings of a monitor and the noisy counts of every look, as a value.
+"""`Watch`: the settings of a monitor and the noisy counts of every look, as a value and as a file.
 
 Test results are computed from these and are not stored.
 """
@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.core import Document, Release
+from confide.core import Document, Release, documents
 from confide.errors import InputTypeError
 from confide.evaluation import Evaluation
-from confide.mechanisms import Neighbors, PrivacyStatement
+from confide.mechanisms import Neighbors, PrivacyStatement, decoded
 from confide.noisy_counts import draw_counts
 from confide.support import (
     Level,
@@ -27,11 +29,12 @@ from confide.support import (
     check_unknown_arguments,
     check_version_texts,
     decimal_text,
+    json_number,
     library_versions,
     require,
 )
 from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, realised_coverage
-from confide.watching.sequence import confidence_sequence, coverage_tests, size_tests
+from confide.watching.e_process import confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
     MOST_COUNT,
     MOST_LOOKS,
@@ -41,8 +44,6 @@ from confide.watching.settings import (
     promised_of,
     reference_of,
 )
-
-_MOST_NAME, _MOST_TIME = 200, 40
 
 
 class Choices(TypedDict, total=False):
@@ -85,8 +86,8 @@ class Look:
         if not isinstance(self.name, str):
             raise InputTypeError("look", "must be a name", got=type(self.name).__name__)
         printable = self.name.isprintable() and self.name.strip() == self.name
-        must = f"must be 1 to {_MOST_NAME} printable characters without spaces at its ends"
-        require("look", 0 < len(self.name) <= _MOST_NAME and printable, must)
+        must = "must be 1 to 200 printable characters without spaces at its ends"
+        require("look", 0 < len(self.name) <= 200 and printable, must)
         require("made", _is_time(self.made), "must be an ISO 8601 time with a time zone")
         check_version_texts("versions", self.versions)
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
@@ -198,7 +199,7 @@ class Watch(Document):
         """
         check_unknown_arguments("Watch.start", choices, Choices.__annotations__, named=("epsilon", "bins"))
         given: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
-        correct, delay, reference = (given.pop(name, None) for name in ("correct", "delay", "reference"))
+        correct, delay, reference = given.pop("correct", None), given.pop("delay", None), given.pop("reference", None)
         require("delay", correct is not None or delay is None, "must be left out without correct")
 
         # Either coverage is monitored, or set sizes
@@ -322,15 +323,17 @@ class Watch(Document):
         alarmed = np.logical_or.accumulate(together >= math.log(self.alarm_at))
 
         # One point for each look
-        named = [dict(zip(tests.names, logs, strict=True)) for logs in evidence.tolist()]
-        rows = zip(self.looks, together.tolist(), named, alarmed.tolist(), self._spans(counts), strict=True)
-        return tuple(Point(*row, *span) for *row, span in rows)
+        rows = zip(self.looks, together.tolist(), evidence.tolist(), alarmed.tolist(), self._ends(counts), strict=True)
+        return tuple(
+            Point(look, of_all, dict(zip(tests.names, of_tests, strict=True)), is_alarmed, low, high)
+            for look, of_all, of_tests, is_alarmed, (low, high) in rows
+        )
 
-    def _spans(self, counts: NDArray[np.int64]) -> Sequence[tuple[float, ...]]:
+    def _ends(self, counts: NDArray[np.int64]) -> Sequence[tuple[float | None, float | None]]:
         """The confidence sequence of coverage; set sizes have none."""
         settings = self.settings
         if self.monitors_sizes:
-            return [()] * len(counts)
+            return [(None, None)] * len(counts)
         return confidence_sequence(
             counts[:, ::2].sum(axis=1),
             counts[:, 1::2].sum(axis=1),
@@ -344,8 +347,8 @@ class Watch(Document):
 
     def parts_below(self, point: Point) -> list[str]:
         """Names of the parts that are below by their own evidence, each at an equal share of the error."""
-        alone = math.log(self.alarm_at * max(len(point.parts), 1))
-        return [name for name, log in point.parts.items() if name and log >= alone]
+        alarm_of_part = math.log(self.alarm_at * max(len(point.parts), 1))
+        return [name for name, log_evidence in point.parts.items() if name and log_evidence >= alarm_of_part]
 
     def _section(self) -> Section:
         look = f"{self.privacy} in one look; a person in k looks incurs k times the loss"
@@ -410,11 +413,11 @@ class Watch(Document):
             return "no alarm"
         parts = self.parts_below(self.points[-1])
         named = f"; beyond chance in {', '.join(parts[:10])}" if parts else ""
-        what = (
-            "set sizes differ from the reference" if self.monitors_sizes else "coverage was below the monitored value"
-        )
+        finding = "coverage was below the monitored value"
+        if self.monitors_sizes:
+            finding = "set sizes differ from the reference"
         spite = "" if self.settings.correction is None else " in spite of the correction"
-        return f"ALARM since look {alarm.look.name!r}: {what}{spite}{named}"
+        return f"ALARM since look {alarm.look.name!r}: {finding}{spite}{named}"
 
 
 def now() -> str:
@@ -436,6 +439,43 @@ def _mean(logs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _is_time(text: str) -> bool:
     try:
-        return len(text) <= _MOST_TIME and datetime.fromisoformat(text).tzinfo is not None
+        return len(text) <= 40 and datetime.fromisoformat(text).tzinfo is not None
     except ValueError:
         return False
+
+
+# Files.
+
+
+def plain_fields(value: Any) -> Any:
+    """JSON values of a dataclass: fractions as texts, and infinite numbers as JSON writes them."""
+    if is_dataclass(value):
+        return {field.name: plain_fields(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [plain_fields(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value) if isinstance(value, Fraction) else json_number(value)
+
+
+def _content(watch: Watch) -> dict[str, Any]:
+    content: dict[str, Any] = plain_fields(watch)
+    settings = content["settings"]
+    settings["promised"] = [{"name": name, "coverage": coverage} for name, coverage in settings["promised"].items()]
+    if settings["correction"] is None:
+        del settings["correction"]
+    return content
+
+
+def _read(content: Mapping[str, Any]) -> Watch:
+    settings = dict(content["settings"])
+    settings["promised"] = {group["name"]: group["coverage"] for group in settings["promised"]}
+    # A threshold of +inf is a text in JSON
+    if "correction" in settings:
+        scales = [scale | {"threshold": float(scale["threshold"])} for scale in settings["correction"]["scales"]]
+        settings["correction"] = settings["correction"] | {"scales": scales}
+    return msgspec.convert({**content, "settings": settings}, Watch, strict=True, dec_hook=decoded)
+
+
+_FORM = documents.common_form("confide/watch", "watch", integer_bits=63)
+documents.register(Watch, documents.Kind(_FORM, _content, _read))
