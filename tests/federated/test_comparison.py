@@ -11,7 +11,7 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.core import Pilot
 from confide.errors import InputError
-from confide.federated.sharing import noise_law
+from confide.federated.protocols.secure_sum import noise_law
 from tests.federated.by_files import Files
 from tests.federated.test_many_silos import roster
 from tests.refused import refused

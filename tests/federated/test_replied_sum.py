@@ -11,7 +11,7 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated import FederatedRelease, Refusal
 from confide.federated.protocols import FedCP2QQ
-from confide.federated.sharing import open_sum
+from confide.federated.protocols.channels import open_sum
 from tests.federated.helpers import Federation, kth_reply
 from tests.refused import Refused, refused
 

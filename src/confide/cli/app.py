@@ -107,7 +107,7 @@ _GROUPS = {
 
 def _below(group: str) -> dict[str, Declared]:
     """The commands of a group, in the order of their declaration; importing a module declares its own."""
-    import_module(f"confide.cli.{'federated.' if group == 'federated' else ''}commands")
+    import_module("confide.cli.federated" if group == "federated" else "confide.cli.commands")
     words = {path: path.rpartition(" ") for path in COMMANDS}
     return {name: COMMANDS[path] for path, (above, _, name) in words.items() if above == group}
 

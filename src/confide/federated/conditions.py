@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from confide.core import FALSE_NEGATIVES, Document, MissedAreaLoss, Release
 from confide.errors import InputError
-from confide.federated.verification import Verification
+from confide.federated.signatures import Verification
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import exact_level, fraction_of, one_of, privacy_loss
 

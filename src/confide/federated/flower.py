@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError
-from confide.federated.calibration import FederatedRelease
 from confide.federated.keys import SiloKeys
+from confide.federated.release import FederatedRelease
 from confide.federated.remote import Ask, Failure, Reply, Request, one_round, run, serve
 from confide.federated.remote import NotReleasedError as NotReleasedError
 from confide.federated.remote import Round as Round

@@ -16,7 +16,6 @@ from typing import Annotated, Any
 import msgspec
 
 from confide.errors import InputError
-from confide.federated.checkpoint import CHECKPOINT
 from confide.federated.messages import (
     Form,
     encode,
@@ -254,6 +253,10 @@ def _agrees(key: str) -> bool:
 @lru_cache(maxsize=2**15)
 def _check_signed(silo: Silo) -> None:
     verify("silo", silo._payload, silo.signing, str(silo.signature))
+
+
+# Suffix of the file next to a key file with the checkpoint of its ledger
+CHECKPOINT = ".checkpoint"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from confide.cli.federated.commands import Aggregate, Plan
+from confide.cli.federated import Aggregate, Plan
 from confide.cli.names import FEDERATED_PLAN, PLAN_NAMES
 from confide.cli.output import capture_warnings, print_text, print_warning
 from confide.cli.plan import read_sample

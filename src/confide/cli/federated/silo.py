@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from confide.cli.federated.commands import Agreed, Answer, Keygen, Own, Public, WritePolicy
+from confide.cli.federated import Agreed, Answer, Keygen, Own, Public, WritePolicy
 from confide.cli.federated.coordinator import (
     plan_lines,
     policy_rows,

@@ -6,6 +6,7 @@ docs/theory-federated.md, Theorems F5, F6 and F7). Sizes must be public.
 """
 
 import math
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +20,6 @@ from confide.errors import InputError
 from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import Method, Promise, too_few_records
 from confide.federated.refusals import Refusal
-from confide.federated.sharing import check_scale, noise_law, noise_share
 from confide.federated.terms import Counts, Terms
 from confide.guarantee import (
     Guarantee,
@@ -28,7 +28,8 @@ from confide.guarantee import (
     log_concave_residual_life,
     most_beyond,
 )
-from confide.support import float_above, scale_for
+from confide.selection import noisy_counts
+from confide.support import float_above, positive_integer, positive_number, scale_for
 
 # Counts and noise below this bound do not wrap around modulo 2**32
 MOST_DEFICIT = 2**30
@@ -147,6 +148,74 @@ def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
     """32 if counts and noise stay below 2**30 (noise except with a probability below e**-700), else 64."""
     room = 700 * scale * (1 + silos / honest) + math.log2(1 + silos)
     return 32 if n + room < MOST_DEFICIT else 64
+
+
+def check_scale(scale: float, n: int) -> float:
+    """A noise scale of at most n. A larger one would hide n records, and its draws would hardly ever end."""
+    if scale > n:
+        raise InputError(
+            "epsilon",
+            f"is too small for {n} records in all: the noise would exceed their number",
+            remedy="Raise epsilon",
+        )
+    return scale
+
+
+def noise_share(size: int, scale: float, honest: int) -> NDArray[np.int64]:
+    """One silo's share: int64, shape (size,), independent differences of two negative binomials of parameter 1/honest.
+
+    `scale` is that of the discrete Laplace noise to which the shares of m' = `honest` silos add up: its law
+    P(x) ~ p^|x|, p = exp(-1/scale), is that of the difference of two geometric variables, and a geometric variable is
+    a sum of m' negative binomials of parameter 1/m'. Further shares only add more noise. There is no seed.
+
+    Examples
+    --------
+    >>> noise_share(3, 0.01, 4)
+    array([0, 0, 0])
+    """
+    size, honest = positive_integer("size", size), positive_integer("honest", honest)
+    scale = positive_number("scale", scale)
+    return _negative_binomial(size, scale, honest) - _negative_binomial(size, scale, honest)
+
+
+def _negative_binomial(size: int, scale: float, honest: int) -> NDArray[np.int64]:
+    """Exact draws, by rejection: no floating-point number is used after `scale`.
+
+    The law is P(K = k) ~ p^k prod_(i=1..k) (m'(i-1) + 1)/(m' i).
+    """
+    result = np.zeros(size, dtype=np.int64)
+    missing = list(range(size))
+    while missing:
+        # A draw X of discrete Laplace noise gives a geometric K: both signs have P(K = k) ~ p^k. It is accepted if
+        # for i = 1..k a Bernoulli variable of the rational probability above succeeds each time.
+        proposals = noisy_counts(np.zeros(len(missing), dtype=np.int64), scale).tolist()
+        rejected = []
+        for position, x in zip(missing, proposals, strict=True):
+            k = x if x >= 0 else -x - 1
+            if all(secrets.randbelow(honest * i) <= honest * (i - 1) for i in range(1, k + 1)):
+                result[position] = k
+            else:
+                rejected.append(position)
+        missing = rejected
+    return result
+
+
+def noise_law(scale: float, parameter: float) -> NDArray[np.float64]:
+    """The law of one count's total noise for `parameter` = shares/honest, on -half..half (float64, odd length).
+
+    It is the difference of two negative binomials of that parameter.
+    """
+    from scipy.signal import fftconvolve
+    from scipy.special import gammaln
+
+    # Beyond `half` there is mass below 1e-18
+    p = math.exp(-1 / scale)
+    half = math.ceil(scale * (45 + 5 * parameter * math.log1p(parameter + scale))) + 2
+    k = np.arange(half + 1)
+    log_mass = gammaln(k + parameter) - gammaln(parameter) - gammaln(k + 1.0) + k * -1 / scale
+    mass = np.exp(log_mass + parameter * math.log(-math.expm1(-1 / scale))) if p < 1 else np.ones(1)
+    law: NDArray[np.float64] = np.maximum(fftconvolve(mass, mass[::-1]), 0.0)
+    return law
 
 
 # A check of the opened sum, without privacy cost: the number of all records is public and every count lies between 0

@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,9 +11,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from confide.core import By, Key, Release, Threshold, documents, kind_asked, register_kind
-from confide.errors import FormatError, InputError
-from confide.federated.answers import check_versions, read_answer, sorted_refusals
+from confide.core import By, Key, Release, Threshold, documents, kind_asked, register_kind, too_large
+from confide.errors import CoverageWarning, FormatError, InputError
+from confide.federated.answers import (
+    check_versions,
+    distant_replies,
+    read_answer,
+    read_answers,
+    replies_of,
+    sorted_refusals,
+)
+from confide.federated.keys import SiloKeys
 from confide.federated.messages import PREFIX, Form, encode, envelope, read_content, read_message, signature_of
 from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.protocols import NoisyCounts
@@ -20,7 +29,16 @@ from confide.federated.refusals import CODES, Refusal
 from confide.federated.terms import Counts
 from confide.federated.threshold_plan import ThresholdPlan
 from confide.mechanisms import Neighbors, PrivacyStatement
-from confide.support import Classes, Facts, Section, class_count, decimal_text, escape_line
+from confide.support import (
+    Classes,
+    Facts,
+    Section,
+    caller_stacklevel,
+    class_count,
+    decimal_text,
+    escape_line,
+    library_versions,
+)
 from confide.support import Form as DocumentForm
 
 KIND = "release"
@@ -376,3 +394,80 @@ def _total(plan: FederatedPlan, stated: _Stated, who: Sequence[int]) -> Counts |
 
 
 register_kind(PREFIX + KIND, FederatedRelease.from_json)
+
+
+def aggregate(
+    plan: str,
+    answers: Sequence[str],
+    *,
+    keys: SiloKeys | None = None,
+    drop_refused: bool = False,
+) -> FederatedRelease:
+    """Make the threshold, or the thresholds, of a plan from the silos' answers.
+
+    Parameters
+    ----------
+    plan
+        The signed plan.
+    answers
+        The messages. A copy of a message counts once.
+    keys
+        The coordinator's private keys, which signed the plan. The calibration is signed with them. By default it is not
+        signed.
+    drop_refused
+        Leave out messages that are malformed, altered, foreign, late, out of range or contradict another one of the
+        same silo, and record the code, instead of raising a `Refusal`. Their silos count as missing.
+
+    Returns
+    -------
+    FederatedRelease
+        Works with `confide.predict_set` and `confide.predict_interval`.
+
+    Warns
+    -----
+    CoverageWarning
+        If a threshold is +inf. Also if replies differ so much that silos are hardly IID, as the guarantee assumes: see
+        `distant_replies`.
+
+    Raises
+    ------
+    Refusal
+        With the message's silo and the reason.
+    InputError
+        If the keys are not those that signed the plan.
+    """
+    # The answers that count
+    read = read_plan(plan)
+    check_keys(read, keys)
+    messages, refused = read_answers(read, answers, drop_refused)
+    replies = {i: message.reply for i, message in messages.items()}
+    if far := distant_replies(read, replies_of(read, messages)):
+        warnings.warn(CoverageWarning(far), stacklevel=caller_stacklevel())
+
+    # The evidence: the messages, or their digests if only the sum is private
+    who, versions = sorted(replies), library_versions()
+    evidence = {i: messages[i].text if read.channel.single_replies else messages[i].digest for i in who}
+    sent = {read.silos[i].name: item for i, item in evidence.items()}
+
+    released = make_release(plan, who, read.add(replies), sorted_refusals(refused), versions, sent=sent)
+    for name, threshold in released.by_name.items():
+        if threshold.excludes_nothing:
+            text = _useless(name, threshold, len(who), len(read.silos))
+            warnings.warn(CoverageWarning(text), stacklevel=caller_stacklevel())
+    return released if keys is None else released.signed(keys.signing)
+
+
+def check_keys(plan: FederatedPlan, keys: SiloKeys | None) -> None:
+    """Raise unless the keys, if there are any, signed the plan."""
+    if keys is not None and plan.coordinator is not None and keys.public_keys().signing != plan.coordinator.signing:
+        raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
+
+
+def _useless(name: str, threshold: Threshold, answered: int, invited: int) -> str:
+    """The warning about a threshold that excludes nothing; sizes are secret, so that it states reasons alone."""
+    reason = "some silos may have too few records"
+    if answered < invited:
+        reason = f"more of the {invited} silos must answer, or {reason}"
+    if threshold.threshold != math.inf:
+        reason = f"{too_large(threshold)}; or {reason}"
+    return f"the threshold{f' of {name}' if name else ''} is {threshold.text}; {reason}"
