@@ -1,7 +1,8 @@
-"""Signed files of non-federated releases, in the envelope of a federation's messages.
+"""Signatures of releases, and their verification.
 
-The signature belongs to the file and is not part of the release. A signed file is read as the release that it contains,
-with the same SHA-256. Saving that release writes no signature. `aggregate` signs federated releases.
+`sign` puts a non-federated release into the envelope of a federation's messages. The signature belongs to the file and
+is not part of the release: a signed file is read as the release that it contains, with the same SHA-256, and saving
+that release writes no signature. `aggregate` signs federated releases.
 """
 
 from collections.abc import Sequence
@@ -16,102 +17,6 @@ from confide.federated.messages import MOST_CHARACTERS, PREFIX, envelope, open_m
 from confide.federated.refusals import Refusal
 from confide.federated.release import FederatedRelease
 from confide.support import parse_object
-
-
-@dataclass(frozen=True)
-class Verification:
-    """The result of a verification.
-
-    Parameters
-    ----------
-    statements
-        Statements that hold, or that were not requested.
-    failures
-        Requested statements that do not hold, or that cannot be verified.
-    """
-
-    statements: tuple[str, ...]
-    failures: tuple[str, ...]
-
-    @property
-    def holds(self) -> bool:
-        """Whether all requested statements hold."""
-        return not self.failures
-
-
-def verify(released: FederatedRelease, coordinator: Silo | None = None, answers: Sequence[str] = ()) -> Verification:
-    """Verify the signer of a calibration, the evidence for its threshold, and that answers count.
-
-    Parameters
-    ----------
-    released
-        The calibration, as it was read.
-    coordinator
-        The coordinator's public file, whose fingerprint you have compared. Without it a signature is reported only.
-    answers
-        Signed answers that should count, for example that of your own silo.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import numpy as np
-    >>> from confide import federated
-    >>> coordinator = federated.SiloKeys.generate("coordinator")
-    >>> north = federated.SiloKeys.generate("north")
-    >>> plan = federated.plan([north.public(size=300)], 0.1, 2.0, score="lac").sign(coordinator)
-    >>> policy = federated.Policy(coordinator.public().identity, budget=4.0, per_plan=2.0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ledger = federated.SiloLedger(f"{folder}/north.db")
-    ...     answer = federated.answer(plan, np.linspace(0, 1, 300), north, policy, ledger)
-    >>> released = federated.aggregate(plan, [answer], keys=coordinator)
-    >>> verify(released, coordinator.public(), [answer]).holds
-    True
-    """
-    statements: list[str] = []
-    failures: list[str] = []
-
-    # The signer
-    if released.signature is None:
-        (statements if coordinator is None else failures).append("not signed: no signature vouches for the threshold")
-    elif coordinator is None:
-        statements.append("signed with the key that signed the plan")
-    elif coordinator.signing != released.signer:
-        failures.append(f"signed with another key than that of {coordinator.name!r}")
-    else:
-        statements.append(f"signed by {coordinator.name!r}")
-
-    # The evidence: reading the release has recomputed what its answers show
-    if released.plan.channel.single_replies:
-        statements.append(f"the threshold was recomputed from {len(released.sent)} signed answers")
-    else:
-        statements.append("the threshold is stated by the coordinator and cannot be recomputed from this file")
-
-    # The answers that should count
-    for text in answers:
-        statement, holds = _counts(released, text)
-        (statements if holds else failures).append(statement)
-    return Verification(tuple(statements), tuple(failures))
-
-
-def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
-    """A statement about an answer, and whether the answer counts."""
-    plan = released.plan
-    try:
-        answer = read_answer(plan, text)
-    except Refusal as refusal:
-        return f"an answer cannot be used: {refusal}", False
-    name = plan.silos[answer.silo].name
-    if name not in released.answered:
-        why = dict(released.refused).get(name)
-        return f"the answer of {name!r} {f'was left out ({why})' if why else 'does not count'}", False
-    if plan.channel.single_replies:
-        same = answer.digest == read_answer(plan, released.sent[name]).digest
-    else:
-        same = answer.digest == released.sent[name]
-    if not same:
-        return f"another answer of {name!r} counts than this one", False
-    return f"the answer of {name!r} counts", True
-
 
 KIND = "signed-release"
 
@@ -180,9 +85,52 @@ def read_signed(text: str) -> SignedDocument:
     document = Document.from_json(text)
     if isinstance(document, FederatedRelease):
         return SignedDocument(document, None if document.signature is None else document.signer)
-    has_envelope = "payloadType" in parse_object(text, _MOST_INTEGER_BITS)
-    _, signer, _ = open_message(KIND, text) if has_envelope else (None, None, None)
+    if "payloadType" not in parse_object(text, _MOST_INTEGER_BITS):
+        return SignedDocument(document, None)
+    _, signer, _ = open_message(KIND, text)
     return SignedDocument(document, signer)
+
+
+def _read_release(text: str) -> Release:
+    try:
+        payload, *_ = open_message(KIND, text)
+    except Refusal as refusal:
+        raise FormatError("file", "must be a signed release as it was signed", remedy=str(refusal)) from None
+    # An envelope begins with its type; one inside another would be opened again and again
+    release_text = payload.decode(errors="replace")
+    if '"payloadType"' in release_text[:100]:
+        raise FormatError("file", "must not contain another signed file")
+    document: Any = Document.from_json(release_text)
+    if not isinstance(document, Release) or isinstance(document, FederatedRelease):
+        raise FormatError("release", "must not be federated")
+    return document
+
+
+register_kind(PREFIX + KIND, _read_release)
+
+
+# Verification
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The result of a verification.
+
+    Parameters
+    ----------
+    statements
+        Statements that hold, or that were not requested.
+    failures
+        Requested statements that do not hold, or that cannot be verified.
+    """
+
+    statements: tuple[str, ...]
+    failures: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether all requested statements hold."""
+        return not self.failures
 
 
 def verify_signer(signer: str | None, required: Silo | None, drawn: str) -> Verification:
@@ -206,19 +154,74 @@ def verify_signer(signer: str | None, required: Silo | None, drawn: str) -> Veri
     return Verification((f"signed by {required.name!r}",), ())
 
 
-def _read_release(text: str) -> Release:
+def verify(released: FederatedRelease, coordinator: Silo | None = None, answers: Sequence[str] = ()) -> Verification:
+    """Verify the signer of a calibration, the evidence for its threshold, and that answers count.
+
+    Parameters
+    ----------
+    released
+        The calibration, as it was read.
+    coordinator
+        The coordinator's public file, whose fingerprint you have compared. Without it a signature is reported only.
+    answers
+        Signed answers that should count, for example that of your own silo.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from confide import federated
+    >>> coordinator = federated.SiloKeys.generate("coordinator")
+    >>> north = federated.SiloKeys.generate("north")
+    >>> plan = federated.plan([north.public(size=300)], 0.1, 2.0, score="lac").sign(coordinator)
+    >>> policy = federated.Policy(coordinator.public().identity, budget=4.0, per_plan=2.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = federated.SiloLedger(f"{folder}/north.db")
+    ...     answer = federated.answer(plan, np.linspace(0, 1, 300), north, policy, ledger)
+    >>> released = federated.aggregate(plan, [answer], keys=coordinator)
+    >>> verify(released, coordinator.public(), [answer]).holds
+    True
+    """
+    # The signer
+    statements: list[str] = []
+    failures: list[str] = []
+    if released.signature is None:
+        (statements if coordinator is None else failures).append("not signed: no signature vouches for the threshold")
+    elif coordinator is None:
+        statements.append("signed with the key that signed the plan")
+    elif coordinator.signing != released.signer:
+        failures.append(f"signed with another key than that of {coordinator.name!r}")
+    else:
+        statements.append(f"signed by {coordinator.name!r}")
+
+    # The evidence: reading the release has recomputed what its answers show
+    if released.plan.channel.single_replies:
+        statements.append(f"the threshold was recomputed from {len(released.sent)} signed answers")
+    else:
+        statements.append("the threshold is stated by the coordinator and cannot be recomputed from this file")
+
+    # The answers that should count
+    for text in answers:
+        statement, holds = _counts(released, text)
+        (statements if holds else failures).append(statement)
+    return Verification(tuple(statements), tuple(failures))
+
+
+def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
+    """A statement about an answer, and whether the answer counts."""
+    plan = released.plan
     try:
-        payload, *_ = open_message(KIND, text)
+        answer = read_answer(plan, text)
     except Refusal as refusal:
-        raise FormatError("file", "must be a signed release as it was signed", remedy=str(refusal)) from None
-    # An envelope begins with its type; one inside another would be opened again and again
-    release_text = payload.decode(errors="replace")
-    if '"payloadType"' in release_text[:100]:
-        raise FormatError("file", "must not contain another signed file")
-    document: Any = Document.from_json(release_text)
-    if not isinstance(document, Release) or isinstance(document, FederatedRelease):
-        raise FormatError("release", "must not be federated")
-    return document
-
-
-register_kind(PREFIX + KIND, _read_release)
+        return f"an answer cannot be used: {refusal}", False
+    name = plan.silos[answer.silo].name
+    if name not in released.answered:
+        why = dict(released.refused).get(name)
+        return f"the answer of {name!r} {f'was left out ({why})' if why else 'does not count'}", False
+    if plan.channel.single_replies:
+        same = answer.digest == read_answer(plan, released.sent[name]).digest
+    else:
+        same = answer.digest == released.sent[name]
+    if not same:
+        return f"another answer of {name!r} counts than this one", False
+    return f"the answer of {name!r} counts", True

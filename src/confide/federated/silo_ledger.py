@@ -1,7 +1,10 @@
-"""A silo's answers and their cost in its budget ledger.
+"""A silo's answers and their cost in its budget ledger, and the checkpoint that detects a restored copy of the ledger.
 
 An answer is a release like any other. Its request is the plan's digest, and its token is the plan's session, which a
 ledger accepts once: a second request gets the first message again, and an interrupted one never gets an answer.
+
+A restored backup, or a standby that took over too early, is a whole and valid ledger of an earlier day. Only a later
+charge that is stored elsewhere, next to the keys of the silo, shows that charges are missing.
 """
 
 import json
@@ -171,7 +174,7 @@ class SiloLedger:
         try:
             return pay(payment, read, fingerprint_bytes, draw)
         except BudgetError as error:
-            raise Refusal("budget-spent", self._refusal(cost, budget) or str(error)) from None
+            raise Refusal("budget-spent", self._policy_exceeded(cost, budget) or str(error)) from None
 
     def _point_out_other_data(self, entry: Entry, mechanism_input: bytes) -> None:
         if not self.ledger.is_about(entry, mechanism_input):
@@ -181,7 +184,7 @@ class SiloLedger:
             )
             warnings.warn(OtherDataWarning(text), stacklevel=caller_stacklevel())
 
-    def _refusal(self, cost: Cost, budget: float) -> str | None:
+    def _policy_exceeded(self, cost: Cost, budget: float) -> str | None:
         """The reason for a rejected charge, if a larger budget of the policy would allow it; None otherwise."""
         balance = self.ledger.balance(self.dataset)
         spent = 0.0 if balance is None else balance.totals.epsilon
@@ -194,6 +197,7 @@ class SiloLedger:
         )
 
 
+# The file of a checkpoint
 KIND = "confide/federated.checkpoint"
 _MOST_CHARACTERS = 10_000
 
@@ -205,7 +209,7 @@ class Checkpoint(NamedTuple):
     seal: str
 
 
-class _Content(msgspec.Struct, forbid_unknown_fields=True):
+class _CheckpointForm(msgspec.Struct, forbid_unknown_fields=True):
     kind: Literal["confide/federated.checkpoint"]
     schema: Literal[1]
     number: Annotated[int, msgspec.Meta(ge=0)]
@@ -239,8 +243,8 @@ def update_checkpoint(file: Path | None, ledger: Ledger, *, charged: bool) -> No
     except MissingRecordsError as error:
         lost = "If it is lost, make new keys: with these keys the lost answers could be given again"
         raise LedgerError(error.argument, error.requirement, remedy=f"{error.remedy}. {lost}") from None
-    # The file cannot be written
     except (InputError, OSError) as error:
+        # The file cannot be written
         why = error.strerror if isinstance(error, OSError) else str(error)
         if charged:
             then = "so nothing was signed; the charge stands, and a charged answer needs a new plan"
@@ -265,24 +269,23 @@ def store_checkpoint(ledger: Ledger, path: Path) -> Checkpoint:
         If the file is not a checkpoint.
     """
     # The file is read before the ledger, which is written first
-    known = read_as(path, _read) if path.exists() else Checkpoint(0, "")
-    now = Checkpoint(*ledger.checkpoint(known, repr(str(path))))
+    stored = read_as(path, _read_checkpoint) if path.exists() else Checkpoint(0, "")
+    present = Checkpoint(*ledger.checkpoint(stored, repr(str(path))))
 
     # On disk, the file and its name
     with new_file(path, overwrite=True, kind=FileKind.CHECKPOINT) as temporary:
-        content = {"kind": KIND, "schema": SCHEMA, "number": now.number, "seal": now.seal}
+        content = {"kind": KIND, "schema": SCHEMA, "number": present.number, "seal": present.seal}
         temporary.write_text(json.dumps(content) + "\n")
         to_disk(temporary)
     to_disk(path.parent)
-    return now
+    return present
 
 
-def _read(text: str) -> Checkpoint:
+def _read_checkpoint(text: str) -> Checkpoint:
     content = parse_document(text, "checkpoint", _MOST_CHARACTERS, hint="Restore the file with the keys")
     check_schema(content, KIND, "checkpoint")
     with refused_content("checkpoint", "checkpoint"):
-        stated = msgspec.convert(content, _Content, strict=True)
-    number, seal = stated.number, stated.seal
-    if not (is_hexadecimal(seal, least=64) if number else seal == ""):
+        stated = msgspec.convert(content, _CheckpointForm, strict=True)
+    if not (is_hexadecimal(stated.seal, least=64) if stated.number else stated.seal == ""):
         raise FormatError("checkpoint.seal", "must be 64 hexadecimal digits, or empty before the first charge")
-    return Checkpoint(number, seal)
+    return Checkpoint(stated.number, stated.seal)
