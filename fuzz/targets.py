@@ -22,7 +22,7 @@ from confide.cli.options import NAMES
 from confide.cli.request import parse_candidates, read_arguments
 from confide.core import shifted_population
 from confide.errors import ConfideError
-from confide.federated.checkpoint import KIND, Checkpoint, store_checkpoint
+from confide.federated.silo_ledger import KIND, Checkpoint, store_checkpoint
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.database import missing
 from confide.ledger.schema import TABLES, seal

@@ -294,13 +294,13 @@ ACCOUNTS = [
 SILOS = [
     Fault(
         "silos share their noise among one more",
-        "confide.federated.sharing:noise_share",
+        "confide.federated.protocols.secure_sum:noise_share",
         arguments(lambda size, scale, honest: (size, scale, honest + 1)),
         "federated/test_secure_sum.py::test_honest_shares_add_up_to_discrete_laplace",
     ),
     Fault(
         "no masks are added",
-        "confide.federated.sharing:mask",
+        "confide.federated.protocols.channels:mask",
         lambda _: lambda values, *_, bits=64: values.astype(f"<u{bits // 8}"),
         "federated/test_secure_sum.py::test_masks_cancel_and_hide",
     ),
@@ -336,7 +336,7 @@ SILOS = [
     ),
     Fault(
         "keys remember nothing of a ledger",
-        "confide.federated.checkpoint:update_checkpoint",
+        "confide.federated.silo_ledger:update_checkpoint",
         always(None),
         f"{SESSIONS}::test_a_restored_ledger_answers_nothing",
     ),

@@ -11,7 +11,7 @@ from confide import federated
 from confide.core import documents as kinds
 from confide.errors import ConfideError, FormatError
 from confide.federated.answers import message_head
-from confide.federated.checkpoint import _read as read_checkpoint
+from confide.federated.silo_ledger import _read_checkpoint as read_checkpoint
 from confide.ledger import Ledger
 from confide.support import files, kind_stated
 from confide.watching.take_look import LOOK_KIND, stored_look

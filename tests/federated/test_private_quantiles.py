@@ -8,8 +8,7 @@ from scipy import stats
 
 from confide.federated.certificates import certified_k, order_statistic_coverage
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.protocols.fedcp2_qq import best_published, published_quantile
-from confide.federated.quantile_of_quantiles import qq_coverage
+from confide.federated.protocols.fedcp2_qq import best_published, published_quantile, qq_coverage
 from confide.federated.reply_laws import RandomRankReply, any_size_reply, random_rank
 from confide.guarantee.random_rank import conditional_failure
 from confide.mechanisms.slopes import Slopes, slopes_for

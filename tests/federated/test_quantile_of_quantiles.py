@@ -13,7 +13,7 @@ from confide.federated.certificates import (
     order_statistic_coverage,
     poisson_binomial,
 )
-from confide.federated.quantile_of_quantiles import qq_coverage
+from confide.federated.protocols.fedcp2_qq import qq_coverage
 from confide.federated.reply_laws import RandomRankReply
 from confide.papers.fedcp_qq import best_qq, best_qq_unequal, published_ranks
 

@@ -11,7 +11,7 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated import FederatedRelease, Refusal
 from confide.federated.protocols import FedCP2QQ
-from confide.federated.sharing import open_sum
+from confide.federated.protocols.channels import open_sum
 from tests.federated.helpers import Federation, kth_reply
 from tests.refused import Refused, refused
 
@@ -75,7 +75,7 @@ def test_every_histogram_gives_the_kth_smallest_reply(five):
     for replies in itertools.combinations_with_replacement(range(4), 5):
         total = np.bincount(replies, minlength=4)
         made.protocol.check_total(made.first, range(5), total)
-        assert made.protocol.read_off(made, range(5), total, k) == few.values[kth_reply(replies, k, 4)]
+        assert made.protocol.read_off(made, total, k) == few.values[kth_reply(replies, k, 4)]
 
 
 def test_the_law_of_the_threshold_is_that_of_single_replies(five):
@@ -87,7 +87,7 @@ def test_the_law_of_the_threshold_is_that_of_single_replies(five):
     law = np.exp(utility - utility.max()) / np.exp(utility - utility.max()).sum()
     found = np.zeros(4)
     for total in (c for c in itertools.product(range(6), repeat=4) if sum(c) == 5):
-        chosen = made.protocol.read_off(made, range(5), np.array(total), k)
+        chosen = made.protocol.read_off(made, np.array(total), k)
         found[few.values.tolist().index(chosen)] += stats.multinomial.pmf(total, 5, law)
     below = stats.binom.sf(k - 1, 5, np.cumsum(law))
     np.testing.assert_allclose(np.cumsum(found), below, atol=1e-12)

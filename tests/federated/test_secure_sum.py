@@ -15,9 +15,17 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated.keys import SiloKeys
 from confide.federated.messages import sign
-from confide.federated.protocols.secure_sum import LEVEL, check_plausible, modulus_bits, most_noise
+from confide.federated.protocols.channels import mask, open_sum
+from confide.federated.protocols.secure_sum import (
+    LEVEL,
+    check_plausible,
+    check_scale,
+    modulus_bits,
+    most_noise,
+    noise_law,
+    noise_share,
+)
 from confide.federated.refusals import Refusal
-from confide.federated.sharing import check_scale, mask, noise_law, noise_share, open_sum
 from confide.support import scale_for
 from tests.builders import slow
 from tests.exact import histograms, last_rule_laws, leave_one_out, replaced, walk_maximum

@@ -12,8 +12,8 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, LedgerError
 from confide.federated import Refusal
-from confide.federated.checkpoint import CHECKPOINT, KIND, store_checkpoint
-from confide.federated.keys import SiloKeys
+from confide.federated.keys import CHECKPOINT, SiloKeys
+from confide.federated.silo_ledger import KIND, store_checkpoint
 from confide.ledger import Cost, Ledger, MissingRecordsError
 from tests.federated.helpers import Federation, altered, content_of
 from tests.refused import refused
@@ -182,7 +182,7 @@ def test_the_keys_remember_before_anything_is_drawn(three, tmp_path, monkeypatch
     """An interrupted draw leaves a checkpoint that contains its charge."""
     plan = three.plan()
     shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
-    monkeypatch.setattr(sys.modules["confide.federated.answer"], "write_time", lambda *_: 1 / 0)
+    monkeypatch.setattr(sys.modules["confide.federated.answers"], "write_time", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         three.answer(0, plan)
     monkeypatch.undo()

@@ -14,7 +14,7 @@ import numpy as np
 import confide
 from confide import federated
 from confide.core import ClassShift
-from confide.federated.checkpoint import KIND as CHECKPOINT_KIND
+from confide.federated.silo_ledger import KIND as CHECKPOINT_KIND
 from confide.ledger import Cost, Ledger
 from confide.scores import all_scores
 from confide.watching import CorrectedRelease, Watch

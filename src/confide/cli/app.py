@@ -93,7 +93,7 @@ _GROUPS = {
 def _commands_of(group: str) -> dict[str, Declared]:
     """The commands of a group in the order of their declaration; those of the program have the group ""."""
     # Importing a module declares its commands.
-    import_module(f"confide.cli.{'federated.' if group == 'federated' else ''}commands")
+    import_module("confide.cli.federated" if group == "federated" else "confide.cli.commands")
     return {
         path.rpartition(" ")[2]: declared for path, declared in COMMANDS.items() if path.rpartition(" ")[0] == group
     }

@@ -26,10 +26,9 @@ Three hospitals and a coordinator, here in one process:
 >>> folder.cleanup()
 """
 
-from confide.federated.aggregate import aggregate
-from confide.federated.answer import answer
 from confide.federated.answers import (
     Sending,
+    answer,
     distant_replies,
     message_head,
     read_answer,
@@ -37,7 +36,6 @@ from confide.federated.answers import (
     replies,
     replies_of,
 )
-from confide.federated.calibration import FederatedRelease, FederatedThreshold
 from confide.federated.certificates import (
     certified_k,
     conditional_coverage_failure,
@@ -48,9 +46,8 @@ from confide.federated.certificates import (
 )
 from confide.federated.conditions import Conditions
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
-from confide.federated.local import local
 from confide.federated.messages import Message, read_time
-from confide.federated.own_share import OwnShare, own_share
+from confide.federated.own_share import OwnShare, local, own_share
 from confide.federated.plan import (
     FederatedPlan,
     identity_rows,
@@ -70,13 +67,13 @@ from confide.federated.protocols import (
     published_correction,
     published_quantile,
 )
-from confide.federated.quantile_of_quantiles import RankChoice, least_above, least_of, qq_coverage
+from confide.federated.protocols.fedcp2_qq import RankChoice, least_above, least_of, qq_coverage
 from confide.federated.refusals import CODES, Refusal
+from confide.federated.release import FederatedRelease, FederatedThreshold, aggregate
 from confide.federated.reply_laws import RandomRankReply, ReplyLaw
-from confide.federated.signed import read_signed, sign, verify_signer
+from confide.federated.signatures import Verification, read_signed, sign, verify, verify_signer
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.threshold_plan import ThresholdPlan, collusion_text
-from confide.federated.verification import Verification, verify
 
 __all__ = [
     "Alternative",

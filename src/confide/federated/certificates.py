@@ -17,6 +17,7 @@ from confide.errors import InputTypeError
 from confide.federated.reply_laws import ReplyLaw, ReplyTable
 from confide.support import bisect
 
+Replies: TypeAlias = Sequence[ReplyLaw] | ReplyTable
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 # Within this distance of a level, quadrature is not exact enough to decide on which side a coverage lies
@@ -25,15 +26,15 @@ DOUBT = 1e-12
 # Coverages of a sweep within this distance of the level are computed one by one
 _SWEEP_DOUBT = 1e-7
 
+# Number of records up to which exact coverages take little time
 _MOST_EXACT = 300
-_DIRECT = 16
-_NODES = 32
-_FLAT = 1e-16
+
+# Tolerances of integrals: of smooth curves, and of the largest of several curves, which has kinks
 _TOLERANCE = 1e-14
 _KINKED = 1e-10
 
 
-def order_statistic_coverage(replies: Sequence[ReplyLaw] | ReplyTable, k: int, honest: int | None = None) -> float:
+def order_statistic_coverage(replies: Replies, k: int, honest: int | None = None) -> float:
     """Coverage of the k-th smallest reply: 1 - int_0^1 P(at least k replies <= t) dt; +inf beyond all replies covers.
 
     `honest` silos are unknown: at every t those of largest G_j(t) are taken, which is the worst case. By default all.
@@ -50,15 +51,11 @@ def order_statistic_coverage(replies: Sequence[ReplyLaw] | ReplyTable, k: int, h
     if k > (len(replies) if honest is None else honest):
         return 1.0
     table = ReplyTable.of(replies)
-    whole = honest is None or honest >= len(table)
-    # The largest of several curves has kinks
-    tolerance = _TOLERANCE if whole else _KINKED
+    tolerance = _TOLERANCE if honest is None or honest >= len(table) else _KINKED
     return 1.0 - integral(lambda t: at_least(probabilities(table, t, honest), k), tolerance)
 
 
-def conditional_coverage_failure(
-    replies: Sequence[ReplyLaw] | ReplyTable, k: int, level: float, honest: int | None = None
-) -> float:
+def conditional_coverage_failure(replies: Replies, k: int, level: float, honest: int | None = None) -> float:
     """P(coverage given all calibration data < level) when the k-th smallest reply is the threshold.
 
     Exact for replies that are order statistics of continuous scores, an upper bound for random ranks (Theorem F2).
@@ -75,9 +72,7 @@ def conditional_coverage_failure(
     return float(at_least(probabilities(replies, np.array([level]), honest), k)[0])
 
 
-def probabilities(
-    replies: Sequence[ReplyLaw] | ReplyTable, t: NDArray[np.float64], honest: int | None = None
-) -> NDArray[np.float64]:
+def probabilities(replies: Replies, t: NDArray[np.float64], honest: int | None = None) -> NDArray[np.float64]:
     """G_j(t), float64 of shape (silos, nodes); with `honest` the largest ones at every t, shape (honest, nodes)."""
     table = ReplyTable.of(replies)
     rows = table.below(t)
@@ -87,7 +82,7 @@ def probabilities(
 
 
 def certified(
-    replies: Sequence[ReplyLaw] | ReplyTable,
+    replies: Replies,
     k: int,
     level: Fraction,
     delta: float | None,
@@ -101,16 +96,16 @@ def certified(
     Examples
     --------
     >>> from confide.federated.reply_laws import RandomRankReply
-    >>> level, alone = Fraction(9, 10), RandomRankReply.fixed(29, 27)
-    >>> certified([alone], 1, level, None), certified([alone], 1, level, 0.5), certified([alone], 1, level, 0.1)
+    >>> level, replies = Fraction(9, 10), [RandomRankReply.fixed(29, 27)]
+    >>> certified(replies, 1, level, None), certified(replies, 1, level, 0.5), certified(replies, 1, level, 0.1)
     (Fraction(9, 10), Fraction(9, 10), Fraction(0, 1))
     """
     table = ReplyTable.of(replies)
     if delta is not None:
         return level if conditional_coverage_failure(table, k, float(level), honest) <= delta else Fraction(0)
-    # A silo that calibrates alone: a mean rank, without an integral
-    if k == 1 and (alone := table.single_law) is not None:
-        return alone.coverage
+    # A silo without others: a mean rank, without an integral
+    if k == 1 and (law := table.single_law) is not None:
+        return law.coverage
     coverage = order_statistic_coverage(table, k, honest)
     if abs(coverage - float(level)) >= DOUBT:
         return coverage
@@ -122,9 +117,7 @@ def certified(
     return coverage_fraction(sizes, ranks, k) if is_simple(sizes) else coverage
 
 
-def certifies(
-    replies: Sequence[ReplyLaw] | ReplyTable, k: int, level: Fraction, delta: float | None, honest: int | None = None
-) -> bool:
+def certifies(replies: Replies, k: int, level: Fraction, delta: float | None, honest: int | None = None) -> bool:
     """Whether the k-th smallest honest reply is `certified` to cover the level."""
     return _reaches(certified(replies, k, level, delta, honest), level)
 
@@ -134,7 +127,7 @@ def _reaches(coverage: Fraction | float, level: Fraction) -> bool:
 
 
 def certified_k(
-    replies: Sequence[ReplyLaw] | ReplyTable,
+    replies: Replies,
     level: Fraction,
     delta: float | None,
     honest: int | None = None,
@@ -232,15 +225,16 @@ def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fra
         return Fraction(ranks[0], total + 1)
     if total == len(sizes) == sum(ranks):
         return Fraction(k, total + 1)
-    # A coefficient is at most C(total, r) < 2^total: polynomials are stored as integers in base 2^bits
+
+    # The number of ways in which r records lie below t, by the number of replies below t. These are the coefficients of
+    # polynomials, at most C(total, r) < 2^total, which are stored as integers in base 2^bits.
     bits = total + 1
-    # The ways in which r records lie below t, by the number of replies below t
     ways = [1]
     for n, l in zip(sizes, ranks, strict=True):
-        below, above = (sum(comb(n, i) << bits * i for i in span) for span in (range(l, n + 1), range(l)))
-        ways = [
-            (ways[j] * above if j < len(ways) else 0) + (ways[j - 1] * below if j else 0) for j in range(len(ways) + 1)
-        ]
+        below = sum(comb(n, i) << bits * i for i in range(l, n + 1))
+        above = sum(comb(n, i) << bits * i for i in range(l))
+        ways = [fewer * below + same * above for fewer, same in zip([0, *ways], [*ways, 0], strict=True)]
+
     # The integral of each power of t and 1 - t
     missed, mask, weighted = sum(ways[k:]), (1 << bits) - 1, 0
     for r in range(total + 1):
@@ -270,8 +264,27 @@ def poisson_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
             constant[..., 0] = 1.0
             factors = np.concatenate([factors, constant])
         factors = _products(factors[0::2], factors[1::2])
+    # FFTs may give slightly negative probabilities
     law: NDArray[np.float64] = np.maximum(factors[0][:, : m + 1], 0.0)
     return law
+
+
+# Length of a factor up to which a product is faster without an FFT
+_DIRECT = 16
+
+
+def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    size = a.shape[-1] + b.shape[-1] - 1
+    if b.shape[-1] <= _DIRECT:
+        product = np.zeros((*a.shape[:-1], size))
+        for i in range(b.shape[-1]):
+            product[..., i : i + a.shape[-1]] += a * b[..., i : i + 1]
+        return product
+    length = next_fast_len(size, real=True)
+    full: NDArray[np.float64] = irfft(rfft(a, length) * rfft(b, length), length)[..., :size]
+    return full
 
 
 def at_least(p: NDArray[np.float64], k: int) -> NDArray[np.float64]:
@@ -300,21 +313,6 @@ def at_least(p: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     return tail
 
 
-def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    from scipy.fft import irfft, next_fast_len, rfft
-
-    size = a.shape[-1] + b.shape[-1] - 1
-    # Short products directly, long ones by FFT
-    if b.shape[-1] <= _DIRECT:
-        product = np.zeros((*a.shape[:-1], size))
-        for i in range(b.shape[-1]):
-            product[..., i : i + a.shape[-1]] += a * b[..., i : i + 1]
-        return product
-    length = next_fast_len(size, real=True)
-    full: NDArray[np.float64] = irfft(rfft(a, length) * rfft(b, length), length)[..., :size]
-    return full
-
-
 def integral(curve: Curve, tolerance: float = _TOLERANCE) -> float:
     """The integral over [0, 1] of a nondecreasing curve, to about ten times `tolerance`.
 
@@ -323,9 +321,28 @@ def integral(curve: Curve, tolerance: float = _TOLERANCE) -> float:
     >>> round(integral(lambda t: t**40), 15) == round(1 / 41, 15)
     True
     """
-    # Where the curve is flat it needs no nodes
+    # Where the curve is flat, at its first and last value, it needs no nodes
     low, high, bottom, top = _steep(curve)
     return low * bottom + (1 - high) * top + _halved(curve, np.linspace(low, high, 3), tolerance)
+
+
+# Change of a curve below which it counts as flat
+_FLAT = 1e-16
+
+
+def _steep(curve: Curve) -> tuple[float, float, float, float]:
+    """The interval outside of which an increasing curve is flat, and its values at 0 and at 1."""
+    grid = np.linspace(0.0, 1.0, 33)
+    values = curve(grid)
+    bottom, top = float(values[0]), float(values[-1])
+    # Finer grids, while the interval is less than half of the grid
+    while True:
+        low = grid[max(int(np.sum(values <= bottom + _FLAT)) - 1, 0)]
+        high = grid[min(len(grid) - int(np.sum(values >= top - _FLAT)), len(grid) - 1)]
+        if high - low > (grid[-1] - grid[0]) / 2 or high <= low:
+            return float(low), float(max(high, low)), bottom, top
+        grid = np.linspace(low, high, 25)
+        values = curve(grid)
 
 
 def expectation(curve: Curve, tolerance: float = _TOLERANCE) -> float:
@@ -342,25 +359,26 @@ def expectation(curve: Curve, tolerance: float = _TOLERANCE) -> float:
     0.29
     """
     if not callable(curve):
-        what = "must be a function of an array of numbers from 0 to 1"
         raise InputTypeError(
-            "curve", what, got=type(curve).__name__, remedy="`print(plan)` shows the coverage of a plan"
+            "curve",
+            "must be a function of an array of numbers from 0 to 1",
+            got=type(curve).__name__,
+            remedy="`print(plan)` shows the coverage of a plan",
         )
     return _halved(curve, np.linspace(0.0, 1.0, 17), tolerance)
 
 
 def _halved(curve: Curve, edges: NDArray[np.float64], tolerance: float) -> float:
     """The integral by panels of 32 Gauss-Legendre nodes, exact for polynomials of degree up to 63."""
-    x, w = gauss_legendre(_NODES)
-    left, right = edges[:-1], edges[1:]
-    total = 0.0
+    x, w = gauss_legendre(32)
 
     def panels(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
         values = curve((a[:, None] + (b - a)[:, None] * x[None, :]).ravel()).reshape(len(a), -1)
         sums: NDArray[np.float64] = (b - a) * (values @ w)
         return sums
 
-    # Halve panels until that changes nothing
+    # Halve panels until that changes nothing, at most 40 times
+    total, left, right = 0.0, edges[:-1], edges[1:]
     whole = panels(left, right)
     for _ in range(40):
         middle = (left + right) / 2
@@ -372,20 +390,6 @@ def _halved(curve: Curve, edges: NDArray[np.float64], tolerance: float) -> float
         left, right = np.concatenate([left[rough], middle[rough]]), np.concatenate([middle[rough], right[rough]])
         whole = np.concatenate([first[rough], second[rough]])
     return total + float(whole.sum())
-
-
-def _steep(curve: Curve) -> tuple[float, float, float, float]:
-    """The interval outside of which an increasing curve is flat, and its values at 0 and at 1."""
-    grid = np.linspace(0.0, 1.0, 33)
-    values = curve(grid)
-    bottom, top = float(values[0]), float(values[-1])
-    while True:
-        low = grid[max(int(np.sum(values <= bottom + _FLAT)) - 1, 0)]
-        high = grid[min(len(grid) - int(np.sum(values >= top - _FLAT)), len(grid) - 1)]
-        if high - low > (grid[-1] - grid[0]) / 2 or high <= low:
-            return float(low), float(max(high, low)), bottom, top
-        grid = np.linspace(low, high, 25)
-        values = curve(grid)
 
 
 @lru_cache(maxsize=4)

@@ -4,11 +4,12 @@ They apply to releases of every kind, to private evaluations and to monitors, fe
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from confide.core import FALSE_NEGATIVES, Document, MissedAreaLoss, Release
 from confide.errors import InputError
-from confide.federated.verification import Verification
+from confide.federated.signatures import Verification
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import exact_level, fraction_of, one_of, privacy_loss
 
@@ -82,11 +83,13 @@ class Conditions:
         statements: list[str] = []
         failures: list[str] = []
 
-        # Privacy, and its loss
+        # Privacy
         if not privacy.is_private:
             failures.append(str(privacy))
         elif self.private:
             statements.append(f"privacy of records is required; stated: {privacy.brief}")
+
+        # The loss of one person
         if self.epsilon_at_most is not None:
             losses = self._losses(document)
             holds = max(losses.values()) <= self.epsilon_at_most
@@ -103,8 +106,8 @@ class Conditions:
 
         # Signature
         if self.signed:
-            given = "none" if signer is None else f"by the key {signer}"
-            (failures if signer is None else statements).append(f"a signature is required; given: {given}")
+            signature = "none" if signer is None else f"by the key {signer}"
+            (failures if signer is None else statements).append(f"a signature is required; given: {signature}")
         return Verification(tuple(statements), tuple(failures))
 
     def _losses(self, document: Document) -> dict[Neighbors, float]:
@@ -113,18 +116,19 @@ class Conditions:
 
         # Of a person in the calibration and in every look
         if isinstance(document, CorrectedRelease):
-            each = [self._losses(document.release)] + [self._losses(document.watch)] * bool(document.watch.looks)
+            documents = [document.release, document.watch] if document.watch.looks else [document.release]
+            each = [self._losses(part) for part in documents]
             return {name: math.fsum(losses.get(name, math.inf) for losses in each) for name in each[0]}
+
+        # Under an adjacency that is not named only if the number of records is secret
         privacy, looks = document.privacy, _looks_of(document)
+        names: Sequence[Neighbors] = NEIGHBORS if self.neighbors is None else (self.neighbors,)
+        if self.neighbors is None and privacy.add_remove is None:
+            names = [name for name in NEIGHBORS if name != "add_remove"]
         losses = {
             name: privacy.epsilon if name == privacy.neighbors else privacy.loss(name, privacy.records_per_person)
-            for name in NEIGHBORS
+            for name in names
         }
-        if self.neighbors is not None:
-            losses = {self.neighbors: losses[self.neighbors]}
-        # The number of records is public
-        elif privacy.add_remove is None:
-            del losses["add_remove"]
         return losses if looks == 1 else {name: float(looks * fraction_of(loss)) for name, loss in losses.items()}
 
 
@@ -148,12 +152,12 @@ def promised_by(document: Document) -> tuple[float | None, str]:
 
     if isinstance(document, CorrectedRelease):
         return None, "promised: none for one record, because the threshold is corrected look by look"
-    # What the document states, or the release that it is about
+    # The levels that the document, or the release that it is about, states: of coverage, or of a bound on a loss
     loss: tuple[str, float] | None = None
-    said = ""
+    promise = ""
     if isinstance(document, Release):
         promised, loss = [document.promised], document.bounded
-        said = "" if loss is None else f"promised: {document.promise}"
+        promise = "" if loss is None else f"promised: {document.promise}"
     elif isinstance(document, Evaluation):
         promised, loss = list(document.query.statements.values()), document.query.loss
     else:
@@ -168,9 +172,9 @@ def promised_by(document: Document) -> tuple[float | None, str]:
         return least, f"promised: {least:.12g}"
     name, bound = loss
     risk = bound * (1 - least)
-    said = said or f"promised: a loss {name!r} of at most {risk:.6g}"
-    share = name == FALSE_NEGATIVES or MissedAreaLoss.of(name) is not None
-    return (1 - risk, said) if share else (None, f"{said}, which is not a coverage guarantee")
+    promise = promise or f"promised: a loss {name!r} of at most {risk:.6g}"
+    is_missed_share = name == FALSE_NEGATIVES or MissedAreaLoss.of(name) is not None
+    return (1 - risk, promise) if is_missed_share else (None, f"{promise}, which is not a coverage guarantee")
 
 
 def _looks_of(document: Document) -> int:

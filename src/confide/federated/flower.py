@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError
-from confide.federated.calibration import FederatedRelease
 from confide.federated.keys import SiloKeys
+from confide.federated.release import FederatedRelease
 from confide.federated.remote import Ask, Failure, Reply, Request, one_round, run, serve
 from confide.federated.remote import NotReleasedError as NotReleasedError
 from confide.federated.remote import Round as Round
@@ -93,6 +93,7 @@ def _courier(grid: "Grid", timeout: float, poll: float) -> Ask:
 
     def ask_nodes(requests: Mapping[int, Request]) -> Iterator[tuple[int, Reply | Failure]]:
         pushed = grid.push_messages([message(node, request) for node, request in requests.items()])
+        # The node of each message that has no reply yet
         waiting, end = dict(zip(pushed, requests, strict=True)), time.monotonic() + timeout
         while waiting and time.monotonic() < end:
             for answered in grid.pull_messages(set(waiting)):
@@ -156,8 +157,8 @@ def calibrate(
     NotReleasedError, InputError
         As in `run`.
     """
-    asked = list(grid.get_node_ids()) if nodes is None else nodes
-    return run(_courier(grid, timeout, poll), asked, plan, keys=keys)
+    nodes = list(grid.get_node_ids()) if nodes is None else nodes
+    return run(_courier(grid, timeout, poll), nodes, plan, keys=keys)
 
 
 def wait_for_nodes(grid: "Grid", count: int, timeout: float = 60.0, poll: float = 0.5) -> list[int]:

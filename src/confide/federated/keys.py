@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Self
 
 import msgspec
 
 from confide.errors import InputError
-from confide.federated.checkpoint import CHECKPOINT
 from confide.federated.messages import (
     Form,
     encode,
@@ -31,6 +30,7 @@ from confide.federated.messages import (
     write_time,
 )
 from confide.federated.refusals import Refusal
+from confide.ledger import is_hexadecimal
 from confide.support import (
     MOST_RECORDS,
     needs_extra,
@@ -39,6 +39,7 @@ from confide.support import (
     write_text,
 )
 
+# What is hashed begins with its purpose, so that no identity is also the hash of a roster
 _IDENTITY = b"confide/federated/identity/1\n"
 _ROSTER = b"confide/federated/roster/1\n"
 
@@ -94,9 +95,11 @@ def fingerprint(digest: str, groups: int = 8) -> str:
     return " ".join(digits[i : i + 5] for i in range(0, size, 5))
 
 
+# Names have no control character and nothing that needs quotes
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
-_HEX = re.compile(r"[0-9a-f]{64}")
-_MOST = 10_000
+
+# Longest public file or file of private keys that is read
+_MOST_CHARACTERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -149,13 +152,13 @@ class Silo:
         # Each field alone
         check_name(self.name)
         for key in (self.signing, self.agreement):
-            if not isinstance(key, str) or not _HEX.fullmatch(key):
+            if not is_hexadecimal(key, least=64):
                 raise InputError("keys", "must have 64 hexadecimal digits", remedy="Use the file that keygen wrote")
-        if self.ledger is not None and not (isinstance(self.ledger, str) and _HEX.fullmatch(self.ledger)):
+        if self.ledger is not None and not is_hexadecimal(self.ledger, least=64):
             raise InputError("ledger", "must have 64 hexadecimal digits, as in SiloLedger.identity")
         if self.size is not None:
             positive_integer("size", self.size, most=MOST_RECORDS)
-        # What the keys must do
+        # A usable key for masks, and a valid signature
         if not _agrees(self.agreement):
             raise InputError(
                 "keys",
@@ -176,12 +179,12 @@ class Silo:
     @property
     def form(self) -> "SiloForm":
         """What a plan states of the silo."""
-        return SiloForm(**{name: getattr(self, name) for name in SiloForm.__struct_fields__})
+        return SiloForm.of(self)
 
     @property
     def _payload(self) -> bytes:
         """What its key signs."""
-        return encode(_Stated(self.name, self.signing, self.agreement, self.size, self.ledger, self.issued))
+        return encode(_Stated.of(self))
 
     def to_json(self) -> str:
         """The public file of a silo, signed by its own key."""
@@ -200,13 +203,12 @@ class Silo:
         Refusal
             `malformed`, or `altered` if it is not signed by the key that it contains.
         """
-        stated, signer, _, signature = read_message("silo", text, _Stated, _MOST)
+        stated, signer, _, signature = read_message("silo", text, _Stated, _MOST_CHARACTERS)
         if signer != stated.signing:
             raise Refusal(
                 "altered", "the public file is signed with another key than its own; request another from its owner"
             )
-        fields: dict[str, Any] = msgspec.structs.asdict(stated)
-        silo: Silo = read_content("silo", lambda: cls(**fields, signature=signature))
+        silo: Silo = read_content("silo", lambda: cls(**msgspec.structs.asdict(stated), signature=signature))
         return silo
 
 
@@ -220,6 +222,10 @@ class _Stated(Form):
     ledger: str | None
     issued: str | None
 
+    @classmethod
+    def of(cls, silo: Silo) -> Self:
+        return cls(**{name: getattr(silo, name) for name in cls.__struct_fields__})
+
 
 class SiloForm(_Stated):
     """A silo in a plan: what its file states, and the signature."""
@@ -232,7 +238,7 @@ class SiloForm(_Stated):
 
 
 def check_name(name: str) -> str:
-    """The name of a silo, which has no control character and nothing that needs quotes."""
+    """The name of a silo, if it is one."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError("name", "must be 1 to 64 letters, digits, spaces, dots, underscores or dashes")
     return name
@@ -254,6 +260,10 @@ def _agrees(key: str) -> bool:
 @lru_cache(maxsize=2**15)
 def _check_signed(silo: Silo) -> None:
     verify("silo", silo._payload, silo.signing, str(silo.signature))
+
+
+# Suffix of the file next to a key file with the checkpoint of its ledger
+CHECKPOINT = ".checkpoint"
 
 
 @dataclass(frozen=True)
@@ -284,11 +294,9 @@ class SiloKeys:
             from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
             from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+        check_name(name)
         signing, agreement = Ed25519PrivateKey.generate(), X25519PrivateKey.generate()
-        keys = cls(name, signing.private_bytes_raw(), agreement.private_bytes_raw())
-        # Checks the name
-        keys.public_keys()
-        return keys
+        return cls(name, signing.private_bytes_raw(), agreement.private_bytes_raw())
 
     def public(self, size: int | None = None, *, ledger: str | None = None, now: datetime | None = None) -> Silo:
         """The public file of these keys, with the number of records if it may be public, signed by its own key.
@@ -305,11 +313,11 @@ class SiloKeys:
         now
             The present time; by default that of the system clock.
         """
-        silo, issued = self.public_keys(size), write_time(now or datetime.now(UTC))
-        named = self.ledger if ledger is None else ledger
-        payload = encode(_Stated(silo.name, silo.signing, silo.agreement, size, named, issued))
+        silo = replace(self.public_keys(size), ledger=self.ledger if ledger is None else ledger)
+        issued = write_time(now or datetime.now(UTC))
+        payload = encode(msgspec.structs.replace(_Stated.of(silo), issued=issued))
         _, signature = signature_of("silo", payload, self.signing)
-        return replace(silo, ledger=named, issued=issued, signature=signature)
+        return replace(silo, issued=issued, signature=signature)
 
     def public_keys(self, size: int | None = None) -> Silo:
         """The name, the public keys and the size, without a signature."""
@@ -322,7 +330,7 @@ class SiloKeys:
         return Silo(self.name, signing.hex(), agreement.hex(), size)
 
     def save(self, path: str | Path) -> None:
-        """Write the private keys to a new file that only its owner can read; without an error it is whole, on disk."""
+        """Write the private keys to a new file that only its owner can read; it is on disk when this returns."""
         self._write(path)
 
     def _write(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -363,9 +371,14 @@ class SiloKeys:
     def load(cls, path: str | Path) -> "SiloKeys":
         """Read a file written by `save`."""
         hint = "the file does not contain private keys; keygen writes such a file"
-        stored = read_file("private-keys", read_text(Path(path)), _Private, hint, _MOST)
-        signing, agreement = bytes.fromhex(stored.signing), bytes.fromhex(stored.agreement)
-        return cls(stored.name, signing, agreement, Path(f"{path}{CHECKPOINT}"), ledger=stored.ledger)
+        stored = read_file("private-keys", read_text(Path(path)), _Private, hint, _MOST_CHARACTERS)
+        return cls(
+            stored.name,
+            signing=bytes.fromhex(stored.signing),
+            agreement=bytes.fromhex(stored.agreement),
+            checkpoint=Path(f"{path}{CHECKPOINT}"),
+            ledger=stored.ledger,
+        )
 
 
 _Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", min_length=64, max_length=64)]

@@ -26,14 +26,14 @@ from confide.selection import selection_law
 from confide.support import bisect
 
 # Maximum number of representative sizes in the search
-_SIZES = 48
+_MOST_SIZES = 48
 
-# Up to this number of silos the exact law is fast enough; the approximation can be 0.02 off for eight unequal ones.
-_LAW = 64
-_FAR, _GRID, _FINE = 2**30, 12, 100
+# Up to this number of silos the exact law is fast enough; the approximation can be 0.02 off for eight unequal ones
+_MOST_EXACT = 64
 
 # Range of the share of silos that may reply below the level
-_HIGHEST, _LOWEST = 0.96, 0.08
+_HIGHEST_SHARE = 0.96
+_LOWEST_SHARE = 0.08
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,6 @@ class Goal:
         return certified_k(self.replies(mechanisms), self.level, self.delta, self.honest, guess)
 
 
-Tail: TypeAlias = Callable[[int], NDArray[np.float64]]
-
-
 class StandIns(NamedTuple):
     """A few representative sizes, and how many silos each represents."""
 
@@ -93,8 +90,8 @@ class StandIns(NamedTuple):
     def of(cls, sizes: Sequence[int]) -> "StandIns":
         """All sizes if they are few; else the median sizes of groups with equal numbers of silos."""
         ordered = np.sort(np.asarray(sizes, dtype=np.int64))
-        if len(set(sizes)) > _SIZES:
-            groups = np.array_split(ordered, _SIZES)
+        if len(set(sizes)) > _MOST_SIZES:
+            groups = np.array_split(ordered, _MOST_SIZES)
             ordered = np.concatenate([np.full_like(group, group[len(group) // 2]) for group in groups])
         return cls(*np.unique(ordered, return_counts=True))
 
@@ -112,6 +109,16 @@ def target_rank(n: int, rate: Fraction) -> int:
     (90, 5)
     """
     return min(n, -(-rate.numerator * (n + 1) // rate.denominator))
+
+
+# P(at least k silos reply low) at every node, by k
+Tail: TypeAlias = Callable[[int], NDArray[np.float64]]
+
+# Steps that a search computes together
+_STEPS_AT_ONCE = 12
+
+# A number of scores whose target rank is far from the first rank
+_FAR = 2**30
 
 
 class Line(NamedTuple):
@@ -134,13 +141,13 @@ class Search:
 
     def lines(self, steps: int) -> Iterator[Line]:
         """Up to `steps` evenly spread rates that can be certified, with their k."""
-        # Coverage as a weighted sum over nodes, or its failure at the level
+        # What is enough: coverage as a weighted sum over nodes, or its failure at the level
         largest, level, delta = int(self.stand.sizes[-1]), float(self.goal.level), self.goal.delta
         nodes, weights = nodes_around(level) if delta is None else (np.array([level]), np.ones(1))
         enough = level if delta is None else 1 - delta
 
         # For each rate the smallest k that is enough
-        first, last = self._falls_to(_HIGHEST), self._falls_to(_LOWEST)
+        first, last = self._falls_to(_HIGHEST_SHARE), self._falls_to(_LOWEST_SHARE)
         for step in sorted({round(step) for step in np.linspace(first, last, steps)}):
             rate = Fraction(step, largest + 1)
             chances = self._below(self.stand.sizes, self.stand.targets(rate), nodes)
@@ -158,13 +165,14 @@ class Search:
         # Several steps at once, because the laws of all of them are computed together
         low, high = 0, largest
         while high - low > 1:
-            steps = np.unique(np.linspace(low, high, _GRID + 2).astype(np.int64))[1:-1].tolist() or [low + 1]
+            steps = np.unique(np.linspace(low, high, _STEPS_AT_ONCE + 2).astype(np.int64))[1:-1].tolist() or [low + 1]
             aims = [self.stand.targets(Fraction(step, largest + 1)) for step in steps]
             sizes = np.tile(self.stand.sizes, len(steps))
             chances = self._below(sizes, np.concatenate(aims), np.array([float(self.goal.level)]))
             shares = chances.reshape(len(steps), -1) @ self.stand.silos / self.stand.silos.sum()
-            few = int(np.searchsorted(-shares, -share))
-            low, high = ([low, *steps][few], [*steps, high][few])
+            bounds = [low, *steps, high]
+            last_above = int(np.searchsorted(-shares, -share))
+            low, high = bounds[last_above], bounds[last_above + 1]
         return high
 
     def _below(
@@ -198,7 +206,7 @@ def tails(chances: NDArray[np.float64], silos: NDArray[np.int64], honest: int | 
     `silos` their numbers. `honest` silos count, at every node those with the largest probabilities; by default all.
     """
     total = int(silos.sum())
-    if total > _LAW:
+    if total > _MOST_EXACT:
         return lambda k: matched(chances, silos, k, honest)
     each = np.repeat(chances, silos, axis=0)
     if honest is not None and honest < total:
@@ -219,7 +227,7 @@ def matched(
     """
     from scipy.special import betainc
 
-    # At every node the honest silos are those with the largest probabilities
+    # The silos that count: at every node the honest silos are those with the largest probabilities
     counted = np.broadcast_to(silos[:, None], chances.shape)
     if honest is not None and honest < silos.sum():
         order = np.argsort(-chances, axis=0)
@@ -230,8 +238,8 @@ def matched(
     mean, variance = (counted * chances).sum(axis=0), (counted * chances * (1 - chances)).sum(axis=0)
     p = np.clip(1 - variance / np.maximum(mean, 1e-300), 1e-12, 1.0)
     trials = np.maximum(mean / p, k)
-    result: NDArray[np.float64] = np.where(mean < 1e-12, 0.0, betainc(k, trials - k + 1, p))
-    return result
+    tail: NDArray[np.float64] = np.where(mean < 1e-12, 0.0, betainc(k, trials - k + 1, p))
+    return tail
 
 
 def expected_coverage(silos: Sequence[tuple[int, Fraction]], k: int, mechanism: Slopes, candidates: int) -> float:
@@ -243,10 +251,38 @@ def expected_coverage(silos: Sequence[tuple[int, Fraction]], k: int, mechanism: 
     return order_statistic_coverage(replies, k)
 
 
+# Candidates that are less likely than the best one by this factor, in log-odds, are hardly ever chosen
+_REACH = 25
+
+# Number of points that stand for the candidates in between
+_FINE = 100
+
+
+@lru_cache(maxsize=8192)
 def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply:
-    """The law of a silo's reply on uniform scores, for a public size; its ranks are not integers."""
-    slopes = _LogOdds(mechanism.slope_left, mechanism.slope_right, float(mechanism.flat), mechanism.total_rise)
-    return _typical_reply(n, float(mechanism.offset), slopes, candidates)
+    """The law of a silo's reply on uniform scores, for a public size; its ranks are not integers.
+
+    The candidates are evenly spread over the real numbers 0..n+1, as ranks.
+    """
+    # The ranks that may be chosen. A candidate beyond all n scores is penalised as if it were the n-th: with a target
+    # near n the choice may lie anywhere above the scores.
+    left, right, target = mechanism.slope_left, mechanism.slope_right, float(mechanism.offset)
+    flat, rise = float(mechanism.flat), mechanism.total_rise
+    low = max(target - _REACH / left, 0.0)
+    high = n + 1 if right * (n - target) < _REACH + rise else target + (_REACH + rise) / right
+    spacing = max((n + 1) / candidates, (high - low) / _FINE)
+    ranks = np.minimum(np.arange(low, high, spacing) + spacing / 2, n + 1 - 1e-3)
+    ranks = np.maximum(ranks, 1e-3)
+
+    # Their utilities, in log-odds, with the rise of the prior weights
+    short = left * np.maximum(target - np.minimum(ranks, n), 0)
+    over = right * np.maximum(np.minimum(ranks - spacing, n) - target, 0)
+    candidate = candidates * ranks / (n + 1)
+    bonus = rise * np.maximum(candidate - flat, 0) / max(candidates - flat, 1.0)
+    utility = bonus - np.maximum(short, over)
+    law = selection_law(np.exp(utility - utility.max()))
+    likely = law > 1e-9
+    return RandomRankReply(n, tuple(ranks[likely].tolist()), tuple((law[likely] / law[likely].sum()).tolist()))
 
 
 def whole_ranks(reply: RandomRankReply) -> RandomRankReply:
@@ -257,41 +293,9 @@ def whole_ranks(reply: RandomRankReply) -> RandomRankReply:
     >>> whole_ranks(RandomRankReply(9, (5.2, 7.4, 9.7), (0.5, 0.25, 0.25)))
     RandomRankReply(n=9, ranks=(5, 6, 7), probabilities=(0.5, 0.0, 0.25), bottom=0.0)
     """
-    at = np.maximum(np.rint(reply.ranks).astype(np.int64), 1)
-    law = np.bincount(at, weights=reply.probabilities, minlength=reply.n + 1)
-    first, last = min(int(at[0]), reply.n), min(int(at[-1]), reply.n)
+    ranks = np.maximum(np.rint(reply.ranks).astype(np.int64), 1)
+    law = np.bincount(ranks, weights=reply.probabilities, minlength=reply.n + 1)
+    first, last = min(int(ranks[0]), reply.n), min(int(ranks[-1]), reply.n)
     while last > first and not law[last]:
         last -= 1
     return RandomRankReply(reply.n, tuple(range(first, last + 1)), tuple(law[first : last + 1].tolist()))
-
-
-class _LogOdds(NamedTuple):
-    """Slopes and prior weights of a mechanism, independent of its target."""
-
-    left: float
-    right: float
-    flat: float
-    rise: float
-
-
-@lru_cache(maxsize=8192)
-def _typical_reply(n: int, target: float, slopes: _LogOdds, candidates: int) -> RandomRankReply:
-    """The law of the mechanism's choice among candidates evenly spread over the real numbers 0..n+1 as ranks."""
-    # The ranks that may be chosen. A candidate beyond all n scores is penalised as if it were the n-th: with a target
-    # near n the choice may lie anywhere above the scores.
-    left, right, reach = slopes.left, slopes.right, 25 + slopes.rise
-    low = max(target - 25 / left, 0.0)
-    high = n + 1 if right * (n - target) < reach else target + reach / right
-    spacing = max((n + 1) / candidates, (high - low) / _FINE)
-    ranks = np.minimum(np.arange(low, high, spacing) + spacing / 2, n + 1 - 1e-3)
-    ranks = np.maximum(ranks, 1e-3)
-
-    # Their utilities, in log-odds, with the rise of the prior weights
-    short = left * np.maximum(target - np.minimum(ranks, n), 0)
-    over = right * np.maximum(np.minimum(ranks - spacing, n) - target, 0)
-    place = candidates * ranks / (n + 1)
-    ahead = slopes.rise * np.maximum(place - slopes.flat, 0) / max(candidates - slopes.flat, 1.0)
-    utility = ahead - np.maximum(short, over)
-    law = selection_law(np.exp(utility - utility.max()))
-    likely = law > 1e-9
-    return RandomRankReply(n, tuple(ranks[likely].tolist()), tuple((law[likely] / law[likely].sum()).tolist()))

@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -16,9 +17,13 @@ import msgspec
 
 from confide.errors import ConfideError, FormatError, InputTypeError, MissingExtraError
 from confide.federated.refusals import Refusal
+from confide.ledger import is_hexadecimal
 from confide.support import SCHEMA, check_schema, kind_named, needs_extra, parse_object
 
+# Longest message that is read
 MOST_CHARACTERS = 16_000_000
+
+# Of the kinds of all files of a federation
 PREFIX = "confide/federated."
 
 Content = TypeVar("Content")
@@ -61,8 +66,7 @@ def digest(payload: bytes) -> str:
     return hashlib.sha256(payload).hexdigest()
 
 
-def type_of(kind: str) -> str:
-    """The type of the payload of a kind of messages."""
+def _type_of(kind: str) -> str:
     return f"application/vnd.confide.federated.{kind}+json; schema={SCHEMA}"
 
 
@@ -83,7 +87,7 @@ def signature_of(kind: str, payload: bytes, signing_key: bytes) -> tuple[str, st
 
 def envelope(kind: str, payload: bytes, signer: str, signature: str) -> str:
     """The text of a message with this signature, in base64."""
-    message = _Envelope(type_of(kind), _base64(payload), [_Signature(signer, signature)])
+    message = _Envelope(_type_of(kind), _base64(payload), [_Signature(signer, signature)])
     return msgspec.json.format(encode(message), indent=1).decode() + "\n"
 
 
@@ -111,7 +115,7 @@ def open_message(kind: str, text: str, most: int = MOST_CHARACTERS) -> tuple[byt
         payload, (signature,) = _bytes(message.payload), message.signatures
     except (ValueError, RecursionError):
         raise Refusal("malformed", f"the {kind} is not a signed message; request the original") from None
-    if message.payloadType != type_of(kind):
+    if message.payloadType != _type_of(kind):
         raise Refusal("malformed", _other_type(message.payloadType, kind))
     verify(kind, payload, signature.keyid, signature.sig)
     return payload, signature.keyid, signature.sig
@@ -124,7 +128,7 @@ def verify(kind: str, payload: bytes, signer: str, signature: str) -> None:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        if not re.fullmatch("[0-9a-f]{64}", signer):
+        if not is_hexadecimal(signer, least=64):
             raise ValueError
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signer))
         key.verify(_bytes(signature), _signed_bytes(kind, payload))
@@ -139,7 +143,7 @@ def read_content(kind: str, read: Any) -> Any:
     except (Refusal, MissingExtraError):
         raise
     except (ConfideError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
-        # Of a value inside, which msgspec made
+        # msgspec wraps the errors of values that it makes
         if isinstance(error.__cause__, Refusal | MissingExtraError):
             raise error.__cause__ from None
         why = str(error) if isinstance(error, ConfideError) else f"the {kind} lacks a field, or has a wrong one"
@@ -148,8 +152,8 @@ def read_content(kind: str, read: Any) -> Any:
 
 def _signed_bytes(kind: str, payload: bytes) -> bytes:
     """The pre-authentication encoding of DSSE."""
-    stated = type_of(kind).encode()
-    return b"DSSEv1 %d %b %d %b" % (len(stated), stated, len(payload), payload)
+    payload_type = _type_of(kind).encode()
+    return b"DSSEv1 %d %b %d %b" % (len(payload_type), payload_type, len(payload), payload)
 
 
 def _base64(data: bytes) -> str:
@@ -165,11 +169,12 @@ def _bytes(text: str) -> bytes:
 
 
 def _other_type(stated: str, expected: str) -> str:
-    match = re.fullmatch(r"application/vnd\.confide\.([a-z.-]+)\+json; schema=(\d+)", stated)
-    is_a, must_be = kind_named(match[1] if match else ""), kind_named(PREFIX + expected)
-    if match and match[1] == f"federated.{expected}":
-        return f"the message must be of schema {SCHEMA}; found {match[2]}"
-    return f"the message is {is_a}, not {must_be}; choose another file"
+    """Why a message is not of the expected kind: another schema, or another file."""
+    match = re.fullmatch(r"application/vnd\.confide\.(?P<kind>[a-z.-]+)\+json; schema=(?P<schema>\d+)", stated)
+    if match and match["kind"] == f"federated.{expected}":
+        return f"the message must be of schema {SCHEMA}; found {match['schema']}"
+    actual = kind_named(match["kind"] if match else "")
+    return f"the message is {actual}, not {kind_named(PREFIX + expected)}; choose another file"
 
 
 # Files that only their owner uses have neither a signature nor a checksum
@@ -199,28 +204,32 @@ def read_file(kind: str, text: str, form: type[Content], hint: str, most: int = 
     del content["schema"]
     described: Any = msgspec.inspect.type_info(form)
 
-    def read() -> Content:
+    def convert() -> Content:
         if not content.keys() <= {item.name for item in described.fields}:
             raise ValueError
         return msgspec.convert(content, form)
 
-    stated: Content = read_content(kind, read)
+    stated: Content = read_content(kind, convert)
     return stated
+
+
+# Times in messages, in UTC
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def write_time(time: datetime) -> str:
     """Write a time as UTC in ISO format, to the second."""
     if not isinstance(time, datetime) or time.tzinfo is None:
         raise InputTypeError("closes", "must be a datetime with a time zone")
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time.astimezone(UTC).strftime(_TIME)
 
 
 def read_time(text: str) -> datetime:
     """The inverse of `write_time`."""
-    try:
-        time = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-    except ValueError:
-        raise Refusal("malformed", "a time must have the form 2030-01-31T12:00:00Z") from None
-    if write_time(time) != text:
+    time = None
+    with suppress(ValueError):
+        time = datetime.strptime(text, _TIME).replace(tzinfo=UTC)
+    # `strptime` also reads other texts for the same time
+    if time is None or write_time(time) != text:
         raise Refusal("malformed", "a time must have the form 2030-01-31T12:00:00Z")
     return time

@@ -1,30 +1,32 @@
-"""A silo's own share of a common guarantee (`own_share`), from the same round and without another charge.
+"""Thresholds with a guarantee for new records of one silo, whatever the other silos are: `own_share` and `local`.
 
 A common threshold can cover the average and fail a silo. A reply is itself a threshold of the silo's own records. So
-the larger of both covers new records of this silo, whatever the other silos are (docs/theory-federated.md, F14).
+the larger of both covers new records of this silo, without another charge (docs/theory-federated.md, F14). `local`
+calibrates a threshold of the silo alone, which is charged.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import msgspec
 import numpy as np
+from numpy.typing import ArrayLike
 
-from confide.core import Release, class_list, documents
-from confide.errors import FormatError, InputError
+from confide.candidates import AnyCandidates
+from confide.core import Options, Release, calibrate, class_list, documents
+from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.answers import read_answer
-from confide.federated.calibration import FederatedRelease, FederatedThreshold, PlanStatement
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.messages import MOST_CHARACTERS
 from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
+from confide.federated.release import FederatedRelease, FederatedThreshold, PlanStatement
 from confide.federated.reply_laws import ReplyLaw
 from confide.federated.threshold_plan import ThresholdPlan
-from confide.guarantee import Guarantee
 from confide.support import Facts, Form, Section, exact_level
 
-SHARE_KIND = "confide/federated.own-share"
+_KIND = "confide/federated.own-share"
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -137,7 +139,7 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     >>> folder.cleanup()
     """
     # The common threshold, and the reply of the silo
-    place, common = _common(released, of)
+    position, common = _common(released, of)
     plan = common.plan
     if not plan.channel.single_replies:
         raise InputError(
@@ -146,38 +148,46 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
             remedy="A threshold for the silo by confide.calibrate is charged separately",
         )
     message = read_answer(released.plan, answer)
-    reply, silo = message.reply[place], plan.silos[message.silo]
+    reply, silo = message.reply[position], plan.silos[message.silo]
 
     # The larger of both, with the certificate of one reply
-    certified, guarantee = _certified(_law(plan, silo.name), plan.delta), common.guarantee
+    coverage = _certified(_law(plan, silo.name), plan.delta)
     claims = {
         "threshold": max(common.threshold, float(plan.candidates.values[reply])),
-        "guarantee": Guarantee(guarantee.kind, certified, plan.delta, silo.size, guarantee.n_min),
+        "guarantee": replace(common.guarantee, coverage=coverage, n=silo.size, silos=None),
         "privacy": released.privacy,
         "silo": silo.name,
     }
+    key = released.plan.names[position]
     return OwnShare(
-        request=PlanStatement(released.plan, released.plan.names[place]),
+        request=PlanStatement(released.plan, key),
         parts={None: OwnThreshold(**vars(common) | claims)},
         versions=released.versions,
         released=released,
         answer=answer,
         silo=silo.name,
-        of=None if of is None else str(released.plan.names[place]),
+        of=None if of is None else str(key),
     )
 
 
 def _common(released: FederatedRelease, of: Any = None) -> tuple[int, FederatedThreshold]:
     """The position and the threshold of a level, group, class or side, or of the only threshold if `of` is None."""
     plan = released.plan
+    thresholds = list(released.parts.values())
+    if plan.by is None:
+        if of is not None:
+            raise InputError("of", "must be left out: there is one threshold", got=repr(of))
+        return 0, thresholds[0]
+
+    # A file has names as texts, and levels are equal as numbers
     names = [str(float(name)) if plan.by == "level" else name for name in plan.names]
     if plan.by == "level" and of is not None:
         of = str(float(exact_level("of", of)))
-    places = [place for place, name in enumerate(names) if of == name or (plan.by is not None and str(of) == str(name))]
-    if not places:
-        allowed = "be left out: there is one threshold" if plan.by is None else f"be one of {class_list(tuple(names))}"
-        raise InputError("of", f"must {allowed}", got=repr(of))
-    return places[0], list(released.parts.values())[places[0]]
+    texts = [str(name) for name in names]
+    if str(of) not in texts:
+        raise InputError("of", f"must be one of {class_list(tuple(names))}", got=repr(of))
+    position = texts.index(str(of))
+    return position, thresholds[position]
 
 
 def _law(plan: ThresholdPlan, silo: str) -> ReplyLaw:
@@ -190,7 +200,7 @@ def _certified(law: ReplyLaw, delta: float | None) -> float:
     """The coverage of one reply: the mean, or the largest that fails with probability at most delta."""
     if delta is None:
         return order_statistic_coverage([law], 1)
-    # By bisection
+    # By bisection, to 2**-40
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
@@ -198,8 +208,77 @@ def _certified(law: ReplyLaw, delta: float | None) -> float:
     return low
 
 
-class _Share(msgspec.Struct, forbid_unknown_fields=True):
-    """The content of a file, without kind, schema and checksum."""
+def local(
+    released: FederatedRelease,
+    scores: ArrayLike,
+    epsilon: float,
+    *,
+    candidates: AnyCandidates = None,
+    **options: Unpack[Options],
+) -> Release:
+    """Calibrate a silo's own threshold by the request of the common one.
+
+    Level, delta, score and classes are those of the plan, and so are public candidates or a unit that it states. The
+    guarantee is for new records of this silo, and holds however unlike the other silos are. It is a release of one
+    owner, and its privacy loss adds up with that of the silo's answer for people who are in both.
+
+    Parameters
+    ----------
+    released
+        The common release. Of several thresholds select one first: `released.alone(key)`.
+    scores
+        The silo's scores, shape (n,).
+    epsilon
+        The privacy loss.
+    candidates
+        Other candidates. `Candidates.around(released.threshold)` is allowed only for records that did **not** answer
+        the plan, because the guarantee needs candidates that do not depend on the calibrated records.
+    **options
+        Other arguments of `confide.calibrate`, such as `ledger` and `dataset`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from confide import federated
+    >>> coordinator = federated.SiloKeys.generate("coordinator")
+    >>> hospitals = [federated.SiloKeys.generate(name) for name in ("north", "south", "east")]
+    >>> plan = federated.plan([keys.public(size=300) for keys in hospitals], 0.1, 4.0, method="private-qq", score="lac")
+    >>> text, folder, answers = plan.sign(coordinator), tempfile.TemporaryDirectory(), []
+    >>> policy, rng = federated.Policy(coordinator.public().identity, 4.0, 4.0), np.random.default_rng(0)
+    >>> for power, keys in enumerate(hospitals, 1):
+    ...     ledger = federated.SiloLedger(f"{folder.name}/{keys.name}.db")
+    ...     answers.append(federated.answer(text, rng.random(300) ** power, keys, policy, ledger))
+    >>> released = federated.aggregate(text, answers)
+    >>> north = local(released, rng.random(500), 1.0)
+    >>> north.coverage, north.score, north.threshold > 0.85
+    (0.9, 'lac', True)
+    >>> folder.cleanup()
+    """
+    if not isinstance(released, FederatedRelease):
+        raise InputTypeError("released", "must be the release of a federation", got=type(released).__name__)
+
+    # The request of the common threshold, unless an option replaces a part of it
+    common, request = released.only, released.plan.request
+    assert isinstance(common, FederatedThreshold)
+    common_candidates: Any = request.candidates
+    replaced: dict[str, Any] = {"delta": common.plan.delta, "unit": request.unit, **options}
+    return calibrate(
+        scores,
+        common.alpha,
+        epsilon,
+        score=common.score,
+        classes=request.classes,
+        candidates=common_candidates if candidates is None else candidates,
+        **replaced,
+    )
+
+
+# Files
+
+
+class _Stated(msgspec.Struct, forbid_unknown_fields=True):
+    """The common release and the answer, from which the rest follows: a file without kind, schema and checksum."""
 
     calibration: str
     answer: str
@@ -207,18 +286,17 @@ class _Share(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _content(share: OwnShare) -> dict[str, Any]:
-    """The common release and the answer, from which the rest follows."""
     content = {"calibration": share.released.to_json(), "answer": share.answer}
     return content if share.of is None else {**content, "of": share.of}
 
 
 def _read(content: dict[str, Any]) -> OwnShare:
-    share = msgspec.convert(content, _Share, strict=True)
+    stated = msgspec.convert(content, _Stated, strict=True)
     try:
-        return own_share(FederatedRelease.from_json(share.calibration), share.answer, share.of)
+        return own_share(FederatedRelease.from_json(stated.calibration), stated.answer, stated.of)
     except Refusal as refusal:
         raise FormatError("share", "must contain an answer to its calibration", remedy=str(refusal)) from None
 
 
-_SHARE = Form(SHARE_KIND, "share", most_characters=3 * MOST_CHARACTERS, integer_bits=64, indent=1)
-documents.register(OwnShare, documents.Kind(_SHARE, _content, _read))
+_FORM = Form(_KIND, "share", most_characters=3 * MOST_CHARACTERS, integer_bits=64, indent=1)
+documents.register(OwnShare, documents.Kind(_FORM, _content, _read))

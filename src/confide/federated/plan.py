@@ -6,7 +6,7 @@ participant derives them and compares their digest, so versions that would deriv
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
@@ -48,8 +48,13 @@ from confide.support import Described, Section, one_of
 # Silos times thresholds: a release with all replies stays below the size that readers accept
 MOST_REPLIES = 2_000_000
 
-# Numbers of candidates of a spread: bounds for private-qq and secure-sum, and the number for the published methods
-_FEWEST, _MOST, _MOST_SUMMED, _PUBLISHED = 30, 3840, 400, 1000
+# Bounds on the number of candidates of a spread: the most for private-qq, and for secure-sum
+_FEWEST_CANDIDATES = 30
+_MOST_CANDIDATES = 3840
+_MOST_SUMMED_CANDIDATES = 400
+
+# The number of candidates of a spread for the published methods
+_PUBLISHED_CANDIDATES = 1000
 
 # The names of the arguments of a request that a plan may have
 _NAMES = ("alpha", "epsilon", "by", "names", "shares", "score", "classes", "about", "candidates", "neighbors", "delta")
@@ -89,6 +94,7 @@ class FederatedPlan(Federation, Described):
         # What the plan states
         self._check()
         one_of("method", self.method, METHODS)
+        # 128 random bits
         if not isinstance(self.session, str) or not re.fullmatch("[0-9a-f]{32}", self.session):
             raise InputError("session", "must have 32 hexadecimal digits")
         if self.closes is not None:
@@ -129,13 +135,12 @@ class FederatedPlan(Federation, Described):
         # Equal terms, such as those of groups, have one plan
         by_terms = dict[tuple[Any, ...], ThresholdPlan]()
         plans = {}
-        for key, requested_terms in requested.items():
-            distinct = (requested_terms.alpha, requested_terms.delta, budgets[key], requested_terms.score)
+        for key, part in requested.items():
+            stated: dict[str, Any] = {"alpha": part.alpha, "delta": part.delta, "score": part.score}
+            stated["epsilon"] = budgets[key]
+            distinct = tuple(stated.values())
             if distinct not in by_terms:
-                alpha, delta, epsilon, score = distinct
-                terms = Terms(
-                    alpha=alpha, delta=delta, epsilon=epsilon, score=score, candidates=candidates, **self._assumptions
-                )
+                terms = Terms(**stated, candidates=candidates, **self._assumptions)
                 by_terms[distinct] = ThresholdPlan.of(terms, self.method)
             plans[key] = by_terms[distinct]
         return plans
@@ -148,7 +153,7 @@ class FederatedPlan(Federation, Described):
         if request.disjoint:
             budgets = whole.divided(exact_shares(None, 1), replaced=request.neighbors == "replace_one") * len(keys)
         # All levels follow from one sum
-        elif self.by is None or (self.by == "level" and PROTOCOLS[self.method].draws.one_draw):
+        elif self.by is None or (self.by == "level" and PROTOCOLS[self.method].method.one_draw):
             if request.shares is not None:
                 raise InputError("shares", f"must be left out for {self.method!r}: one sum serves all levels")
             budgets = [whole] * len(keys)
@@ -162,12 +167,16 @@ class FederatedPlan(Federation, Described):
             candidates: Candidates = spread
             return candidates
         sizes = [silo.size or self.n_typical for silo in self.silos]
-        number = _PUBLISHED
-        if self.method == "secure-sum":  # as many as a noisy histogram of all records has
-            number = min(max(histogram_size(spread, sum(sizes), (level,), 2 / epsilon), _FEWEST), _MOST_SUMMED)
-        elif self.method == "private-qq":  # half as many as a silo of median size has records, times epsilon
+        number = _PUBLISHED_CANDIDATES
+        # As many as a noisy histogram of all records has
+        if self.method == "secure-sum":
+            bins = histogram_size(spread, sum(sizes), (level,), 2 / epsilon)
+            number = min(max(bins, _FEWEST_CANDIDATES), _MOST_SUMMED_CANDIDATES)
+        # Half as many as a silo of median size has records, times epsilon
+        elif self.method == "private-qq":
             factor = 1 if spread.unit or spread.around else spread.shape.federated_factor
-            number = round(min(max(factor * median(sizes) * epsilon / 2, factor * _FEWEST), _MOST))
+            useful = max(factor * median(sizes) * epsilon / 2, factor * _FEWEST_CANDIDATES)
+            number = round(min(useful, _MOST_CANDIDATES))
         return Candidates.quantiles(spread, number)
 
     @property
@@ -278,7 +287,7 @@ class FederatedPlan(Federation, Described):
         """The thresholds from the sum of these silos' vectors, shape (draws, m), with the k of each threshold."""
         rows = total if len(total) == len(self.parts) else [total[0]] * len(self.parts)
         each = zip(self.single_plans, rows, ks, strict=True)
-        thresholds = [plan.protocol.read_off(plan, who, row, k) for plan, row, k in each]
+        thresholds = [plan.protocol.read_off(plan, row, k) for plan, row, k in each]
         # Those of levels are nested; their coverage only rises
         return list(accumulate(thresholds, max)) if self.by == "level" else thresholds
 
@@ -287,10 +296,10 @@ class FederatedPlan(Federation, Described):
     @cached_property
     def payload(self) -> bytes:
         """The plan as it is signed."""
-        return encode(self._content)
+        return encode(self._form)
 
     @property
-    def _content(self) -> "_PlanForm":
+    def _form(self) -> "_PlanForm":
         return _PlanForm(
             **{name: getattr(self, name) for name in _PLAIN_FIELDS},
             silos=tuple(silo.form for silo in self.silos),
@@ -320,7 +329,7 @@ class FederatedPlan(Federation, Described):
             If silos could not read it, or would read another plan.
         """
         stated = replace(self, coordinator=coordinator.public_keys())
-        text = sign("plan", stated._content, coordinator.signing)
+        text = sign("plan", stated._form, coordinator.signing)
         try:
             read_plan(text)
         except Refusal as refusal:
@@ -379,15 +388,18 @@ class FederatedPlan(Federation, Described):
     @property
     def promise_lines(self) -> list[str]:
         """The guarantees by number of answers: for each of several levels or sides, and once for all groups."""
-        lead: Callable[[Any], str] = {
-            None: lambda name: "",
-            "level": lambda alpha: f"alpha {float(alpha):g}, ",
-            "side": lambda side: f"{side}, ",
-            "group": lambda name: f"each of {len(self.parts)} groups, ",
-            "class": lambda name: f"each of {len(self.parts)} classes, ",
-        }[self.by]
         named = zip(self.names, self.different, strict=False)
-        return [f"{lead(name)}{line}" for name, plan in named for line in plan.promise_lines]
+        return [f"{self._subject(name)}{line}" for name, plan in named for line in plan.promise_lines]
+
+    def _subject(self, name: Any) -> str:
+        """The threshold, or all thresholds of groups, that a guarantee is about."""
+        if self.by == "level":
+            return f"alpha {float(name):g}, "
+        if self.by == "side":
+            return f"{name}, "
+        if self.by is None:
+            return ""
+        return f"each of {len(self.parts)} {'groups' if self.by == 'group' else 'classes'}, "
 
     def _section(self) -> Section:
         return Section(

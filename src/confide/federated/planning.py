@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypedDict, Unpack, get_type_hints
+from typing import Any, TypedDict, Unpack, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,6 @@ from confide.federated.messages import write_time
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS
 from confide.federated.terms import Missing, Population
-from confide.federated.threshold_plan import ThresholdPlan
 from confide.ledger import name_key, similar
 from confide.mechanisms import Neighbors
 from confide.scores import score_kind
@@ -48,8 +47,6 @@ from confide.support import (
     one_of,
     privacy_loss,
 )
-
-BY: tuple[By, ...] = ("level", "group", "class", "side")
 
 
 class PlanChoices(TypedDict, total=False):
@@ -75,6 +72,7 @@ class PlanChoices(TypedDict, total=False):
     about: Mapping[str, str] | None
 
 
+# The options that a plan passes on as they are: to its request, and to itself
 _OF_REQUEST = ("by", "names", "shares", "score", "classes", "about", "unit", "delta")
 _OF_SILOS = ("liars", "dropouts", "missing", "colluding")
 
@@ -175,15 +173,15 @@ def plan(
         method = _recommended_method(silos, alpha, epsilon, options)
     row = PROTOCOLS[one_of("method", method, METHODS)]
 
-    # Levels decrease, and their shares with them
+    # Levels decrease, and their shares are in the same order
     levels: Any = alpha
     if by == "level":
-        given = different_levels(levels)
-        order = sorted(range(len(given)), key=lambda i: -given[i])
-        levels = tuple(given[i] for i in order)
+        levels = different_levels(levels)
+        order = sorted(range(len(levels)), key=lambda i: -levels[i])
         if options.get("shares") is not None:
-            exact = exact_shares(options["shares"], len(given))
-            options["shares"] = tuple(exact[i] for i in order)
+            shares = exact_shares(options["shares"], len(levels))
+            options["shares"] = tuple(shares[i] for i in order)
+        levels = tuple(levels[i] for i in order)
 
     # Numbers of records, as far as they are secret
     stated: dict[str, Any] = {**options}
@@ -204,7 +202,7 @@ def plan(
             **{name: stated[name] for name in _OF_REQUEST if name in stated},
         ),
         method=method,
-        population=options.get("population") or row.draws.populations[0],
+        population=options.get("population") or row.method.populations[0],
         n_min=n_min,
         n_typical=n_typical,
         session=secrets.token_hex(16),
@@ -219,7 +217,7 @@ def _by(alpha: Any, options: PlanChoices) -> By | None:
     """What distinguishes the thresholds; several levels need no `by`."""
     by = options.get("by")
     if by is not None:
-        one_of("by", by, BY)
+        one_of("by", by, get_args(By))
     if by == "side" and options.get("score") is not None:
         raise InputError("score", f"must be left out for two sides: their scores are {' and '.join(SIDES)}")
     if by == "class" and options.get("classes") is not None:
@@ -230,13 +228,10 @@ def _by(alpha: Any, options: PlanChoices) -> By | None:
 
 def _candidates(method: str, options: PlanChoices) -> AnyCandidates:
     """The given candidates; published methods have others by default, because their noise does not depend on them."""
-    given = options.get("candidates")
-    if method in _SUITED or given is not None or options.get("unit") is not None:
-        return given
+    candidates = options.get("candidates")
+    if method in ("private-qq", "secure-sum") or candidates is not None or options.get("unit") is not None:
+        return candidates
     return score_kind(SIDES[0] if options.get("by") == "side" else options.get("score")).candidates()
-
-
-_SUITED = ("private-qq", "secure-sum")
 
 
 def _neighbors(silos: Sequence[Silo], options: PlanChoices) -> Neighbors:
@@ -247,7 +242,7 @@ def _neighbors(silos: Sequence[Silo], options: PlanChoices) -> Neighbors:
 
 
 # With more silos than these, whose names often differ by a number, names are not compared pairwise
-_COMPARED = 100
+_MOST_COMPARED = 100
 
 
 def _check_apart(names: Sequence[str]) -> None:
@@ -257,9 +252,11 @@ def _check_apart(names: Sequence[str]) -> None:
         other = by_key.setdefault(name_key(name), name)
         if other != name:
             raise InputError("silos", "must differ in their names by more than case", got=f"{other!r} and {name!r}")
-    for place, name in enumerate(names if len(names) <= _COMPARED else ()):
-        if others := similar(name, names[:place]):
-            text = f"silos {others[0]!r} and {name!r} have similar names; if they are one silo, invite it once"
+    if len(names) > _MOST_COMPARED:
+        return
+    for i, name in enumerate(names):
+        if alike := similar(name, names[:i]):
+            text = f"silos {alike[0]!r} and {name!r} have similar names; if they are one silo, invite it once"
             warnings.warn(SimilarNameWarning(text), stacklevel=caller_stacklevel())
 
 
@@ -269,9 +266,10 @@ def _check_apart(names: Sequence[str]) -> None:
 _WORTH = 0.05
 # A method whose expected miscoverage is below this share of alpha includes nearly everything: it does not serve
 _USEFUL = 0.3
+# The largest probability of the threshold +inf of a method that serves
 _RARELY = 0.01
 # Standard deviation of the Gaussian scores, as a share of the range of candidates, in the middle of which they lie
-_BELL = 0.1
+_DEVIATION = 0.1
 
 
 @dataclass(frozen=True)
@@ -324,12 +322,12 @@ class Alternative:
             return cells
         cells |= {"Uniform scores": f"{self.expected:.4f}", "Gaussian scores": f"{self.expected_gaussian:.4f}"}
         cells["Threshold +inf"] = chance_text(self.infinite)
-        if (found := self.on_pilot) is not None:
-            cells["Threshold on the pilot"] = f"{found.threshold:.4g}"
-            if found.size is not None:
-                cells["Classes in a set"] = f"{found.size:.3g}"
-            if found.ratio is not None:
-                cells["Size to that without privacy"] = f"{found.ratio:.3f}"
+        if (pilot := self.on_pilot) is not None:
+            cells["Threshold on the pilot"] = f"{pilot.threshold:.4g}"
+            if pilot.size is not None:
+                cells["Classes in a set"] = f"{pilot.size:.3g}"
+            if pilot.ratio is not None:
+                cells["Size to that without privacy"] = f"{pilot.ratio:.3f}"
         return cells | {"A silo reveals": self.plan.channel.reveals}
 
     @property
@@ -375,15 +373,17 @@ class Comparison(Described):
         return self.recommended.plan
 
     def _section(self) -> Section:
-        # The columns of all rows; an alternative without a plan has none
+        # The columns of all rows; an alternative without a plan has the method alone
         rows = [alternative.cells for alternative in self.alternatives]
         longest: dict[str, str] = max(rows, key=len)
         heads = tuple(longest)
         table = Table(heads, tuple(tuple(row.get(head, "") for head in heads) for row in rows))
-        planned = any(alternative.plan is not None for alternative in self.alternatives)
+
+        # Notes of each alternative, and why there is only one
         notes = [note for alternative in self.alternatives for note in alternative.notes]
         if len(self.alternatives) == 1:
             notes.append(_ONLY_PRIVATE_QQ)
+        planned = any(alternative.plan is not None for alternative in self.alternatives)
         lead, tables = (_LEAD, (table,)) if planned else ("", ())
         return Section("Methods for these silos", lead, tables=tables, notes=tuple(notes))
 
@@ -467,11 +467,13 @@ def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str,
         return Alternative(method, None, str(error))
 
     # Its thresholds for scores of known laws
-    laws = reference_laws(planned.candidates.size)
-    answers = {name: [answer_law(single, below) for single in planned.different] for name, below in laws.items()}
-    expected = {name: float(np.mean([law @ laws[name] for law in answers[name]])) for name in laws}
-    infinite = max(float(law[-1]) for of_reference in answers.values() for law in of_reference)
-    return Alternative(method, planned, None, expected["even"], expected["bell"], infinite)
+    expected, infinite = [], 0.0
+    for below in _uniform_and_gaussian(planned.candidates.size):
+        laws = [single.protocol.answer_law(single, below) for single in planned.different]
+        expected.append(float(np.mean([law @ below for law in laws])))
+        infinite = max(infinite, *(float(law[-1]) for law in laws))
+    uniform, gaussian = expected
+    return Alternative(method, planned, None, expected=uniform, expected_gaussian=gaussian, infinite=infinite)
 
 
 def _methods(silos: Sequence[Silo]) -> Sequence[str]:
@@ -481,21 +483,15 @@ def _methods(silos: Sequence[Silo]) -> Sequence[str]:
 
 
 def _alternatives(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
-    """The alternatives for these silos."""
     return [_alternative(silos, alpha, epsilon, method, options) for method in _methods(silos)]
 
 
-def reference_laws(m: int) -> dict[str, NDArray[np.float64]]:
+def _uniform_and_gaussian(m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """P(score <= e_j) for m candidates, +inf included: for uniform scores, and for Gaussian scores over the middle."""
     from scipy.special import ndtr
 
-    at = np.arange(1, m) / max(m - 1, 1)
-    return {"even": np.append(at, 1.0), "bell": np.append(ndtr((at - 0.5) / _BELL), 1.0)}
-
-
-def answer_law(plan: ThresholdPlan, below: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The law of the threshold over the candidates. It is drawn with a seed, because it uses no private data."""
-    return plan.protocol.answer_law(plan, below, np.random.default_rng(0))
+    uniform = np.arange(1, m) / max(m - 1, 1)
+    return np.append(uniform, 1.0), np.append(ndtr((uniform - 0.5) / _DEVIATION), 1.0)
 
 
 def _best(alternatives: list[Alternative]) -> Alternative | None:
@@ -503,13 +499,14 @@ def _best(alternatives: list[Alternative]) -> Alternative | None:
     with_plan = [each for each in alternatives if each.plan is not None]
     if not with_plan:
         return None
-    # Those that exclude something, and are hardly ever +inf
+    # Those that exclude something, and are hardly ever +inf; all, if there are none
     missed = max(each.missed for each in with_plan)
     serving = [each for each in with_plan if each.worst <= 1 - _USEFUL * missed and each.infinite <= _RARELY]
+    choices = serving or with_plan
 
     # private-qq, unless another one is clearly better
-    best = min(serving or with_plan, key=lambda each: each.worst)
-    simple = next((each for each in serving or with_plan if each.method == "private-qq"), best)
+    best = min(choices, key=lambda each: each.worst)
+    simple = next((each for each in choices if each.method == "private-qq"), best)
     return simple if simple.worst <= best.worst + _WORTH * missed else best
 
 
@@ -518,6 +515,6 @@ def _with_pilot(alternative: Alternative, sample: Pilot | None) -> Alternative:
     if alternative.plan is None or sample is None:
         return alternative
     last = alternative.plan.single_plans[-1]
-    law = answer_law(last, share_of_pilot(sample, last.candidates))
+    law = last.protocol.answer_law(last, share_of_pilot(sample, last.candidates))
     records = last.size or 1000 * len(alternative.plan.silos)
     return replace(alternative, on_pilot=answered_on_pilot(sample, law, last.candidates, last.level, records))

@@ -1,6 +1,5 @@
 """A silo's policy: the coordinator, the methods and the privacy budget that it accepts."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,13 +10,11 @@ from confide.federated.messages import PREFIX, read_file, write_file
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
-from confide.ledger import Cost
+from confide.ledger import Cost, is_hexadecimal
 from confide.support import positive_integer, privacy_loss, read_text, write_text
 
 # The methods that a policy allows by default; both are private
 DEFAULT_METHODS = ("private-qq", "secure-sum")
-
-_DIGITS = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class Policy:
     least_colluding: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.coordinator, str) or not _DIGITS.fullmatch(self.coordinator):
+        if not is_hexadecimal(self.coordinator, least=64):
             raise InputError("coordinator", "must be the 64 hexadecimal digits of an identity or an Ed25519 public key")
         privacy_loss("budget", self.budget)
         privacy_loss("per_plan", self.per_plan)
@@ -67,7 +64,7 @@ class Policy:
             raise InputError("methods", f"must be among {', '.join(METHODS)}")
         for name, identity in self.peers.items():
             check_name(name)
-            if not isinstance(identity, str) or not _DIGITS.fullmatch(identity):
+            if not is_hexadecimal(identity, least=64):
                 raise InputError(
                     "peers", "must be identities of 64 hexadecimal digits, by name", remedy="See Silo.identity"
                 )

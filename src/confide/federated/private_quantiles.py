@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,15 +28,11 @@ from confide.guarantee import conditional_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.support import bisect
 
-# Parts of the loss left of the target, for public and for secret sizes
-_SPLITS, _LEFT = (8, 10, 12, 14, 16), 14
-
 # Above this number of silos a fast search with representative sizes finds the plan. The certificate uses all silos.
 MANY = 64
 
-_RISES_OF_MANY = (0.0, 6.0, 10.0)
-_FEW_LINES, _LINES, _BEST, _REFINED = 4, 16, 3, 6
-_FEW = 16
+# Parts of the loss left of the target, for public sizes
+_SPLITS = (8, 10, 12, 14, 16)
 
 # At most 10: the k-th smallest reply may be that of one silo whose scores leave an empty candidate range, and a larger
 # rise would move the reply across it
@@ -110,9 +106,9 @@ def best_private_qq(
     >>> choice.coverage >= 0.9, choice.expected < 0.95
     (True, True)
     """
-    m = len(sizes) if honest is None else honest
-    top = min(m, most_k or m)
-    return _best(Goal(tuple(sizes), level, epsilon, candidates, delta, m, absent, top, n_min, n_typical))
+    honest = len(sizes) if honest is None else honest
+    most_k = min(honest, most_k or honest)
+    return _best(Goal(tuple(sizes), level, epsilon, candidates, delta, honest, absent, most_k, n_min, n_typical))
 
 
 @lru_cache(maxsize=256)
@@ -121,20 +117,33 @@ def _best(goal: Goal) -> MechanismChoice | None:
     # Many silos, or different sizes
     if len(goal.public) > MANY or len(set(goal.public)) > 1:
         return _for_many(goal)
-    typical = [goal.n_typical if n is None else n for n in goal.sizes]
-    present = sorted(range(len(typical)), key=lambda i: typical[i])[: goal.present]
 
-    # Of all certified trials that of least expected coverage
-    best: MechanismChoice | None = None
+    # Of all certified choices that of least expected coverage
+    choices = list[MechanismChoice]()
     for mechanisms, guess in _targets(goal) if goal.public else _lines(goal):
-        certificate = goal.certified_k(mechanisms, guess)
-        if certificate is None or certificate[0] > goal.most_k:
-            continue
-        answers = [(typical[i], mechanisms[i].target(typical[i])) for i in present]
-        expected = expected_coverage(answers, certificate[0] + goal.byzantine, mechanisms[0], goal.candidates)
-        if best is None or expected < best.expected:
-            best = MechanismChoice(mechanisms, *certificate, expected)
-    return best
+        if (choice := _choice(goal, mechanisms, guess)) is not None:
+            choices.append(replace(choice, expected=_exactly_expected(goal, choice)))
+    return min(choices, key=_expected, default=None)
+
+
+def _choice(goal: Goal, mechanisms: tuple[Slopes, ...], guess: int | None) -> MechanismChoice | None:
+    """These mechanisms with the smallest certified k; None if it is too large. The expected coverage is still open."""
+    certificate = goal.certified_k(mechanisms, guess)
+    if certificate is None or certificate[0] > goal.most_k:
+        return None
+    return MechanismChoice(mechanisms, *certificate, expected=math.nan)
+
+
+def _expected(choice: "MechanismChoice | Trial") -> float:
+    return choice.expected
+
+
+def _exactly_expected(goal: Goal, choice: MechanismChoice) -> float:
+    """The expected coverage of a choice if the silos with the fewest records answer and Byzantine ones reply lowest."""
+    typical = [goal.n_typical if n is None else n for n in goal.sizes]
+    pairs = sorted(zip(typical, choice.mechanisms, strict=True), key=lambda pair: pair[0])
+    targets = [(n, slopes.target(n)) for n, slopes in pairs[: goal.present]]
+    return expected_coverage(targets, choice.k + goal.byzantine, choice.mechanisms[0], goal.candidates)
 
 
 def _targets(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], int]]:
@@ -149,57 +158,20 @@ def _targets(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], int]]:
                 yield mechanisms, k
 
 
-def _for_many(goal: Goal) -> MechanismChoice | None:
-    """The line of least expected coverage, by the fast search, with its k by the certificate of all silos."""
-    stand, present = StandIns.of(goal.public), StandIns.of(sorted(goal.public)[: goal.present])
-
-    def trials(rise: float, left: int, steps: int) -> Iterator[tuple[float, float, int, Slopes, Line]]:
-        trial = _trial(goal, rise, left)
-        for line in Search(goal, stand, trial).lines(steps):
-            answers = Line(line.rate, line.k + goal.byzantine)
-            expected = expected_in_search(present, answers, trial, goal.candidates, goal.level)
-            yield expected, rise, left, trial, line
-
-    # A few lines of every mechanism, then more of the best mechanisms
-    few = len(goal.sizes) <= _FEW
-    splits, steps = (_SPLITS, _LINES) if few else (_SPLITS[::2], _FEW_LINES)
-    tried = [line for rise, left in product(_RISES_OF_MANY, splits) for line in trials(rise, left, steps)]
-    best = dict.fromkeys((rise, left) for _, rise, left, *_ in sorted(tried, key=itemgetter(0)))
-    for rise, left in list(best)[:_BEST]:
-        tried += trials(rise, left, _LINES)
-
-    # The first line that is certified; for few silos the best of several, by their exact expected coverage
-    refined = list[MechanismChoice]()
-    for expected, _, _, trial, line in sorted(tried, key=itemgetter(0)):
-        choice = _certified(goal, trial, line)
-        if choice is None or choice.k > goal.most_k:
-            continue
-        if not few:
-            return replace(choice, expected=expected)
-        answers = [
-            (n, m.offset) for n, m in sorted(zip(goal.public, choice.mechanisms, strict=True), key=itemgetter(0))
-        ]
-        coverage = expected_coverage(answers[: goal.present], choice.k + goal.byzantine, trial, goal.candidates)
-        refined.append(replace(choice, expected=coverage))
-        if len(refined) == _REFINED:
-            break
-    return min(refined, key=lambda choice: choice.expected, default=None)
+def _some(top: int) -> Sequence[int]:
+    """The k to try up to a number: all, or nine if there are many."""
+    shares = np.linspace(0.15, 0.95, 9)
+    return range(1, top + 1) if top <= 9 else sorted({max(1, round(top * share)) for share in shares})
 
 
-def _certified(goal: Goal, trial: Slopes, line: Line) -> MechanismChoice | None:
-    """The line with the certificate of all silos; for few silos the lowest line that is certified with its k."""
+def _smallest_targets(goal: Goal, trial: Slopes, k: int) -> tuple[Slopes, ...] | None:
+    """The smallest target that is certified with this k, for silos of one size; None if no target is."""
+    n, m = goal.public[0], len(goal.sizes)
 
-    def mechanisms(rate: Fraction) -> tuple[Slopes, ...]:
-        return _aimed(trial, [target_rank(n, rate) for n in goal.public])
+    def enough(target: int) -> bool:
+        return goal.certifies(_aimed(trial, [target]) * m, k)
 
-    rate = line.rate
-    certificate = goal.certified_k(mechanisms(rate), line.k)
-    if certificate is not None and len(goal.sizes) <= _FEW:
-        k, steps = certificate[0], max(goal.public) + 1
-        lowest = bisect(lambda step: goal.certifies(mechanisms(Fraction(step, steps)), k), 0, int(rate * steps))
-        rate = Fraction(lowest, steps)
-        certificate = goal.certified_k(mechanisms(rate), k)
-    return None if certificate is None else MechanismChoice(mechanisms(rate), *certificate, 1.0)
+    return _aimed(trial, [bisect(enough, 0, n)]) * m if enough(n) else None
 
 
 def _trial(goal: Goal, rise: float, left: int) -> Slopes:
@@ -218,29 +190,90 @@ def _aimed(trial: Slopes, targets: Sequence[int]) -> tuple[Slopes, ...]:
     return tuple(replace(trial, offset=Fraction(target)) for target in targets)
 
 
-def _smallest_targets(goal: Goal, trial: Slopes, k: int) -> tuple[Slopes, ...] | None:
-    """The smallest target that is certified with this k, for silos of one size; None if no target is."""
-    n, m = goal.public[0], len(goal.sizes)
-
-    def enough(target: int) -> bool:
-        return goal.certifies(_aimed(trial, [target]) * m, k)
-
-    return _aimed(trial, [bisect(enough, 0, n)]) * m if enough(n) else None
+# For secret sizes: parts of the loss left of the target, and probabilities that one silo's reply misses the level
+_LEFT = 14
+_FAILURES = (0.35, 0.2, 0.1)
 
 
 def _lines(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], None]]:
     """Lines rate (n + 1) + offset on which one silo's reply misses the level with a few probabilities."""
+
+    def slopes(rate: Fraction, offset: Fraction, rise: float) -> Slopes:
+        plain = slopes_for(rate, offset, _LEFT, PARTS - _LEFT, "add_remove", goal.epsilon)
+        return _raised(plain, rise, goal.candidates)
+
+    # Offsets are multiples of 1/unit, and so is the level
     level, unit = goal.level, goal.level.denominator * -(-UNIT // goal.level.denominator)
-    slopes = _LEFT, PARTS - _LEFT, "add_remove", goal.epsilon
-    for failure, rise in product((0.35, 0.2, 0.1), _RISES[1::2]):
+    for failure, rise in product(_FAILURES, _RISES[1::2]):
         rate = tangent_rate(level, failure, goal.n_typical)
-        trial = _raised(slopes_for(rate, Fraction(1, unit), *slopes), rise, goal.candidates)
-        noise, least = trial.noise(goal.candidates), max(goal.n_min, 1)
+        noise, least = slopes(rate, Fraction(1, unit), rise).noise(goal.candidates), max(goal.n_min, 1)
         offset = conditional_offset(rate, level, failure, least, goal.n_typical, noise, unit)
-        yield (_raised(slopes_for(rate, offset, *slopes), rise, goal.candidates),) * len(goal.sizes), None
+        yield (slopes(rate, offset, rise),) * len(goal.sizes), None
 
 
-def _some(top: int) -> Sequence[int]:
-    """The k to try: all, or nine if there are many."""
-    shares = np.linspace(0.15, 0.95, 9)
-    return range(1, top + 1) if top <= 9 else sorted({max(1, round(top * share)) for share in shares})
+# For many silos: rises, lines of every mechanism at first, and mechanisms of which more lines are tried
+_RISES_OF_MANY = (0.0, 6.0, 10.0)
+_FIRST_LINES = 4
+_LINES = 16
+_BEST_MECHANISMS = 3
+
+# Up to this number of silos all lines are tried at once, and so many certified choices are compared exactly
+_FEW = 16
+_REFINED = 6
+
+
+class Trial(NamedTuple):
+    """A line of the fast search, its mechanism without a target, and its approximate expected coverage."""
+
+    expected: float
+    rise: float
+    left: int
+    slopes: Slopes
+    line: Line
+
+
+def _for_many(goal: Goal) -> MechanismChoice | None:
+    """The line of least expected coverage, by the fast search, with its k by the certificate of all silos."""
+    stand, present = StandIns.of(goal.public), StandIns.of(sorted(goal.public)[: goal.present])
+
+    def trials(rise: float, left: int, steps: int) -> Iterator[Trial]:
+        slopes = _trial(goal, rise, left)
+        for line in Search(goal, stand, slopes).lines(steps):
+            answers = Line(line.rate, line.k + goal.byzantine)
+            expected = expected_in_search(present, answers, slopes, goal.candidates, goal.level)
+            yield Trial(expected, rise, left, slopes, line)
+
+    # A few lines of every mechanism, then more of the best mechanisms
+    few = len(goal.sizes) <= _FEW
+    splits, steps = (_SPLITS, _LINES) if few else (_SPLITS[::2], _FIRST_LINES)
+    tried = [trial for rise, left in product(_RISES_OF_MANY, splits) for trial in trials(rise, left, steps)]
+    best = dict.fromkeys((trial.rise, trial.left) for trial in sorted(tried, key=_expected))
+    for rise, left in list(best)[:_BEST_MECHANISMS]:
+        tried += trials(rise, left, _LINES)
+
+    # The first line that is certified; for few silos the best of several, by their exact expected coverage
+    refined = list[MechanismChoice]()
+    for trial in sorted(tried, key=_expected):
+        choice = _certified(goal, trial.slopes, trial.line)
+        if choice is None:
+            continue
+        if not few:
+            return replace(choice, expected=trial.expected)
+        refined.append(replace(choice, expected=_exactly_expected(goal, choice)))
+        if len(refined) == _REFINED:
+            break
+    return min(refined, key=_expected, default=None)
+
+
+def _certified(goal: Goal, slopes: Slopes, line: Line) -> MechanismChoice | None:
+    """The line with the certificate of all silos; for few silos the lowest line that is certified with its k."""
+
+    def mechanisms(rate: Fraction) -> tuple[Slopes, ...]:
+        return _aimed(slopes, [target_rank(n, rate) for n in goal.public])
+
+    choice = _choice(goal, mechanisms(line.rate), line.k)
+    if choice is None or len(goal.sizes) > _FEW:
+        return choice
+    k, steps = choice.k, max(goal.public) + 1
+    lowest = bisect(lambda step: goal.certifies(mechanisms(Fraction(step, steps)), k), 0, int(line.rate * steps))
+    return _choice(goal, mechanisms(Fraction(lowest, steps)), k)

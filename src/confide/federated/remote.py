@@ -14,14 +14,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.federated.aggregate import aggregate, check_keys
-from confide.federated.answer import Scores, answer
-from confide.federated.answers import read_answer
-from confide.federated.calibration import FederatedRelease
+from confide.federated.answers import Scores, answer, read_answer
 from confide.federated.keys import SiloKeys
 from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
+from confide.federated.release import FederatedRelease, aggregate, check_keys
 from confide.federated.silo_ledger import SiloLedger
 
 LOG = logging.getLogger("confide")
@@ -92,10 +90,10 @@ class SiloSetup:
         folder = Path(folder)
 
         def scores() -> Scores:
-            both = folder / "scores.npz"
-            if both.exists():
-                with np.load(both, allow_pickle=False) as named:
-                    return dict(named)
+            sides = folder / "scores.npz"
+            if sides.exists():
+                with np.load(sides, allow_pickle=False) as by_name:
+                    return dict(by_name)
             array: Scores = np.load(folder / "scores.npy", allow_pickle=False)
             return array
 
@@ -131,7 +129,7 @@ def serve(request: Request, setup: Callable[[], SiloSetup], log: logging.Logger 
         return _failed(log)
     try:
         with _warnings_to(log):
-            return {"answer": _message(request, silo)}
+            return {"answer": _answer(request, silo)}
     except Refusal as refusal:
         log.warning("plan rejected: %s", refusal)
         return {"refused": refusal.code}
@@ -139,12 +137,12 @@ def serve(request: Request, setup: Callable[[], SiloSetup], log: logging.Logger 
         return _failed(log)
 
 
-def _message(request: Request, silo: SiloSetup) -> str:
+def _answer(request: Request, silo: SiloSetup) -> str:
     plan = str(request["plan"])
     scores = silo.scores() if callable(silo.scores) else silo.scores
-    read = read_plan(plan)
-    wanted = silo.groups if read.by in ("group", "class") else None
-    groups = wanted() if callable(wanted) else wanted
+    groups = silo.groups if read_plan(plan).by in ("group", "class") else None
+    if callable(groups):
+        groups = groups()
     return answer(plan, scores, silo.keys, silo.policy, silo.ledger, groups=groups)
 
 
@@ -159,7 +157,7 @@ def _warnings_to(log: logging.Logger) -> Iterator[None]:
 
 
 def _failed(log: logging.Logger) -> dict[str, str]:
-    # The traceback stays in the silo
+    """Log the error that is being handled, whose traceback stays in the silo."""
     log.exception("local failure")
     return {"refused": "internal"}
 
@@ -244,9 +242,9 @@ class NotReleasedError(Refusal):
 
 
 def _listed(names: Iterable[str]) -> str:
-    named = list(names)
-    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
-    return ", ".join(named[:_SHOWN]) + more
+    texts = list(names)
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return ", ".join(texts[:_SHOWN]) + more
 
 
 def run(ask: Ask, nodes: Collection[Any], plan: str, *, keys: SiloKeys | None = None) -> tuple[FederatedRelease, Round]:
@@ -293,16 +291,16 @@ def run(ask: Ask, nodes: Collection[Any], plan: str, *, keys: SiloKeys | None = 
     >>> folder.cleanup()
     """
     check_keys(read_plan(plan), keys)
-    asked = one_round(ask, {node: {"plan": plan} for node in nodes})
-    answers = list(asked.answers.values())
+    replies = one_round(ask, {node: {"plan": plan} for node in nodes})
+    answers = list(replies.answers.values())
     try:
-        return aggregate(plan, answers, keys=keys, drop_refused=True), asked
+        return aggregate(plan, answers, keys=keys, drop_refused=True), replies
     except Refusal as refusal:
         # Name the silos without a usable answer
-        read = read_plan(plan)
-        heard = {_silo_of(read, text) for text in answers}
-        missing = tuple(silo.name for silo in read.silos if silo.name not in heard)
-        raise NotReleasedError(refusal, missing, asked) from None
+        parsed = read_plan(plan)
+        usable = {_silo_of(parsed, text) for text in answers}
+        missing = tuple(silo.name for silo in parsed.silos if silo.name not in usable)
+        raise NotReleasedError(refusal, missing, replies) from None
 
 
 def one_round(ask: Ask, requests: Mapping[Any, Request]) -> Round:

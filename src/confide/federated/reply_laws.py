@@ -18,14 +18,6 @@ from numpy.typing import NDArray
 from confide.guarantee import line_holds
 from confide.mechanisms import Mechanism, Slopes
 
-# Total probability of the lowest ranks, which count as rank 0
-_UNLIKELY = 1e-10
-_LEVELS = 24
-
-# Where the level is close to the rate: the last step's distance from the rate, as a share of the level's distance; and
-# the number of steps, fewer because each of them takes longer
-_NEAREST, _LEVELS_NEAR = 0.3, 16
-
 
 class ReplyLaw(Protocol):
     """A bound on the distribution function of a silo's reply."""
@@ -76,20 +68,22 @@ class RandomRankReply:
 
         if not self.ranks:
             return np.full(np.shape(t), self.bottom)
-        n, top = self.n, self.ranks[-1]
-        # One tail for every rank
-        if self._consecutive is None:
+        n = self.n
+
+        # Ranks with gaps: one tail for every rank
+        if self._lower_ranks is None:
             r = np.array(self.ranks)[:, None]
-            mixed: NDArray[np.float64] = self.bottom + np.array(self.probabilities) @ betainc(r, n - r + 1, t[None, :])
-            return np.minimum(mixed, 1.0)
-        # Ranks without gaps: the tail of the last one, and single probabilities below it
-        below_top, ways, up_to = self._consecutive
-        mixed = self.bottom + float(np.sum(self.probabilities)) * betainc(top, n - top + 1, t)
-        if below_top.size:
+            below: NDArray[np.float64] = self.bottom + np.array(self.probabilities) @ betainc(r, n - r + 1, t[None, :])
+            return np.minimum(below, 1.0)
+
+        # Ranks without gaps: the tail of the last one, and P(Bin(n, t) = r) for the ranks r below it
+        last, (r, log_ways, up_to) = self.ranks[-1], self._lower_ranks
+        below = self.bottom + float(np.sum(self.probabilities)) * betainc(last, n - last + 1, t)
+        if r.size:
             with np.errstate(divide="ignore"):
-                logs = ways + np.outer(np.log(t), below_top) + np.outer(np.log1p(-t), n - below_top)
-            mixed = mixed + np.exp(logs) @ up_to
-        return np.minimum(mixed, 1.0)
+                logs = log_ways + np.outer(np.log(t), r) + np.outer(np.log1p(-t), n - r)
+            below = below + np.exp(logs) @ up_to
+        return np.minimum(below, 1.0)
 
     @property
     def whole(self) -> bool:
@@ -97,7 +91,7 @@ class RandomRankReply:
         return bool(self.ranks) and bool(np.all(np.diff(self.ranks) == 1))
 
     @cached_property
-    def _consecutive(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:
+    def _lower_ranks(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:
         """For ranks without gaps: the ranks below the last one, their ln C(n, r), and P(0 < R <= r)."""
         from scipy.special import gammaln
 
@@ -119,10 +113,10 @@ class SecretSizeReply:
 
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """The step function, shape of t."""
-        at = np.array([step[0] for step in self.steps])
-        bounds = np.array([step[1] for step in self.steps] + [1.0])
-        bound: NDArray[np.float64] = np.where(t <= 0, 0.0, bounds[np.searchsorted(at, t, side="left")])
-        return bound
+        points = [point for point, _ in self.steps]
+        bounds = np.array([*(bound for _, bound in self.steps), 1.0])
+        below: NDArray[np.float64] = np.where(t <= 0, 0.0, bounds[np.searchsorted(points, t, side="left")])
+        return below
 
 
 def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int, level: Fraction) -> ReplyLaw:
@@ -133,18 +127,33 @@ def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int, 
     return any_size_reply(mechanism, candidates, n_min, level) if n is None else random_rank(n, mechanism, candidates)
 
 
+# Total probability of the lowest ranks, which count as rank 0
+_UNLIKELY = 1e-10
+
+
 @lru_cache(maxsize=8192)
 def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankReply:
     """The law that a silo's reply dominates, for a public number of scores n and a mechanism with a rank law."""
     law = mechanism.rank_law(n, candidates)
     assert law is not None
     ranks, mass, bottom = law
+
     # The lowest ranks count as rank 0, which can only lower the certificate
     first = int(np.searchsorted(bottom + np.cumsum(mass), _UNLIKELY))
     bottom += float(mass[:first].sum())
     ranks, mass = ranks[first:], mass[first:]
+
+    # Beyond the last score the reply is +inf
     finite = ranks <= n
     return RandomRankReply(n, tuple(ranks[finite].tolist()), tuple(mass[finite].tolist()), max(bottom, 0.0))
+
+
+# The number of steps; and where the level is close to the rate, a smaller one, because each step takes longer
+_STEPS = 24
+_STEPS_NEAR = 16
+
+# Where the level is close to the rate: the last step's distance from the rate, as a share of the level's distance
+_NEAREST = 0.3
 
 
 @lru_cache(maxsize=64)
@@ -154,26 +163,27 @@ def any_size_reply(mechanism: Slopes, candidates: int, n_min: int, level: Fracti
     if n_min == 0:
         law = mechanism.rank_law(0, candidates)
         assert law is not None  # all records of silos have the same weight
-        return SecretSizeReply(
-            tuple((t, max(b, law[2])) for t, b in any_size_reply(mechanism, candidates, 1, level).steps)
-        )
+        _, _, bottom = law
+        steps = any_size_reply(mechanism, candidates, 1, level).steps
+        return SecretSizeReply(tuple((t, max(bound, bottom)) for t, bound in steps))
 
     # Above the last step no level can be certified. It lies 1/200 below the rate; if that is below the level, as for a
     # large typical number of records or a small alpha, it lies between both.
     rate = float(mechanism.rate)
-    gaps = np.geomspace(0.02, 1.0, _LEVELS)[::-1] * min(0.25, rate)
-    places = _below_rate(rate, gaps, 10**5)
-    if places[-1] < level < mechanism.rate:
-        gaps = np.geomspace(_NEAREST * float(mechanism.rate - level), min(0.25, rate), _LEVELS_NEAR)[::-1]
-        places = _below_rate(rate, gaps, 10**7)
+    gaps = np.geomspace(0.02, 1.0, _STEPS)[::-1] * min(0.25, rate)
+    points = _below_rate(rate, gaps, 10**5)
+    if points[-1] < level < mechanism.rate:
+        gaps = np.geomspace(_NEAREST * float(mechanism.rate - level), min(0.25, rate), _STEPS_NEAR)[::-1]
+        points = _below_rate(rate, gaps, 10**7)
 
     # The bounds increase
-    steps = [(float(t), _largest_failure(mechanism, candidates, n_min, t)) for t in places if t > 0]
-    bounds = np.maximum.accumulate([bound for _, bound in steps])
-    return SecretSizeReply(tuple((t, float(b)) for (t, _), b in zip(steps, bounds, strict=True)))
+    points = [t for t in points if t > 0]
+    bounds = np.maximum.accumulate([_largest_failure(mechanism, candidates, n_min, t) for t in points])
+    return SecretSizeReply(tuple((float(t), float(bound)) for t, bound in zip(points, bounds, strict=True)))
 
 
 def _below_rate(rate: float, gaps: NDArray[np.float64], grid: int) -> list[Fraction]:
+    """The points rate - gap, rounded down to multiples of 1/grid."""
     return [Fraction(math.floor((rate - gap) * grid), grid) for gap in gaps]
 
 
@@ -184,6 +194,7 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
     def holds(log_delta: float) -> bool:
         return line_holds(mechanism.rate, mechanism.offset, t, math.exp(log_delta), n_min, noise)
 
+    # By bisection of ln delta
     low, high = -16.0, -0.02
     if not holds(high):
         return 1.0
@@ -195,15 +206,8 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
     return math.exp(high)
 
 
-# Each binomial probability is computed from the previous one. After this many they are computed afresh, so that one
-# that underflows does not make all others zero.
-_AGAIN = 12
-
 # From this number of distinct laws on, computing them together is faster
-_FEW = 4
-
-# Where odds are finite; and ranks that a search leaves out
-_EDGE, _RARE = 1e-12, 1e-6
+_TOGETHER = 4
 
 
 class ReplyTable:
@@ -219,14 +223,17 @@ class ReplyTable:
     """
 
     def __init__(self, replies: Sequence[ReplyLaw]) -> None:
-        places: dict[ReplyLaw, int] = {}
-        self._place = np.array([places.setdefault(reply, len(places)) for reply in replies], dtype=np.int64)
-        self._distinct = tuple(places)
-        whole = {i: law for i, law in enumerate(places) if isinstance(law, RandomRankReply) and law.whole}
-        if len(whole) < _FEW:
+        # The distinct laws, and that of every silo
+        positions: dict[ReplyLaw, int] = {}
+        self._law_of_silo = np.array([positions.setdefault(reply, len(positions)) for reply in replies], dtype=np.int64)
+        self._distinct = tuple(positions)
+
+        # Those that are computed together
+        whole = {i: law for i, law in enumerate(positions) if isinstance(law, RandomRankReply) and law.whole}
+        if len(whole) < _TOGETHER:
             whole = {}
-        self._whole, self._places_of_whole = WholeRanks(list(whole.values())) if whole else None, list(whole)
-        self._others = [i for i in range(len(places)) if i not in whole]
+        self._whole, self._whole_positions = WholeRanks(list(whole.values())) if whole else None, list(whole)
+        self._others = [i for i in range(len(positions)) if i not in whole]
 
     @classmethod
     def of(cls, replies: "Sequence[ReplyLaw] | ReplyTable") -> "ReplyTable":
@@ -234,7 +241,7 @@ class ReplyTable:
         return replies if isinstance(replies, ReplyTable) else cls(replies)
 
     def __len__(self) -> int:
-        return len(self._place)
+        return len(self._law_of_silo)
 
     @property
     def identical(self) -> bool:
@@ -254,16 +261,27 @@ class ReplyTable:
             if not isinstance(law, RandomRankReply) or law.probabilities != (1.0,) or law.ranks[0] % 1:
                 return None
             order_statistics.append((law.n, int(law.ranks[0])))
-        return [order_statistics[place] for place in self._place]
+        return [order_statistics[position] for position in self._law_of_silo]
 
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
         """G_j(t), float64 of shape (silos, nodes)."""
         rows = np.empty((len(self._distinct), len(t)))
         if self._whole is not None:
-            rows[self._places_of_whole] = self._whole.below(t)
+            rows[self._whole_positions] = self._whole.below(t)
         for i in self._others:
             rows[i] = self._distinct[i].below(t)
-        return rows[self._place]
+        return rows[self._law_of_silo]
+
+
+# Each binomial probability is computed from the previous one. After this many they are computed afresh, so that one
+# that underflows does not make all others zero.
+_AFRESH = 12
+
+# The least t and 1 - t, where odds are finite
+_EDGE = 1e-12
+
+# Probability of ranks that a search leaves out
+_RARE = 1e-6
 
 
 class WholeRanks:
@@ -273,7 +291,7 @@ class WholeRanks:
         deepest = max(len(law.ranks) for law in laws) - 1
         self._n = np.array([law.n for law in laws], dtype=np.float64)[:, None]
         self._top = np.array([law.ranks[-1] for law in laws], dtype=np.float64)[:, None]
-        self._sure = np.array([sum(law.probabilities) for law in laws])[:, None]
+        self._finite = np.array([sum(law.probabilities) for law in laws])[:, None]
         self._bottom = np.array([law.bottom for law in laws])[:, None]
         # P(0 < R < top - d) of every law, in row d
         self._up_to = np.zeros((deepest, len(laws), 1))
@@ -298,20 +316,21 @@ class WholeRanks:
 
         # The tail at the last rank
         n, t = self._n, np.clip(t, _EDGE, 1 - _EDGE)[None, :]
-        below = self._bottom + self._sure * betainc(self._top, n - self._top + 1, t)
+        below = self._bottom + self._finite * betainc(self._top, n - self._top + 1, t)
 
         # P(Bin(n, t) = r) for the ranks r below it, each from the one above
         log_t, log_rest, odds = np.log(t), np.log1p(-t), (1 - t) / t
         chance, weighed = np.zeros_like(below), np.empty_like(below)
         for d, weight in enumerate(self._up_to):
             r = self._top - 1 - d
-            if d % _AGAIN == 0:
-                at = np.maximum(r, 0)
-                ways = gammaln(n + 1) - gammaln(at + 1) - gammaln(n - at + 1)
-                chance = np.where(r < 0, 0.0, np.exp(ways + at * log_t + (n - at) * log_rest))
+            if d % _AFRESH == 0:
+                successes = np.maximum(r, 0)
+                log_ways = gammaln(n + 1) - gammaln(successes + 1) - gammaln(n - successes + 1)
+                logs = log_ways + successes * log_t + (n - successes) * log_rest
+                chance = np.where(r < 0, 0.0, np.exp(logs))
             else:
                 chance *= odds
                 chance *= np.maximum(r + 1, 0) / (n - r)
             below += np.multiply(chance, weight, out=weighed)
-        result: NDArray[np.float64] = np.minimum(below, 1.0)
-        return result
+        bounded: NDArray[np.float64] = np.minimum(below, 1.0)
+        return bounded

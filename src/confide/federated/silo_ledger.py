@@ -1,17 +1,24 @@
-"""A silo's answers and their cost in its budget ledger.
+"""A silo's answers and their cost in its budget ledger, and the checkpoint that detects a restored copy of the ledger.
 
 An answer is a release like any other. Its request is the plan's digest, and its token is the plan's session, which a
 ledger accepts once: a second request gets the first message again, and an interrupted one never gets an answer.
+
+A restored backup, or a standby that took over too early, is a whole and valid ledger of an earlier day. Only a later
+charge that is stored elsewhere, next to the keys of the silo, shows that charges are missing.
 """
 
+import json
 import math
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Literal, NamedTuple, TypeVar
 
-from confide.errors import BudgetError, OtherDataWarning
+import msgspec
+
+from confide.errors import BudgetError, FormatError, InputError, LedgerError, OtherDataWarning
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.ledger import (
@@ -20,14 +27,28 @@ from confide.ledger import (
     Entry,
     Ledger,
     Limit,
+    MissingRecordsError,
     Payment,
     Server,
     SingleRelease,
     decimal_form,
+    is_hexadecimal,
     parse_location,
     pay,
 )
-from confide.support import caller_stacklevel
+from confide.support import (
+    SCHEMA,
+    FileKind,
+    caller_stacklevel,
+    check_schema,
+    has_locks,
+    locked,
+    new_file,
+    parse_document,
+    read_as,
+    refused_content,
+    to_disk,
+)
 
 # The name of a silo's records in its ledger, by default
 RECORDS = "calibration records"
@@ -153,7 +174,7 @@ class SiloLedger:
         try:
             return pay(payment, read, fingerprint_bytes, draw)
         except BudgetError as error:
-            raise Refusal("budget-spent", self._refusal(cost, budget) or str(error)) from None
+            raise Refusal("budget-spent", self._policy_exceeded(cost, budget) or str(error)) from None
 
     def _point_out_other_data(self, entry: Entry, mechanism_input: bytes) -> None:
         if not self.ledger.is_about(entry, mechanism_input):
@@ -163,7 +184,7 @@ class SiloLedger:
             )
             warnings.warn(OtherDataWarning(text), stacklevel=caller_stacklevel())
 
-    def _refusal(self, cost: Cost, budget: float) -> str | None:
+    def _policy_exceeded(self, cost: Cost, budget: float) -> str | None:
         """The reason for a rejected charge, if a larger budget of the policy would allow it; None otherwise."""
         balance = self.ledger.balance(self.dataset)
         spent = 0.0 if balance is None else balance.totals.epsilon
@@ -174,3 +195,97 @@ class SiloLedger:
             f"{decimal_form(spent)}, and this answer costs {decimal_form(cost.epsilon)}; request a plan that costs "
             "less, or raise the budget"
         )
+
+
+# The file of a checkpoint
+KIND = "confide/federated.checkpoint"
+_MOST_CHARACTERS = 10_000
+
+
+class Checkpoint(NamedTuple):
+    """The last charge of a ledger at some time: its number from 1 (0 if there is none), and its seal."""
+
+    number: int
+    seal: str
+
+
+class _CheckpointForm(msgspec.Struct, forbid_unknown_fields=True):
+    kind: Literal["confide/federated.checkpoint"]
+    schema: Literal[1]
+    number: Annotated[int, msgspec.Meta(ge=0)]
+    seal: str
+
+
+def update_checkpoint(file: Path | None, ledger: Ledger, *, charged: bool) -> None:
+    """Compare a ledger with the keys' checkpoint and write the new checkpoint, which is on disk when this returns.
+
+    A ledger that was restored from a copy lacks the answers that were given since: a second answer to the same plan
+    would cost a second loss that is not counted. So keys sign nothing if the ledger lacks the charge of their last
+    answer, or if the checkpoint cannot be written. A loss of both files together cannot be detected.
+
+    Call it before a charge and, with `charged`, after it, before anything is drawn. Keys that were not read from a file
+    have no checkpoint.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger lacks the charge of the checkpoint: an older copy of it was restored, or it is another ledger.
+    Refusal
+        `internal` if the checkpoint cannot be written, for example on a full disk. Then nothing may be signed.
+    """
+    if file is None:
+        return
+    try:
+        with locked(file, "checkpoint") if has_locks() else nullcontext():
+            store_checkpoint(ledger, file)
+    except FormatError:
+        raise
+    except MissingRecordsError as error:
+        lost = "If it is lost, make new keys: with these keys the lost answers could be given again"
+        raise LedgerError(error.argument, error.requirement, remedy=f"{error.remedy}. {lost}") from None
+    except (InputError, OSError) as error:
+        # The file cannot be written
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        if charged:
+            then = "so nothing was signed; the charge stands, and a charged answer needs a new plan"
+        else:
+            then = (
+                "and a restored ledger would not be detected; nothing was charged. Keep the keys in a folder that this "
+                "program can write"
+            )
+        raise Refusal("internal", f"the checkpoint next to the keys cannot be written ({why}), {then}") from None
+
+
+def store_checkpoint(ledger: Ledger, path: Path) -> Checkpoint:
+    """Check that a ledger still has the last charge stored in a file, and store the current last charge.
+
+    The first call creates the file. It contains a number and a hash, nothing secret, and is on disk when this returns.
+
+    Raises
+    ------
+    LedgerError
+        If the stored charge is missing or differs: charges are missing in the ledger. The file is not changed.
+    FormatError
+        If the file is not a checkpoint.
+    """
+    # The file is read before the ledger, which is written first
+    stored = read_as(path, _read_checkpoint) if path.exists() else Checkpoint(0, "")
+    present = Checkpoint(*ledger.checkpoint(stored, repr(str(path))))
+
+    # On disk, the file and its name
+    with new_file(path, overwrite=True, kind=FileKind.CHECKPOINT) as temporary:
+        content = {"kind": KIND, "schema": SCHEMA, "number": present.number, "seal": present.seal}
+        temporary.write_text(json.dumps(content) + "\n")
+        to_disk(temporary)
+    to_disk(path.parent)
+    return present
+
+
+def _read_checkpoint(text: str) -> Checkpoint:
+    content = parse_document(text, "checkpoint", _MOST_CHARACTERS, hint="Restore the file with the keys")
+    check_schema(content, KIND, "checkpoint")
+    with refused_content("checkpoint", "checkpoint"):
+        stated = msgspec.convert(content, _CheckpointForm, strict=True)
+    if not (is_hexadecimal(stated.seal, least=64) if stated.number else stated.seal == ""):
+        raise FormatError("checkpoint.seal", "must be 64 hexadecimal digits, or empty before the first charge")
+    return Checkpoint(stated.number, stated.seal)

@@ -1,11 +1,11 @@
-"""The silos of a federation with its assumptions, and the terms of one threshold: nothing here depends on a method."""
+"""The silos of a federation with its assumptions, and the terms of one threshold, whatever the method."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,8 @@ Missing: TypeAlias = Literal["independent", "arbitrary"]
 # with probability n_j/n, and silos may differ (secure-sum only).
 Population: TypeAlias = Literal["common", "mixture"]
 
-MISSING: tuple[Missing, ...] = ("independent", "arbitrary")
-POPULATIONS: tuple[Population, ...] = ("common", "mixture")
 MOST_SILOS = 10_000
-MOST_CANDIDATES = 2**16
+_MOST_CANDIDATES = 2**16
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -57,14 +55,14 @@ class Federation:
         check_silos(self.silos)
         check_count("liars", self.liars, len(self.silos) - 1)
         check_count("dropouts", self.dropouts, len(self.silos) - self.liars - 1)
-        one_of("missing", self.missing, MISSING)
-        one_of("population", self.population, POPULATIONS)
+        one_of("missing", self.missing, get_args(Missing))
+        one_of("population", self.population, get_args(Population))
         check_count("n_min", self.n_min, MOST_RECORDS)
         positive_integer("n_typical", self.n_typical, most=MOST_RECORDS)
 
     @property
     def _assumptions(self) -> dict[str, Any]:
-        """The fields of a federation by name."""
+        """The fields of a federation by name, which the terms of every threshold share."""
         return {item.name: getattr(self, item.name) for item in fields(Federation)}
 
     @property
@@ -74,12 +72,12 @@ class Federation:
 
     def position(self, name: str) -> int:
         """The position of a silo in the plan; raises the refusal `foreign` for other names."""
-        if (place := self._places.get(name)) is not None:
-            return place
+        if (position := self._positions.get(name)) is not None:
+            return position
         raise Refusal("foreign", f"the plan does not name a silo {name[:64]!r}; check the roster")
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def _positions(self) -> dict[str, int]:
         return {silo.name: i for i, silo in enumerate(self.silos)}
 
 
@@ -103,8 +101,8 @@ class Terms(Federation):
     candidates: Candidates
 
     def __post_init__(self) -> None:
-        if self.candidates.size > MOST_CANDIDATES:
-            raise InputError("candidates", f"must number at most {MOST_CANDIDATES}", got=str(self.candidates.size))
+        if self.candidates.size > _MOST_CANDIDATES:
+            raise InputError("candidates", f"must number at most {_MOST_CANDIDATES}", got=str(self.candidates.size))
 
     @property
     def level(self) -> Fraction:
@@ -130,16 +128,17 @@ def check_silos(silos: Sequence[Silo]) -> None:
             twice = next(silo.name for silo in silos if counts[getattr(silo, field)] > 1)
             raise InputError("silos", f"must differ in their {field}", remedy=f"That of {twice!r} occurs twice")
 
-    # Sizes of all, or of none
-    without = [repr(silo.name) for silo in silos if silo.size is None]
-    if 0 < len(without) < len(silos):
-        few = len(without) <= len(silos) / 2
-        named = without if few else [repr(silo.name) for silo in silos if silo.size is not None]
-        shown = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+    # Sizes of all, or of none; the error names the fewer ones
+    secret = [repr(silo.name) for silo in silos if silo.size is None]
+    public = [repr(silo.name) for silo in silos if silo.size is not None]
+    if secret and public:
+        lacking = len(secret) <= len(public)
+        names = secret if lacking else public
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         raise InputError(
             "silos",
             "must all state their sizes, or none of them",
-            got=f"{'no size' if few else 'a size'} of {shown}",
+            got=f"{'no size' if lacking else 'a size'} of {shown}",
             remedy="Is one of them a coordinator, whose public file lies in the folder? Move it away",
         )
 

@@ -1,6 +1,6 @@
 """The plan of one threshold of a federation: its terms, and all that follows from them."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -28,7 +28,7 @@ class ThresholdPlan(Terms):
         row = PROTOCOLS[method]
         row.check(terms)
         channel = row.channel.planned(terms)
-        protocol = row.draws.planned(terms, channel)
+        protocol = row.method.planned(terms, channel)
         return cls(**vars(terms), method=method, protocol=protocol, channel=channel.carrying(protocol.bits(terms)))
 
     @property
@@ -44,7 +44,7 @@ class ThresholdPlan(Terms):
 
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
         """The loss of one record: silos hold different records, so it is the largest loss of a silo."""
-        return self.protocol.privacy(self, self._who(answered))
+        return self.protocol.privacy(self, self._positions_of(answered))
 
     def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
         """The rank k of the answer that becomes the threshold, and the guarantee, for the silos that answered.
@@ -52,21 +52,23 @@ class ThresholdPlan(Terms):
         The threshold is the k-th smallest of all answers, those of Byzantine silos included; if k exceeds their number
         it is +inf. k = 0 for sums of counts.
         """
-        who = self._who(answered)
-        self.channel.check_answers(self, who)
-        return self.protocol.certify(self, who)
+        positions = self._positions_of(answered)
+        self.channel.check_answers(self, positions)
+        return self.protocol.certify(self, positions)
 
     def promises(self) -> dict[int, Promise]:
         """The guarantee by number of answers, from all silos down to the least number that gives a threshold."""
-        return self.protocol.promises(self, self.channel.numbers(self))
+        return self.protocol.promises(self, range(len(self.silos), self.channel.least(self) - 1, -1))
 
     @property
     def promise_lines(self) -> list[str]:
-        """The guarantees for all numbers of answers."""
-        return [
-            f"{number} answer{'' if number == '1' else 's'}: {words}"
-            for number, words in promise_ranges(self.promises())
-        ]
+        """The guarantees for all numbers of answers: one line for a range of numbers with the same guarantee."""
+        promises, lines = self.promises(), []
+        for words, numbers in groupby(promises, key=lambda answers: _promise_text(promises[answers])):
+            most, *fewer = numbers
+            number = f"{fewer[-1]} to {most}" if fewer else f"{most}"
+            lines.append(f"{number} answer{'' if number == '1' else 's'}: {words}")
+        return lines
 
     @property
     def assumed(self) -> str:
@@ -85,7 +87,7 @@ class ThresholdPlan(Terms):
             rows.append((self.protocol.reliance_label, f"the other silos: {collude}"))
         return rows
 
-    def _who(self, answered: Collection[int] | None) -> list[int]:
+    def _positions_of(self, answered: Collection[int] | None) -> list[int]:
         return sorted(range(len(self.silos)) if answered is None else set(answered))
 
 
@@ -100,18 +102,11 @@ def collusion_text(channel: Channel, silos: int) -> str | None:
     count = channel.colluders
     if count is None:
         return None
-    who = f"at most {count} of the {silos} silos" if count else "no silo"
-    return f"{who} may collude with the coordinator"
+    colluders = f"at most {count} of the {silos} silos" if count else "no silo"
+    return f"{colluders} may collude with the coordinator"
 
 
-def promise_ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
-    """Ranges of numbers of answers with the same guarantee, the largest numbers first, and its text."""
-    for words, numbers in groupby(promises, key=lambda answers: _promised(promises[answers])):
-        most, *others = numbers
-        yield f"{others[-1]} to {most}" if others else f"{most}", words
-
-
-def _promised(promise: Promise) -> str:
+def _promise_text(promise: Promise) -> str:
     if promise.infinite == "always":
         return "the threshold +inf"
     covers = f"coverage at least {promise.coverage:.6g}"

@@ -1,13 +1,12 @@
 """Commands of the coordinator, `confide federated plan` and `aggregate`; and the files of a federation."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from confide.cli.federated.commands import Aggregate, Plan
+from confide.cli.federated import Aggregate, Plan
 from confide.cli.options import FEDERATED_PLAN, PLAN_NAMES
 from confide.cli.output import capture_warnings, print_text, print_warning
 from confide.cli.plan import read_sample
@@ -16,7 +15,6 @@ from confide.cli.values import Source
 from confide.core import By
 from confide.errors import CoverageWarning, InputError
 from confide.federated import (
-    Comparison,
     FederatedPlan,
     Policy,
     Refusal,
@@ -33,13 +31,7 @@ from confide.federated import plan as make_plan
 from confide.support import FileKind, check_unknown_arguments, kind_of, read_text
 from confide.tables import SIDES, ClassColumns, ColumnSpec, TargetColumns, class_keys
 
-
-def read_messages(paths: Sequence[Path], kind: FileKind, *, drop_refused: bool = False) -> list[str]:
-    """Read messages; a file of another known kind raises `Refusal`, unless the caller drops such files."""
-    for path in paths:
-        if not drop_refused and (actual := kind_of(path)) not in (kind, FileKind.OTHER):
-            raise Refusal("malformed", f"file {str(path)!r} is {actual}, not {kind}; leave it out")
-    return [read_text(path) for path in paths]
+# The files of a federation
 
 
 def read_silo(path: Path) -> Silo:
@@ -54,7 +46,10 @@ def public_files(paths: Sequence[Path]) -> list[Path]:
     """The given files, and the public files of silos in the given folders, each of which has one or more."""
     files = []
     for path in paths:
-        inside = sorted(file for file in path.iterdir() if kind_of(file) is FileKind.SILO) if path.is_dir() else [path]
+        if not path.is_dir():
+            files.append(path)
+            continue
+        inside = sorted(file for file in path.iterdir() if kind_of(file) is FileKind.SILO)
         if not inside:
             must = f"{str(path)!r} has no public file of a silo"
             raise InputError("path", must, remedy="`confide federated keygen` writes one")
@@ -67,11 +62,11 @@ def read_named(paths: Sequence[Path]) -> list[Silo]:
     silos: dict[str, tuple[Path, Silo]] = {}
     for path in public_files(paths):
         silo = read_silo(path)
-        other, before = silos.setdefault(silo.name, (path, silo))
-        if before != silo:
+        first_path, first = silos.setdefault(silo.name, (path, silo))
+        if first != silo:
             raise InputError(
                 "name",
-                f"{silo.name!r} is in two public files that differ, {str(other)!r} and {str(path)!r}",
+                f"{silo.name!r} is in two public files that differ, {str(first_path)!r} and {str(path)!r}",
                 remedy="Keep the one with the right fingerprint and size, and move the other away",
             )
     return [silo for _, silo in silos.values()]
@@ -94,6 +89,9 @@ def read_policy(path: Path) -> Policy:
         return Policy.from_json(read_text(path))
     except Refusal as refusal:
         raise InputError("path", f"{str(path)!r} cannot be used: {refusal}") from None
+
+
+# Their descriptions
 
 
 def plan_lines(plan: FederatedPlan) -> list[str]:
@@ -122,53 +120,45 @@ def policy_rows(policy: Policy) -> list[tuple[str, str]]:
     ]
 
 
+# The plan
+
 # Arguments of a request about each silo's own table, of which a plan states nothing
 _OF_SILOS = ("by", "partition", "fingerprint", "skip_incomplete", "decimal")
 
 
-@dataclass(frozen=True)
-class PlanArguments:
-    """The arguments of `confide.federated.plan`, except the silos; `options` are those without a field of their own."""
+def _plan_arguments(arguments: Mapping[str, Any], columns: ColumnSpec | None) -> dict[str, Any]:
+    """The arguments of `confide.federated.plan` except the silos, from those of a request without its columns."""
+    options = {name: value for name, value in arguments.items() if name not in _OF_SILOS}
+    alpha, epsilon = options.pop("alpha"), options.pop("epsilon", None)
+    score = options.pop("score", None) if columns is None else columns.kind.name
 
-    alpha: Any
-    epsilon: Any
-    by: By | None
-    names: Any
-    options: Mapping[str, Any]
+    # What distinguishes the thresholds: levels, classes, groups or sides.
+    sides = score == SIDES or has_sides(columns)
+    by_class, groups = options.pop("by_class", False), options.pop("groups", None)
+    requested: dict[By, bool] = {"class": by_class, "group": groups is not None, "side": sides}
+    if [isinstance(alpha, tuple), *requested.values()].count(True) > 1:
+        must = "only one of several levels, groups or classes, and two sides can be requested"
+        raise InputError("by", must, got="more")
+    by = next((key for key, is_requested in requested.items() if is_requested), None)
 
-    @classmethod
-    def of(cls, arguments: Mapping[str, Any], columns: ColumnSpec | None) -> "PlanArguments":
-        """From the arguments of a request, without the columns of its score."""
-        # What distinguishes the thresholds: levels, classes, groups or sides.
-        options = {name: value for name, value in arguments.items() if name not in _OF_SILOS}
-        alpha, epsilon = options.pop("alpha"), options.pop("epsilon", None)
-        score = options.pop("score", None) if columns is None else columns.kind.name
-        sides = score == SIDES or (isinstance(columns, TargetColumns) and len(columns.kinds) > 1)
-        by_class, groups = options.pop("by_class", False), options.pop("groups", None)
-        if isinstance(columns, ClassColumns) and columns.classes is not None:
-            options["classes"] = columns.classes
-        if (isinstance(alpha, tuple), by_class, groups is not None, sides).count(True) > 1:
-            must = "only one of several levels, groups or classes, and two sides can be requested"
-            raise InputError("by", must, got="more")
-        if by_class and "classes" not in options:
-            raise InputError("classes", "must be given with by_class: the names of all classes")
+    # The names of groups or classes.
+    if isinstance(columns, ClassColumns) and columns.classes is not None:
+        options["classes"] = columns.classes
+    if by_class and "classes" not in options:
+        raise InputError("classes", "must be given with by_class: the names of all classes")
+    names = class_keys(tuple(options.pop("classes"))) if by_class else groups or ()
 
-        # The rest, as the Python API takes it.
-        by: By | None = "class" if by_class else "group" if groups is not None else "side" if sides else None
-        names = class_keys(tuple(options.pop("classes"))) if by_class else groups or ()
-        if "closes" in options:
-            options["closes"] = read_time(options["closes"])
-        options["score"] = None if sides else score
-        return cls(alpha, epsilon, by, names, options)
+    # The rest, as the Python API takes it.
+    if "closes" in options:
+        options["closes"] = read_time(options["closes"])
+    options["score"] = None if sides else score
+    check_unknown_arguments("federated plan", options, PLAN_NAMES)
+    return {"alpha": alpha, "epsilon": epsilon, "by": by, "names": names, **options}
 
-    def plan(self, silos: Sequence[Silo]) -> FederatedPlan:
-        """Make the plan."""
-        return make_plan(silos, self.alpha, self.epsilon, by=self.by, names=self.names, **self.options)
 
-    def compare(self, silos: Sequence[Silo], sample: Any) -> Comparison:
-        """Compare the methods for the same options."""
-        options = {name: value for name, value in self.options.items() if name != "method"}
-        return compare_methods(silos, self.alpha, self.epsilon, by=self.by, names=self.names, pilot=sample, **options)
+def has_sides(columns: ColumnSpec | None) -> bool:
+    """Whether columns of predictions give the scores of two sides."""
+    return isinstance(columns, TargetColumns) and len(columns.kinds) > 1
 
 
 def plan(options: Plan) -> None:
@@ -187,8 +177,7 @@ def plan(options: Plan) -> None:
     # The request and the silos.
     columns, skip = take_columns(arguments), arguments.get("skip_incomplete", False)
     neighbors = arguments.pop("neighbors", None)
-    plan_arguments = PlanArguments.of(arguments, columns)
-    check_unknown_arguments("federated plan", plan_arguments.options, PLAN_NAMES)
+    plan_arguments = _plan_arguments(arguments, columns)
     coordinator = SiloKeys.load(options.keys)
     invited, excluded = silos_of_plan(options.silos, coordinator.public_keys())
 
@@ -196,9 +185,10 @@ def plan(options: Plan) -> None:
     with capture_warnings() as caught:
         if compare:
             sample = None if source is None else read_sample(source, columns, skip=skip)[0]
-            comparison = plan_arguments.compare(invited, sample)
+            plan_arguments.pop("method", None)
+            comparison = compare_methods(invited, pilot=sample, **plan_arguments)
         else:
-            chosen = plan_arguments.plan(invited)
+            chosen = make_plan(invited, **plan_arguments)
     caught.warn()
     if compare:
         print_text(str(comparison))
@@ -211,17 +201,13 @@ def plan(options: Plan) -> None:
 
     # Sign it, and print what it promises.
     output.write(chosen.sign(coordinator))
-    for note in chosen.remarks:
-        print_warning(note)
+    for remark in chosen.remarks:
+        print_warning(remark)
     print_text(f"plan: {output.out}")
     for path in excluded:
         print_text(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
     if options.method is None:
         print_text(f"method: {chosen.method}, which suits these silos (--compare shows why)")
-    _print_promise(chosen)
-
-
-def _print_promise(chosen: FederatedPlan) -> None:
     print_text(f"privacy: {chosen.privacy()}")
     print_text(f"candidate thresholds: {chosen.candidates.description}")
     for line in plan_lines(chosen):
@@ -231,12 +217,19 @@ def _print_promise(chosen: FederatedPlan) -> None:
         print_text(f"  {line}")
 
 
+# The release
+
+
 def aggregate(options: Aggregate) -> None:
     """Compute the calibration, and print the range of the replies."""
-    # The plan, the answers and the keys.
+    # The plan, the answers and the keys; a file of another known kind is no answer.
     output, drop_refused = options.output, options.drop_refused
     output.check(FileKind.RELEASE, *options.answers, options.plan, options.keys)
-    text, messages = read_text(options.plan), read_messages(options.answers, FileKind.ANSWER, drop_refused=drop_refused)
+    text = read_text(options.plan)
+    for path in options.answers:
+        if not drop_refused and (actual := kind_of(path)) not in (FileKind.ANSWER, FileKind.OTHER):
+            raise Refusal("malformed", f"file {str(path)!r} is {actual}, not {FileKind.ANSWER}; leave it out")
+    messages = [read_text(path) for path in options.answers]
     signing = None if options.keys is None else SiloKeys.load(options.keys)
 
     # The release, and the range of the replies: the only indication of silos that are not IID.
@@ -249,6 +242,7 @@ def aggregate(options: Aggregate) -> None:
 
 
 def _spread(replies: Mapping[str, float]) -> str | None:
+    """The lowest and the highest reply; None for fewer than two."""
     if len(replies) < 2:
         return None
     (lowest, low), *_, (highest, high) = replies.items()

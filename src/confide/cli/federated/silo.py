@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from confide.cli.federated.commands import Agreed, Answer, Keygen, Own, Public, WritePolicy
+from confide.cli.federated import Agreed, Answer, Keygen, Own, Public, WritePolicy
 from confide.cli.federated.coordinator import (
+    has_sides,
     plan_lines,
     policy_rows,
     public_files,
@@ -80,9 +81,9 @@ def public(options: Public) -> None:
     """Write a public file, and name the ledger in the keys."""
     keys, ledger = options.keys, options.ledger
     options.output.check(FileKind.SILO, keys, None if ledger is None else file_of(ledger))
-    private_keys, named = SiloKeys.load(keys), _identity_of(ledger)
-    if named not in (None, private_keys.ledger):
-        private_keys = private_keys.name_ledger(keys, named)
+    private_keys, identity = SiloKeys.load(keys), _identity_of(ledger)
+    if identity not in (None, private_keys.ledger):
+        private_keys = private_keys.name_ledger(keys, identity)
     silo = private_keys.public(options.size)
     options.output.save(silo.to_json(), "public")
     print_text(aligned(silo_rows(silo)))
@@ -109,8 +110,8 @@ def _policy_of(agreed: Agreed, coordinator: Path, budget: float, per_plan: float
 def _policy_for(options: Answer) -> Policy:
     if options.policy is not None:
         arguments = {"coordinator": options.coordinator, "budget": options.budget, **vars(options.agreed)}
-        if other := [name for name, value in arguments.items() if value not in (None, ())]:
-            raise InputError(other[0], "must be left out with --policy: the policy contains it")
+        if contained := [name for name, value in arguments.items() if value not in (None, ())]:
+            raise InputError(contained[0], "must be left out with --policy: the policy contains it")
         return read_policy(options.policy)
     if options.coordinator is None or options.budget is None:
         raise click.UsageError("--coordinator and --budget are needed, or --policy that contains both")
@@ -125,15 +126,7 @@ def policy(options: WritePolicy) -> None:
     print_text(aligned(policy_rows(written)))
 
 
-# Statements about the records of a silo
-
-
-def _spent(records: SiloLedger, budget: float) -> str:
-    spent = records.spent
-    if math.isinf(spent):
-        return f"spent so far: +inf, because a release was not private; the budget was {budget:g}"
-    weak = weak_privacy_text(spent)
-    return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
+# The answer
 
 
 @dataclass(frozen=True)
@@ -143,7 +136,7 @@ class SiloTable:
     source: Source
     columns: ColumnSpec | None
     by: str | None
-    how: Mapping[str, Any]
+    reading: Mapping[str, Any]
 
     @classmethod
     def of(cls, file: str, table: str | None, arguments: dict[str, Any]) -> "SiloTable":
@@ -154,20 +147,21 @@ class SiloTable:
             raise InputError("truth", "a federation calibrates one score of each record", remedy=remedy)
         if people is not None and people.most > 1:
             raise InputError("people.most", "must be 1 in a federation: its plan states the privacy loss of one record")
-        return cls(Source(file, table, arguments.pop("decimal", ".")), columns, arguments.pop("by", None), arguments)
+        source, by = Source(file, table, arguments.pop("decimal", ".")), arguments.pop("by", None)
+        return cls(source, columns, by=by, reading=arguments)
 
     def check_plan(self, plan: FederatedPlan) -> None:
         """Check that the columns give the score of the plan, and the groups or classes that it has thresholds for."""
         # The score.
-        columns, wanted = self.columns, SIDES if plan.by == "side" else plan.score
-        score = None if columns is None else SIDES if _has_sides(columns) else columns.kind.name
-        if columns is not None and score != wanted:
-            if wanted is None:
+        columns, required = self.columns, SIDES if plan.by == "side" else plan.score
+        score = None if columns is None else SIDES if has_sides(columns) else columns.kind.name
+        if columns is not None and score != required:
+            if required is None:
                 remedy = f"These columns give {score!r}: leave --score out"
                 raise InputError("the plan", "names no score", remedy=remedy)
-            named = "a column whose score is not named" if score is None else repr(score)
-            remedy = f"These columns give {named}; use --score {wanted} to name it"
-            raise InputError("the plan", f"is for the score {wanted!r}", remedy=remedy)
+            given = "a column whose score is not named" if score is None else repr(score)
+            remedy = f"These columns give {given}; use --score {required} to name it"
+            raise InputError("the plan", f"is for the score {required!r}", remedy=remedy)
 
         # The groups or classes.
         if (plan.by == "group") != (self.by is not None):
@@ -180,35 +174,31 @@ class SiloTable:
         """Histogram of the scores, counted in the table's own system; one for each group, class or side of the plan."""
         columns, candidates, classes = self.source.require_columns(self.columns), plan.candidates, plan.request.classes
         with self.source.open("reading") as (opened, progress):
-            how: dict[str, Any] = {**self.how, "progress": progress}
+            reading: dict[str, Any] = {**self.reading, "progress": progress}
 
             # Several thresholds: sides, groups or classes.
-            if isinstance(columns, TargetColumns) and _has_sides(columns):
+            if isinstance(columns, TargetColumns) and has_sides(columns):
                 return {
-                    kind.name: score_histogram(opened, replace(columns, score=kind.name), candidates, **how)
+                    kind.name: score_histogram(opened, replace(columns, score=kind.name), candidates, **reading)
                     for kind in columns.kinds
                 }
             if plan.by == "group":
-                return group_histograms(opened, columns, str(self.by), plan.names, candidates, **how)
+                return group_histograms(opened, columns, str(self.by), plan.names, candidates, **reading)
             if plan.by == "class":
-                histograms = class_histograms(opened, columns, candidates, **how)
+                histograms = class_histograms(opened, columns, candidates, **reading)
                 if set(histograms) != set(plan.names):
-                    other = class_list(tuple(histograms))
-                    raise InputError("plan", f"is for the classes {class_list(plan.names)}", got=other)
+                    counted = class_list(tuple(histograms))
+                    raise InputError("plan", f"is for the classes {class_list(plan.names)}", got=counted)
                 return histograms
 
             # One threshold, of the plan's classes only.
             if isinstance(columns, ClassColumns) and classes is not None:
-                table_names = columns.columns(opened)[1]
+                _, table_names = columns.columns(opened)
                 try:
                     names_among(classes, table_names, len(table_names))
                 except InputError as error:
                     raise InputError("plan", f"is for other classes: {error}") from None
-            return score_histogram(opened, columns, candidates, **how)
-
-
-def _has_sides(columns: ColumnSpec) -> bool:
-    return isinstance(columns, TargetColumns) and len(columns.kinds) > 1
+            return score_histogram(opened, columns, candidates, **reading)
 
 
 def answer(options: Answer) -> None:
@@ -246,6 +236,14 @@ def answer(options: Answer) -> None:
     for line in plan_lines(signed_plan):
         print_text(line)
     print_text(_spent(records, policy.budget))
+
+
+def _spent(records: SiloLedger, budget: float) -> str:
+    spent = records.spent
+    if math.isinf(spent):
+        return f"spent so far: +inf, because a release was not private; the budget was {budget:g}"
+    weak = weak_privacy_text(spent)
+    return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
 
 
 # Commands without a privacy cost

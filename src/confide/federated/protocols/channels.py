@@ -1,7 +1,11 @@
-"""Channels, which add the silos' vectors of integers over the candidates: in the clear, or with pairwise masks."""
+"""Channels, which add the silos' vectors of integers over the candidates: in the clear, or with pairwise masks.
+
+Pairwise masks cancel when the vectors of all silos are added modulo a power of two. Without all vectors nothing can be
+opened; with all of them only the sum (docs/theory-federated.md).
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -10,65 +14,60 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.refusals import Refusal
-from confide.federated.sharing import mask, open_sum, word_of
 from confide.federated.terms import Counts, Terms, check_count
+from confide.support import needs_extra
 
 # Maximum length of a vector of which only the sum opens, because its message contains every number
 MOST_SUMMED = 2**14
+
+# Number of absent silos that an error names
+_NAMED = 5
 
 
 class Channel(ABC):
     """The base class of all channels. Silos are numbered by their position in the terms."""
 
     # Whether the vector of every silo is visible; else only the sum opens
-    single_replies: ClassVar[bool] = False
-
-    @classmethod
-    def check(cls, terms: Terms, method: str) -> None:
-        """Reject a sum of fewer than two silos."""
-        if not cls.single_replies and len(terms.silos) < 2:
-            raise InputError("silos", f"must be at least two for the method {method!r}")
+    single_replies: ClassVar[bool]
+    # What a silo reveals and to whom, in words
+    reveals: ClassVar[str]
 
     @classmethod
     @abstractmethod
     def planned(cls, terms: Terms) -> Self:
         """Plan the channel for these terms."""
 
-    def carrying(self, bits: int) -> "Channel":
-        """The channel for sums of 32 or 64 bits."""
-        return self
-
-    def check_length(self, terms: Terms, method: str, serves: str, vectors: int) -> None:
-        """Reject a number of candidates that would make messages of this many vectors too long."""
-        if not self.single_replies and vectors * terms.candidates.size > MOST_SUMMED:
-            several = f"{vectors} thresholds by " if vectors > 1 else ""
-            must = f"must number at most {MOST_SUMMED // vectors} for {several}the method {method!r}{serves}"
-            raise InputError("candidates", must)
-
-    @property
-    @abstractmethod
-    def reveals(self) -> str:
-        """What a silo reveals and to whom, in words."""
-
     @property
     def colluders(self) -> int | None:
         """The number of silos that may collude with the coordinator; None if no message relies on other silos."""
         return None
 
+    def carrying(self, bits: int) -> "Channel":
+        """The channel for sums of 32 or 64 bits."""
+        return self
+
+    def check_length(self, terms: Terms, method: str, advice: str, vectors: int) -> None:
+        """Reject a number of candidates that would make messages of this many vectors too long."""
+        if not self.single_replies and vectors * terms.candidates.size > MOST_SUMMED:
+            several = f"{vectors} thresholds by " if vectors > 1 else ""
+            must = f"must number at most {MOST_SUMMED // vectors} for {several}the method {method!r}{advice}"
+            raise InputError("candidates", must)
+
     def least(self, terms: Terms) -> int:
         """The least number of silos whose answers give a threshold."""
-        return 1
+        return 1 if self.single_replies else len(terms.silos)
 
-    def honest(self, terms: Terms) -> int:
-        """The number of silos that are certainly in the sum and do not collude."""
-        return self.least(terms) - (self.colluders or 0)
-
-    def numbers(self, terms: Terms) -> list[int]:
-        """The numbers of answers that can give a threshold, the largest first."""
-        return list(range(len(terms.silos), self.least(terms) - 1, -1))
-
-    def check_answers(self, terms: Terms, who: Sequence[int]) -> None:  # noqa: B027 - see above
-        """Reject answers of too few silos for a threshold."""
+    def check_answers(self, terms: Terms, answered: Collection[int]) -> None:
+        """Reject answers of too few silos for a sum."""
+        present = range(len(terms.silos)) if self.single_replies else set(answered)
+        absent = [silo.name for i, silo in enumerate(terms.silos) if i not in present]
+        if absent:
+            names = ", ".join(repr(name) for name in absent[:_NAMED]) + (", ..." if len(absent) > _NAMED else "")
+            raise Refusal(
+                "missing",
+                f"this secure sum opens only with all silos; {len(absent)} have not answered: {names}; wait for them, "
+                "or make a new plan without them, for which the others pay again",
+            )
 
     @abstractmethod
     def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
@@ -91,16 +90,12 @@ class Clear(Channel):
     """A channel in the clear: each silo sends the index of a candidate for each threshold."""
 
     single_replies = True
+    reveals = "its reply, to the coordinator and every reader of the release"
 
     @classmethod
     def planned(cls, terms: Terms) -> Self:
         """The channel, which has no settings."""
         return cls()
-
-    @property
-    def reveals(self) -> str:
-        """The reply of every silo."""
-        return "its reply, to the coordinator and every reader of the release"
 
     def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """The index of the candidate of each vector."""
@@ -130,6 +125,9 @@ class Masked(Channel):
     `colluding` is the number of silos that may collude with the coordinator.
     """
 
+    single_replies = False
+    reveals = "nothing by itself: the coordinator sees only the sum of all silos"
+
     colluding: int
     bits: int = 32
 
@@ -139,35 +137,14 @@ class Masked(Channel):
         m, colluding = len(terms.silos), terms.colluding
         return cls(max(1, (m - 1) // 2) if colluding is None else check_count("colluding", colluding, m - 1))
 
-    def carrying(self, bits: int) -> "Masked":
-        """The channel with masks of 32 or 64 bits."""
-        return replace(self, bits=bits)
-
     @property
     def colluders(self) -> int:
         """The number of silos that may collude."""
         return self.colluding
 
-    @property
-    def reveals(self) -> str:
-        """Only the sum."""
-        return "nothing by itself: the coordinator sees only the sum of all silos"
-
-    def least(self, terms: Terms) -> int:
-        """The number of all silos."""
-        return len(terms.silos)
-
-    def check_answers(self, terms: Terms, who: Sequence[int]) -> None:
-        """Reject a sum without all silos."""
-        present = set(who)
-        absent = [silo.name for i, silo in enumerate(terms.silos) if i not in present]
-        if absent:
-            names = ", ".join(repr(name) for name in absent[:5]) + (", ..." if len(absent) > 5 else "")
-            raise Refusal(
-                "missing",
-                f"this secure sum opens only with all silos; {len(absent)} have not answered: {names}; wait for them, "
-                "or make a new plan without them, for which the others pay again",
-            )
+    def carrying(self, bits: int) -> "Masked":
+        """The channel with masks of 32 or 64 bits."""
+        return replace(self, bits=bits)
 
     def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """The vectors, one after another, masked."""
@@ -184,5 +161,67 @@ class Masked(Channel):
 
     def add(self, terms: Terms, sent: Mapping[int, NDArray[Any]], vectors: int) -> Counts:
         """The sum, if all silos answered."""
-        self.check_answers(terms, list(sent))
+        self.check_answers(terms, sent)
         return open_sum(list(sent.values()), self.bits).reshape(vectors, -1)
+
+
+# Domain separation: secrets for masks differ from all others of the same keys
+_MASKS = b"confide/federated/secure-sum/1|"
+
+
+def mask(
+    values: NDArray[np.int64], agreement: bytes, public: str, roster: Sequence[str], context: bytes, bits: int
+) -> NDArray[Any]:
+    """The values, int64 of shape (size,), plus all of the silo's masks modulo 2**bits: uint32 or uint64 of that shape.
+
+    `agreement` is the silo's X25519 private key and `public` its public key, in hexadecimal. `roster` contains those
+    of all silos. `context`, session and plan digest, must never be used twice with this roster. `bits` is 32 or 64.
+    """
+    with needs_extra("federation", "standard"):
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    if public not in roster or len(set(roster)) != len(roster):
+        raise InputError("roster", "must name every silo once, this one among them")
+
+    # Two's complement: reduction modulo 2**bits
+    word = word_of(bits)
+    masked = values.astype(np.int64).view(np.uint64).astype(word)
+
+    # Of each pair one silo adds a stream, and the other subtracts it
+    key = X25519PrivateKey.from_private_bytes(agreement)
+    for other in roster:
+        if other == public:
+            continue
+        # A secret of the pair, for this plan and session alone
+        pair = b"|".join(sorted((bytes.fromhex(public), bytes.fromhex(other))))
+        shared = key.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(other)))
+        secret = HKDF(SHA256(), 32, salt=None, info=_MASKS + context + b"|" + pair).derive(shared)
+        encryptor = Cipher(algorithms.ChaCha20(secret, bytes(16)), mode=None).encryptor()
+        stream = np.frombuffer(encryptor.update(bytes(word.itemsize * len(values))), dtype=word)
+        masked = masked + stream if public < other else masked - stream
+    return masked
+
+
+def open_sum(masked: Sequence[NDArray[Any]], bits: int) -> NDArray[np.int64]:
+    """The sum of all silos' vectors as signed integers in [-2**(bits-1), 2**(bits-1)).
+
+    Examples
+    --------
+    >>> open_sum([np.array([2**32 - 3], dtype="<u4"), np.array([1], dtype="<u4")], 32)
+    array([-2])
+    """
+    word = word_of(bits)
+    total = np.zeros(len(masked[0]), dtype=word)
+    for vector in masked:
+        total += vector.astype(word)
+    return total.view(f"<i{bits // 8}").astype(np.int64)
+
+
+def word_of(bits: int) -> np.dtype[Any]:
+    """Unsigned words of 32 or 64 bits."""
+    if bits not in (32, 64):
+        raise InputError("bits", "must be 32 or 64", got=str(bits))
+    return np.dtype(f"<u{bits // 8}")

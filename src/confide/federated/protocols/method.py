@@ -1,7 +1,7 @@
 """The interface of a method of one-shot federated calibration: its draw, certificate and loss.
 
 A silo draws a vector over the candidates, a channel adds the vectors of all silos, and the threshold follows from the
-sum. A method is a frozen dataclass of public numbers. Only planning, own shares and pages treat some methods apart.
+sum. A method is a frozen dataclass of public numbers, whose digest is part of a plan.
 """
 
 from abc import ABC, abstractmethod
@@ -48,6 +48,8 @@ class Method(ABC):
     theorem: ClassVar[str]
     # Whether silos may keep their sizes secret
     secret_sizes: ClassVar[bool] = False
+    # Whether it has a training-conditional guarantee
+    has_delta: ClassVar[bool] = True
     # Label of the row that states the reliance on other silos, if only a sum opens
     reliance_label: ClassVar[str] = "privacy relies on"
     # Populations that it can guarantee coverage for; the first one is the default
@@ -57,34 +59,32 @@ class Method(ABC):
     # Advice on the number of candidates, for errors about a bound on it
     candidate_advice: ClassVar[str] = ""
 
-    @classmethod  # noqa: B027 - most have no terms of their own
-    def check(cls, terms: Terms) -> None:
-        """Reject terms that the method does not support."""
-
     @classmethod
     @abstractmethod
     def planned(cls, terms: Terms, channel: Channel) -> Self:
         """Plan the method for these terms, from public numbers; an error if no finite threshold is possible."""
 
-    @abstractmethod
     def target_rank(self, i: int) -> Fraction | None:
         """The target rank of silo i; None if silos have no targets."""
+        return None
 
     @abstractmethod
     def loss(self, terms: Terms, i: int) -> float:
         """The privacy loss that silo i is charged: under `replace_one` for public sizes, else under `add_remove`."""
 
-    def privacy(self, terms: Terms, who: Sequence[int]) -> PrivacyStatement:
+    def privacy(self, terms: Terms, answered: Sequence[int]) -> PrivacyStatement:
         """The loss of one record: silos hold different records, so it is the largest loss of a silo."""
-        loss = max((self.loss(terms, i) for i in who), default=0.0)
-        return PrivacyStatement("replace_one", loss, 1, None, loss, None)
+        loss = max((self.loss(terms, i) for i in answered), default=0.0)
+        return PrivacyStatement(
+            "replace_one", epsilon=loss, records_per_person=1, add_remove=None, replace_one=loss, rho=None
+        )
 
     @abstractmethod
     def draw(self, terms: Terms, i: int, counts: Counts) -> Counts:
         """Draw the vector of silo i once from its counts over the candidates; both int64 of shape (m,)."""
 
     @abstractmethod
-    def check_total(self, terms: Terms, who: Sequence[int], total: Counts) -> None:
+    def check_total(self, terms: Terms, answered: Sequence[int], total: Counts) -> None:
         """Raise a `Refusal` (`implausible`) for a sum that the vectors of honest silos cannot have."""
 
     def bits(self, terms: Terms) -> int:
@@ -92,11 +92,11 @@ class Method(ABC):
         return 32
 
     @abstractmethod
-    def read_off(self, terms: Terms, who: Sequence[int], total: Counts, k: int) -> float:
-        """The threshold from the sum of the vectors of these silos, shape (m,), and the k of `certify`."""
+    def read_off(self, terms: Terms, total: Counts, k: int) -> float:
+        """The threshold from the sum of the silos' vectors, shape (m,), and the k of `certify`."""
 
     @abstractmethod
-    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
+    def certify(self, terms: Terms, answered: Sequence[int]) -> tuple[int, Guarantee]:
         """The rank of the answer that becomes the threshold (see `ThresholdPlan.certify`), and the guarantee."""
 
     @abstractmethod
@@ -104,22 +104,23 @@ class Method(ABC):
         """The guarantees for these numbers of answers, the largest first."""
 
     @abstractmethod
-    def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
+    def coverage_failure(self, terms: Terms, answered: Sequence[int], k: int) -> Callable[[float], float]:
         """The function c -> a bound on the probability that coverage given the calibration data is below c."""
 
-    def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def answer_law(self, terms: Terms, below: NDArray[np.float64]) -> NDArray[np.float64]:
         """The law of the threshold over the m candidates if all silos answer, for `compare`.
 
-        `below` has P(score <= e_j) for a known law of scores, shape (m,). Published methods have none.
+        `below` has P(score <= e_j) for a known law of scores, shape (m,). The law may be drawn with a seed, because it
+        uses no private data. Published methods have none.
         """
         raise InputError("method", "must be one that can be compared: 'private-qq' or 'secure-sum'")
 
-    def guarantee(self, terms: Terms, coverage: float, who: Sequence[int]) -> Guarantee:
+    def guarantee(self, terms: Terms, coverage: float, answered: Sequence[int]) -> Guarantee:
         """The statement of a coverage guarantee, at most the requested level unless everything is covered."""
-        n = None if terms.size is None else sum(terms.silos[i].size or 0 for i in who)
+        n = None if terms.size is None else sum(terms.silos[i].size or 0 for i in answered)
         kind: GuaranteeKind = "marginal" if terms.delta is None else "training_conditional"
         covers = min(coverage, float(terms.level)) if coverage < 1 else 1.0
-        return Guarantee(kind, covers, terms.delta, n, None, silos=self.about_silos(terms))
+        return Guarantee(kind, covers, delta=terms.delta, n=n, n_min=None, silos=self.about_silos(terms))
 
     def about_silos(self, terms: Terms) -> AboutSilos:
         """The guarantee's assumption about the silos or the new record."""
@@ -136,38 +137,43 @@ def too_few_records() -> InputError:
 
 
 class Row(NamedTuple):
-    """A method by its name in plans: the class of the draw, and the channel."""
+    """A method by its name in plans, and its channel."""
 
     name: str
-    draws: type[Method]
+    method: type[Method]
     channel: type[Channel]
 
     def check(self, terms: Terms) -> None:
         """Reject unsupported terms with an error for the argument of `confide.federated.plan`."""
-        # What the draw needs
-        draws, channel = self.draws, self.channel
-        if terms.size is None and not draws.secret_sizes:
+        if terms.size is None and not self.method.secret_sizes:
             raise InputError(
                 "silos",
                 f"must state their sizes for the method {self.name!r}",
                 remedy="Only private-qq keeps sizes secret",
             )
+
         # What a sum cannot withstand
-        if terms.liars and not channel.single_replies:
+        summed = not self.channel.single_replies
+        if terms.liars and summed:
             raise InputError(
                 "liars", f"must be 0 for the method {self.name!r}: one Byzantine silo can move its threshold anywhere"
             )
-        if terms.dropouts and not channel.single_replies:
+        if terms.dropouts and summed:
             raise InputError(
                 "dropouts",
                 f"must be 0 for the method {self.name!r}: its sum opens only with all silos",
                 remedy="If one does not answer, make a new plan without it, for which the others pay again",
             )
-        if terms.population not in draws.populations:
+
+        # What its guarantee covers
+        if terms.population not in self.method.populations:
             raise InputError(
                 "population",
                 f"must be 'common' for the method {self.name!r}",
                 remedy="Secure-sum supports 'mixture', without delta",
             )
-        channel.check(terms, self.name)
-        draws.check(terms)
+        if len(terms.silos) < 2 and summed:
+            raise InputError("silos", f"must be at least two for the method {self.name!r}")
+        if terms.delta is not None and not self.method.has_delta:
+            must = f"must be left out for the method {self.name!r}"
+            raise InputError("delta", must, remedy="Private-qq has a training-conditional guarantee")

@@ -6,6 +6,7 @@ docs/theory-federated.md, Theorems F5, F6 and F7). Sizes must be public.
 """
 
 import math
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +20,6 @@ from confide.errors import InputError
 from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import Method, Promise, too_few_records
 from confide.federated.refusals import Refusal
-from confide.federated.sharing import check_scale, noise_law, noise_share
 from confide.federated.terms import Counts, Terms
 from confide.guarantee import (
     Guarantee,
@@ -28,10 +28,8 @@ from confide.guarantee import (
     log_concave_residual_life,
     most_beyond,
 )
-from confide.support import float_above, scale_for
-
-# Counts and noise below this bound do not wrap around modulo 2**32
-MOST_DEFICIT = 2**30
+from confide.selection import noisy_counts
+from confide.support import float_above, positive_integer, positive_number, scale_for
 
 # Draws of counts and noise for a comparison
 _DRAWS = 1000
@@ -57,6 +55,7 @@ class NoisyCounts(Method):
 
     theorem = "Theorems F6 and F7"
     populations = ("mixture", "common")
+    has_delta = False
     one_draw = True
     candidate_advice = "; 30 to 400 serve best"
 
@@ -65,28 +64,19 @@ class NoisyCounts(Method):
     honest: int
 
     @classmethod
-    def check(cls, terms: Terms) -> None:
-        """Reject delta."""
-        if terms.delta is not None:
-            remedy = "Private-qq has a training-conditional guarantee"
-            raise InputError("delta", "must be left out for the method 'secure-sum'", remedy=remedy)
-
-    @classmethod
     def planned(cls, terms: Terms, channel: Channel) -> Self:
         """The least noise for the loss, and the smallest certified target."""
-        n, honest = terms.size or 0, channel.honest(terms)
+        n, silos = _records(terms), len(terms.silos)
+        honest = silos - (channel.colluders or 0)
         scale = check_scale(scale_for(2, terms.epsilon), n)
-        beyond = most_beyond(terms.level, _exchangeable(terms), _cost(scale, len(terms.silos), honest))
+        beyond = most_beyond(terms.level, _exchangeable(terms), _cost(scale, silos, honest))
         if not 0 <= beyond < n:
             raise too_few_records()
         return cls(scale, n - beyond, honest)
 
     def bits(self, terms: Terms) -> int:
         """The number of bits for counts and noise."""
-        return modulus_bits(terms.size or 0, self.scale, len(terms.silos), self.honest)
-
-    def target_rank(self, i: int) -> None:
-        """None: the sum has one target."""
+        return modulus_bits(_records(terms), self.scale, len(terms.silos), self.honest)
 
     def loss(self, terms: Terms, i: int) -> float:
         """2/scale, because a replaced record changes two counts by one."""
@@ -96,32 +86,33 @@ class NoisyCounts(Method):
         """The counts with a share of noise."""
         return counts + noise_share(len(counts), self.scale, self.honest)
 
-    def check_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
+    def check_total(self, terms: Terms, answered: Sequence[int], total: Counts) -> None:
         """Reject a sum that the records of the silos and the noise do not explain."""
-        check_plausible(total, terms.size or 0, self.scale, len(terms.silos) / self.honest)
+        check_plausible(total, _records(terms), self.scale, len(terms.silos) / self.honest)
 
-    def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
-        """The candidate that the rule selects for the target rank."""
-        return float(terms.candidates.values[int(chosen_by_last_rule(total, (terms.size or 0) - self.target))])
+    def read_off(self, terms: Terms, total: Counts, k: int) -> float:
+        """The candidate that the last rule selects for the target rank."""
+        return float(terms.candidates.values[int(chosen_by_last_rule(total, _records(terms) - self.target))])
 
-    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
+    def certify(self, terms: Terms, answered: Sequence[int]) -> tuple[int, Guarantee]:
         """The guarantee for the sum of all silos, with k = 0, because replies are not sorted."""
-        beyond, cost = (terms.size or 0) - self.target, _cost(self.scale, len(terms.silos), self.honest)
-        return 0, self.guarantee(terms, float(limit_coverage(beyond, _exchangeable(terms), cost)), who)
+        cost = _cost(self.scale, len(terms.silos), self.honest)
+        coverage = limit_coverage(_records(terms) - self.target, _exchangeable(terms), cost)
+        return 0, self.guarantee(terms, float(coverage), answered)
 
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
         """The guarantee for all silos."""
         m = len(terms.silos)
         return {m: Promise(self.certify(terms, range(m))[1].coverage, 0, "never")}
 
-    def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
+    def coverage_failure(self, terms: Terms, answered: Sequence[int], k: int) -> Callable[[float], float]:
         """None is proved: the guarantee is marginal."""
         remedy = "Private-qq has one"
         raise InputError("delta", "has no training-conditional statement for the method 'secure-sum'", remedy=remedy)
 
-    def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def answer_law(self, terms: Terms, below: NDArray[np.float64]) -> NDArray[np.float64]:
         """The law from drawn counts and drawn noise of all silos."""
-        n, size = terms.size or 0, len(below)
+        n, size, rng = _records(terms), len(below), np.random.default_rng(0)
         shares, p = len(terms.silos) / self.honest, -np.expm1(-1 / self.scale)
         noise = rng.negative_binomial(shares, p, (_DRAWS, size)) - rng.negative_binomial(shares, p, (_DRAWS, size))
         counts = rng.multinomial(n, np.diff(below, prepend=0.0), _DRAWS) + noise
@@ -130,9 +121,15 @@ class NoisyCounts(Method):
         return law
 
 
+def _records(terms: Terms) -> int:
+    """The number of records of all silos, which is public in a sum."""
+    assert terms.size is not None
+    return terms.size
+
+
 def _exchangeable(terms: Terms) -> int:
     """The number of records that are exchangeable with the new one; a mixture costs one record and rank (F7)."""
-    return (terms.size or 0) - (terms.population == "mixture")
+    return _records(terms) - (terms.population == "mixture")
 
 
 @lru_cache(maxsize=64)
@@ -143,10 +140,82 @@ def _cost(scale: float, silos: int, honest: int) -> float:
     return log_concave_residual_life(law[len(law) // 2 :])
 
 
+# Counts and noise below this bound do not wrap around modulo 2**32
+_MOST_DEFICIT = 2**30
+
+
 def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
     """32 if counts and noise stay below 2**30 (noise except with a probability below e**-700), else 64."""
     room = 700 * scale * (1 + silos / honest) + math.log2(1 + silos)
-    return 32 if n + room < MOST_DEFICIT else 64
+    return 32 if n + room < _MOST_DEFICIT else 64
+
+
+def check_scale(scale: float, n: int) -> float:
+    """A noise scale of at most n. A larger one would hide n records, and its draws would hardly ever end."""
+    if scale > n:
+        raise InputError(
+            "epsilon",
+            f"is too small for {n} records in all: the noise would exceed their number",
+            remedy="Raise epsilon",
+        )
+    return scale
+
+
+def noise_share(size: int, scale: float, honest: int) -> NDArray[np.int64]:
+    """One silo's share: int64, shape (size,), independent differences of two negative binomials of parameter 1/honest.
+
+    `scale` is that of the discrete Laplace noise to which the shares of m' = `honest` silos add up: its law
+    P(x) ~ p^|x|, p = exp(-1/scale), is that of the difference of two geometric variables, and a geometric variable is
+    a sum of m' negative binomials of parameter 1/m'. Further shares only add more noise. There is no seed.
+
+    Examples
+    --------
+    >>> noise_share(3, 0.01, 4)
+    array([0, 0, 0])
+    """
+    size, honest = positive_integer("size", size), positive_integer("honest", honest)
+    scale = positive_number("scale", scale)
+    return _negative_binomial(size, scale, honest) - _negative_binomial(size, scale, honest)
+
+
+def _negative_binomial(size: int, scale: float, honest: int) -> NDArray[np.int64]:
+    """Exact draws, by rejection: no floating-point number is used after `scale`.
+
+    The law is P(K = k) ~ p^k prod_(i=1..k) (m'(i-1) + 1)/(m' i).
+    """
+    draws = np.zeros(size, dtype=np.int64)
+    missing = list(range(size))
+    while missing:
+        # A draw X of discrete Laplace noise gives a geometric K: both signs have P(K = k) ~ p^k. It is accepted if
+        # for i = 1..k a Bernoulli variable of the rational probability above succeeds each time.
+        proposals = noisy_counts(np.zeros(len(missing), dtype=np.int64), scale).tolist()
+        rejected = []
+        for position, x in zip(missing, proposals, strict=True):
+            k = x if x >= 0 else -x - 1
+            if all(secrets.randbelow(honest * i) <= honest * (i - 1) for i in range(1, k + 1)):
+                draws[position] = k
+            else:
+                rejected.append(position)
+        missing = rejected
+    return draws
+
+
+def noise_law(scale: float, parameter: float) -> NDArray[np.float64]:
+    """The law of one count's total noise for `parameter` = shares/honest, on -half..half (float64, odd length).
+
+    It is the difference of two negative binomials of that parameter.
+    """
+    from scipy.signal import fftconvolve
+    from scipy.special import gammaln
+
+    # Beyond `half` there is mass below 1e-18
+    p = math.exp(-1 / scale)
+    half = math.ceil(scale * (45 + 5 * parameter * math.log1p(parameter + scale))) + 2
+    k = np.arange(half + 1)
+    log_mass = gammaln(k + parameter) - gammaln(parameter) - gammaln(k + 1.0) + k * -1 / scale
+    mass = np.exp(log_mass + parameter * math.log(-math.expm1(-1 / scale))) if p < 1 else np.ones(1)
+    law: NDArray[np.float64] = np.maximum(fftconvolve(mass, mass[::-1]), 0.0)
+    return law
 
 
 # A check of the opened sum, without privacy cost: the number of all records is public and every count lies between 0
@@ -169,9 +238,12 @@ def check_plausible(counts: NDArray[np.int64], n: int, scale: float, parameter: 
     """
     m, total = len(counts), sum(counts.tolist())
     then = "; a silo's message is wrong, and it cannot be identified: ask all silos, and make a new plan"
-    # The noise of all counts together, and of each
+
+    # The noise of all counts together
     if abs(total - n) > most_noise(scale, parameter * m, LEVEL / 4):
         raise Refusal("implausible", f"the opened sum has {total} records where the silos state {n}, and noise{then}")
+
+    # The noise of each count
     room = most_noise(scale, parameter, LEVEL / (4 * m))
     beyond = (counts < -room) | (counts > n + room)
     if beyond.any():
@@ -186,6 +258,6 @@ def most_noise(scale: float, parameter: float, level: float) -> float:
     s below 1/scale, where p = exp(-1/scale); the best of many s.
     """
     s = 1 / (1 + np.exp(-np.linspace(-14, 14, 600))) / scale
-    p = -1 / scale
-    growth = 2 * math.log(-math.expm1(p)) - np.log(-np.expm1(p + s)) - np.log(-np.expm1(p - s))
+    log_p = -1 / scale
+    growth = 2 * math.log(-math.expm1(log_p)) - np.log(-np.expm1(log_p + s)) - np.log(-np.expm1(log_p - s))
     return float(np.min((parameter * growth - math.log(level)) / s))

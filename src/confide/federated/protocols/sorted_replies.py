@@ -26,9 +26,6 @@ from confide.guarantee import Guarantee
 from confide.mechanisms import Mechanism, PrivacyStatement, Slopes
 from confide.selection import selection_law, zcdp_of_range
 
-# Candidates whose probability is smaller by a factor e**-35 than the largest are left out
-_UNLIKELY = 35.0
-
 
 class SortedReplies(Method):
     """Methods whose threshold is the k-th smallest of the candidates that silos drew, each from its own counts.
@@ -65,22 +62,22 @@ class SortedReplies(Method):
         vector[self.reply(terms, i, counts)] = 1
         return vector
 
-    def check_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
-        """Check that a sum of one-hot vectors has no negative number and as many replies as silos."""
+    def check_total(self, terms: Terms, answered: Sequence[int], total: Counts) -> None:
+        """A sum of one-hot vectors has no negative number, and as many replies as silos."""
         replies, negative = sum(total.tolist()), int(np.count_nonzero(total < 0))
-        if replies != len(who) or negative:
+        if replies != len(answered) or negative:
             raise Refusal(
                 "implausible",
-                f"the opened sum counts {replies} replies of {len(who)} silos, {negative} of its numbers are negative: "
-                "a silo's vector is not one reply, and the silo cannot be identified; ask all silos, and make a new "
-                "plan",
+                f"the opened sum counts {replies} replies of {len(answered)} silos, {negative} of its numbers are "
+                "negative: a silo's vector is not one reply, and the silo cannot be identified; ask all silos, and "
+                "make a new plan",
             )
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
         """The law that the reply of silo i dominates, by its mechanism's random rank."""
         return random_rank(terms.silos[i].size or 0, self.mechanism(terms, i), terms.candidates.size)
 
-    def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
+    def read_off(self, terms: Terms, total: Counts, k: int) -> float:
         """The k-th smallest of the replies that the sum counts; +inf if there are fewer."""
         reached = np.append(np.cumsum(total)[:-1] >= k, True)
         return float(terms.candidates.values[int(np.argmax(reached))])
@@ -89,63 +86,66 @@ class SortedReplies(Method):
         """A k that the plan fixes for the case that all silos answer, or None."""
         return None
 
-    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
+    def certify(self, terms: Terms, answered: Sequence[int]) -> tuple[int, Guarantee]:
         """The smallest certified k; one more than the number of answers if none is."""
         # A k that the plan fixes
         m, level = len(terms.silos), float(terms.level)
-        if len(who) == m and (planned := self.planned_k(terms)) is not None:
-            return planned, self.guarantee(terms, level, who)
-
-        # If silos may stay away because of their scores: the k-th of any subset is at least the k-th of all
-        if terms.missing == "arbitrary":
-            replies, honest = self._laws(terms, range(m)), m
-        else:
-            replies, honest = self._laws(terms, who), len(who) - terms.liars
+        if len(answered) == m and (planned := self.planned_k(terms)) is not None:
+            return planned, self.guarantee(terms, level, answered)
 
         # Byzantine silos may reply lowest
+        replies, honest = self._laws(terms, answered), _honest(terms, len(answered))
         certificate = certified_k(replies, terms.level, terms.delta, honest)
-        k = len(who) + 1 if certificate is None else certificate[0] + terms.liars
-        if k > len(who):
-            return len(who) + 1, self.guarantee(terms, 1.0, who)
-        return k, self.guarantee(terms, level, who)
+        beyond = len(answered) + 1
+        k = beyond if certificate is None else min(certificate[0] + terms.liars, beyond)
+        return k, self.guarantee(terms, 1.0 if k == beyond else level, answered)
 
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
         """The guarantees for these numbers of answers, the largest first."""
         m, level = len(terms.silos), float(terms.level)
         replies = self._laws(terms, range(m))
         equal = len(set(replies)) == 1
-        ks = _certified(replies, terms)
-        table = {}
+        ks = _certified_ks(replies, terms)
+        promises = {}
         for count in numbers:
             if count == m and (planned := self.planned_k(terms)) is not None:
-                table[count] = Promise(level, planned, "never")
+                promises[count] = Promise(level, planned, "never")
                 continue
+
             # The certified k holds also for those silos that reply lowest
-            honest = m if terms.missing == "arbitrary" else count - terms.liars
-            certified = None if honest < 1 else ks[honest]
+            honest = _honest(terms, count)
+            certified = ks.get(honest)
             k = count + 1 if certified is None else min(certified + terms.liars, count + 1)
             if k <= count:
-                table[count] = Promise(level, k, "never")
+                promises[count] = Promise(level, k, "never")
             elif equal or honest < 1:
-                table[count] = Promise(1.0, k, "always")
+                promises[count] = Promise(1.0, k, "always")
             else:
-                table[count] = Promise(level, k, "perhaps")
-        return table
+                promises[count] = Promise(level, k, "perhaps")
+        return promises
 
-    def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
+    def coverage_failure(self, terms: Terms, answered: Sequence[int], k: int) -> Callable[[float], float]:
         """The bound of Theorem F2: exact for order statistics of continuous scores, above that for private replies."""
-        if k > len(who):
+        if k > len(answered):
             return lambda level: 0.0
-        arbitrary = terms.missing == "arbitrary"
-        replies = self._laws(terms, range(len(terms.silos)) if arbitrary else who)
-        honest = None if arbitrary else len(who) - terms.liars
+        replies, honest = self._laws(terms, answered), _honest(terms, len(answered))
         return lambda level: conditional_coverage_failure(replies, k - terms.liars, level, honest)
 
-    def _laws(self, terms: Terms, who: Sequence[int]) -> list[ReplyLaw]:
-        return [self.reply_law(terms, i) for i in who]
+    def _laws(self, terms: Terms, answered: Sequence[int]) -> list[ReplyLaw]:
+        """The laws of the replies that a certificate counts: of all silos, if they may stay away by their scores.
+
+        The k-th smallest reply of any subset is at least the k-th smallest of all.
+        """
+        counted = range(len(terms.silos)) if terms.missing == "arbitrary" else answered
+        return [self.reply_law(terms, i) for i in counted]
 
 
-def _certified(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | None]:
+def _honest(terms: Terms, answers: int) -> int:
+    """The number of honest silos among those whose replies a certificate counts."""
+    return len(terms.silos) if terms.missing == "arbitrary" else answers - terms.liars
+
+
+def _certified_ks(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | None]:
     """The smallest certified k for every possible number of honest silos."""
     m = len(replies)
     if m > MANY and terms.missing == "independent":
@@ -157,19 +157,12 @@ def _certified(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | 
     return ks
 
 
-def mean_law_of_choice(mechanism: Slopes, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The mean law of the mechanism's choice over drawn counts of shape (draws, m); shape (m,)."""
-    law = np.zeros(counts.shape[1])
-    for row in counts:
-        utility = mechanism.utilities(row) / mechanism.scale
-        likely = utility > utility.max() - _UNLIKELY
-        law[likely] += selection_law(np.exp(utility[likely] - utility.max()))
-    mean: NDArray[np.float64] = law / law.sum()
-    return mean
-
+# The fields of `Slopes` that all silos share: their mechanisms are equal except for the targets
+_SHARED = ("rate", "left", "right", "scale", "flat", "rise")
 
 # Draws for a comparison: of all representative sizes together, and at least of each
-_ALL_DRAWS, _LEAST_DRAWS = 400, 8
+_ALL_DRAWS = 400
+_LEAST_DRAWS = 8
 
 
 @dataclass(frozen=True)
@@ -204,64 +197,77 @@ class PrivateQQ(SortedReplies):
     def planned(cls, terms: Terms, channel: Channel) -> Self:
         """The mechanisms of least expected coverage among the certified ones."""
         m = len(terms.silos)
-        sure = m - terms.liars - terms.dropouts
+        certain = m - terms.liars - terms.dropouts
         choice = best_private_qq(
             [silo.size for silo in terms.silos],
             terms.level,
             terms.epsilon,
             terms.candidates.size,
             delta=terms.delta,
-            honest=m if terms.missing == "arbitrary" else sure,
+            honest=m if terms.missing == "arbitrary" else certain,
             absent=terms.dropouts,
-            most_k=sure,
+            most_k=certain,
             n_min=terms.n_min,
             n_typical=terms.n_typical,
         )
         if choice is None:
             raise too_few_records()
-
-        # All mechanisms are equal except for their targets
-        slopes, targets = choice.mechanisms[0], tuple(mechanism.offset for mechanism in choice.mechanisms)
-        numbers = terms.n_min, terms.n_typical
-        return cls(targets, slopes.rate, slopes.left, slopes.right, slopes.scale, *numbers, slopes.flat, slopes.rise)
+        targets, common = tuple(slopes.offset for slopes in choice.mechanisms), choice.mechanisms[0]
+        shared = {name: getattr(common, name) for name in _SHARED}
+        return cls(targets=targets, n_min=terms.n_min, n_typical=terms.n_typical, **shared)
 
     def mechanism(self, terms: Terms, i: int) -> Slopes:
         """The slope mechanism."""
-        slopes = self.left, self.right, self.scale
-        return Slopes(self.rate, self.targets[i], *slopes, flat=self.flat, rise=self.rise)
+        return Slopes(offset=self.targets[i], **{name: getattr(self, name) for name in _SHARED})
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
         """The law of a random rank; for a secret size the worst case over all sizes from n_min on."""
         mechanism, m = self.mechanism(terms, i), terms.candidates.size
         return slopes_reply(terms.silos[i].size, mechanism, m, self.n_min, terms.level)
 
-    def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def answer_law(self, terms: Terms, below: NDArray[np.float64]) -> NDArray[np.float64]:
         """The law from drawn counts and the exact law of each silo's choice, which is computed once for each size."""
         # The mean law of the reply of each representative size
         k = self.certify(terms, range(len(terms.silos)))[0]
         stand = StandIns.of([silo.size or self.n_typical for silo in terms.silos])
-        places = {silo.size or self.n_typical: i for i, silo in enumerate(terms.silos)}
+        silo_of_size = {silo.size or self.n_typical: i for i, silo in enumerate(terms.silos)}
         draws = max(_LEAST_DRAWS, _ALL_DRAWS // len(stand.sizes))
-        bins = np.diff(below, prepend=0.0)
+        bins, rng = np.diff(below, prepend=0.0), np.random.default_rng(0)
         replies = [
-            mean_law_of_choice(self.mechanism(terms, places[n]), rng.multinomial(n, bins, draws))
+            _mean_law_of_choice(self.mechanism(terms, silo_of_size[n]), rng.multinomial(n, bins, draws))
             for n in stand.sizes.tolist()
         ]
+
         # P(at least k replies are at most e_j)
         at_most = tails(np.cumsum(replies, axis=1), stand.silos)(k) if k <= len(terms.silos) else np.zeros(len(below))
         at_most[-1] = 1.0
         return np.maximum(np.diff(at_most, prepend=0.0), 0.0)
 
-    def privacy(self, terms: Terms, who: Sequence[int]) -> PrivacyStatement:
+    def privacy(self, terms: Terms, answered: Sequence[int]) -> PrivacyStatement:
         """The largest loss of a silo, with zCDP and both adjacencies for secret sizes."""
-        stated = super().privacy(terms, who)
+        stated = super().privacy(terms, answered)
         rho = zcdp_of_range(stated.epsilon)
         if terms.neighbors == "replace_one":
             return replace(stated, rho=rho)
-        replaced = max((self.mechanism(terms, i).replace_one for i in who), default=0.0)
-        return PrivacyStatement("add_remove", stated.epsilon, 1, stated.epsilon, replaced, rho)
+        replaced = max((self.mechanism(terms, i).replace_one for i in answered), default=0.0)
+        return replace(stated, neighbors="add_remove", add_remove=stated.epsilon, replace_one=replaced, rho=rho)
 
-    def guarantee(self, terms: Terms, coverage: float, who: Sequence[int]) -> Guarantee:
+    def guarantee(self, terms: Terms, coverage: float, answered: Sequence[int]) -> Guarantee:
         """The statement of the guarantee; for secret sizes it holds from n_min records per silo on."""
-        stated = super().guarantee(terms, coverage, who)
+        stated = super().guarantee(terms, coverage, answered)
         return replace(stated, n_min=self.n_min) if stated.n is None else stated
+
+
+# Candidates whose probability is smaller by a factor e**-35 than the largest are left out
+_UNLIKELY = 35.0
+
+
+def _mean_law_of_choice(mechanism: Slopes, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean law of the mechanism's choice over drawn counts of shape (draws, m); shape (m,)."""
+    law = np.zeros(counts.shape[1])
+    for row in counts:
+        utility = mechanism.utilities(row) / mechanism.scale
+        likely = utility > utility.max() - _UNLIKELY
+        law[likely] += selection_law(np.exp(utility[likely] - utility.max()))
+    mean: NDArray[np.float64] = law / law.sum()
+    return mean

@@ -1,7 +1,10 @@
-"""The result of a federated calibration: thresholds with their signed plan and the messages they follow from."""
+"""The release of a federation: thresholds with their signed plan and the answers from which they follow.
+
+`aggregate` makes it from the silos' answers. A reader computes every claim of a file again.
+"""
 
 import math
-import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,17 +13,43 @@ from typing import Any, Literal
 
 import msgspec
 
-from confide.core import By, Key, Release, Threshold, documents, kind_asked, register_kind
-from confide.errors import FormatError, InputError
-from confide.federated.answers import check_versions, read_answer, sorted_refusals
-from confide.federated.messages import PREFIX, Form, encode, envelope, read_content, read_message, signature_of
+from confide.core import By, Key, Release, Threshold, documents, kind_asked, register_kind, too_large
+from confide.errors import CoverageWarning, FormatError, InputError
+from confide.federated.answers import (
+    check_versions,
+    distant_replies,
+    read_answer,
+    read_answers,
+    replies_of,
+    sorted_refusals,
+)
+from confide.federated.keys import SiloKeys
+from confide.federated.messages import (
+    PREFIX,
+    Form,
+    encode,
+    envelope,
+    read_content,
+    read_message,
+    signature_of,
+)
 from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.protocols import NoisyCounts
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.terms import Counts
 from confide.federated.threshold_plan import ThresholdPlan
+from confide.ledger import is_hexadecimal
 from confide.mechanisms import Neighbors, PrivacyStatement
-from confide.support import Classes, Facts, Section, class_count, decimal_text, escape_line
+from confide.support import (
+    Classes,
+    Facts,
+    Section,
+    caller_stacklevel,
+    class_count,
+    decimal_text,
+    escape_line,
+    library_versions,
+)
 from confide.support import Form as DocumentForm
 
 KIND = "release"
@@ -47,8 +76,8 @@ class FederatedThreshold(Threshold):
         """
         if n is not None:
             raise InputError("n", "must be left out: a federated calibration contains the public sizes")
-        who = [self.plan.position(name) for name in self.answered]
-        return self.plan.protocol.coverage_failure(self.plan, who, self.k)
+        answered = [self.plan.position(name) for name in self.answered]
+        return self.plan.protocol.coverage_failure(self.plan, answered, self.k)
 
     def coverage_at_most(self, n: int | None = None) -> float:
         """1, because federated calibrations have no better upper bound."""
@@ -78,8 +107,10 @@ class PlanStatement:
     plan: FederatedPlan
     key: Key = None
 
+    # What the request of another release may state, and a plan does not
     overlap = loss = fingerprint = population = chosen = renews = None
-    bound, joint = 1.0, False
+    bound = 1.0
+    joint = False
 
     @property
     def by(self) -> By | None:
@@ -110,6 +141,17 @@ class PlanStatement:
 
 # Messages left out: pairs of a silo, or the number of a message without a silo, and a code
 Refused = tuple[tuple[str | int, str], ...]
+
+
+class _Stated(Form):
+    """What a release states: what does not follow from the plan, and the messages from which thresholds follow."""
+
+    plan: str
+    thresholds: tuple[float | Literal["+inf"], ...]
+    answered: tuple[str, ...]
+    refused: Refused
+    versions: dict[str, str]
+    sent: dict[str, str]
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -159,8 +201,8 @@ class FederatedRelease(Release):
     @cached_property
     def privacy(self) -> PrivacyStatement:
         """The loss of all thresholds together (docs/theory.md, section 6); for levels from one sum, that of the sum."""
-        who = [self.plan.position(name) for name in self.answered]
-        return self.plan.privacy(who) if self.request.key is None else self.first.privacy
+        answered = [self.plan.position(name) for name in self.answered]
+        return self.plan.privacy(answered) if self.request.key is None else self.first.privacy
 
     @property
     def turnout(self) -> str:
@@ -217,6 +259,7 @@ class FederatedRelease(Release):
         FormatError
             If the text is not a federated release, was altered, or contains claims that do not follow.
         """
+        # An envelope begins with its type
         if '"payloadType"' not in text[:100]:
             unsigned: FederatedRelease = _UNSIGNED.read_text(text)
             return unsigned
@@ -238,46 +281,91 @@ class FederatedRelease(Release):
         return f"{super()._brief()}, {self._silos}"
 
 
-class _Stated(Form):
-    """What a release states: what does not follow from the plan, and the messages from which thresholds follow."""
-
-    plan: str
-    thresholds: tuple[float | Literal["+inf"], ...]
-    answered: tuple[str, ...]
-    refused: tuple[tuple[str | int, str], ...]
-    versions: dict[str, str]
-    sent: dict[str, str]
-
-
-@contextmanager
-def _refusals_of_files() -> Iterator[None]:
-    """A refusal as an error about a file, with its reason."""
-    try:
-        yield
-    except Refusal as refusal:
-        raise FormatError("release", "must follow from its plan", remedy=str(refusal)) from None
-
-
-def _read_unsigned(content: dict[str, Any]) -> FederatedRelease:
-    with _refusals_of_files():
-        return _read(read_content(KIND, lambda: msgspec.convert(content, _Stated)), None)
-
-
-_UNSIGNED = documents.Kind(
-    DocumentForm(PREFIX + KIND, KIND, most_characters=MOST_CHARACTERS, integer_bits=64, indent=1),
-    lambda release: msgspec.to_builtins(release._stated),
-    _read_unsigned,
-)
-
-
 def _sender(sender: str | int) -> str:
     """The sender as text. A silo's name has no comma, so it differs from the text for a message number."""
     return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else escape_line(sender)
 
 
+def aggregate(
+    plan: str,
+    answers: Sequence[str],
+    *,
+    keys: SiloKeys | None = None,
+    drop_refused: bool = False,
+) -> FederatedRelease:
+    """Make the threshold, or the thresholds, of a plan from the silos' answers.
+
+    Parameters
+    ----------
+    plan
+        The signed plan.
+    answers
+        The messages. A copy of a message counts once.
+    keys
+        The coordinator's private keys, which signed the plan. The calibration is signed with them. By default it is not
+        signed.
+    drop_refused
+        Leave out messages that are malformed, altered, foreign, late, out of range or contradict another one of the
+        same silo, and record the code, instead of raising a `Refusal`. Their silos count as missing.
+
+    Returns
+    -------
+    FederatedRelease
+        Works with `confide.predict_set` and `confide.predict_interval`.
+
+    Warns
+    -----
+    CoverageWarning
+        If a threshold is +inf. Also if replies differ so much that silos are hardly IID, as the guarantee assumes: see
+        `distant_replies`.
+
+    Raises
+    ------
+    Refusal
+        With the message's silo and the reason.
+    InputError
+        If the keys are not those that signed the plan.
+    """
+    # The answers that count
+    parsed = read_plan(plan)
+    check_keys(parsed, keys)
+    accepted, refused = read_answers(parsed, answers, drop_refused)
+    if far := distant_replies(parsed, replies_of(parsed, accepted)):
+        warnings.warn(CoverageWarning(far), stacklevel=caller_stacklevel())
+
+    # The evidence: the answers, or their digests if only the sum is private
+    positions, single = sorted(accepted), parsed.channel.single_replies
+    sent = {parsed.silos[i].name: accepted[i].text if single else accepted[i].digest for i in positions}
+
+    # The release, and warnings about thresholds that exclude nothing
+    total = parsed.add({i: answer.reply for i, answer in accepted.items()})
+    released = make_release(plan, positions, total, sorted_refusals(refused), library_versions(), sent=sent)
+    for name, threshold in released.by_name.items():
+        if threshold.excludes_nothing:
+            text = _useless(name, threshold, len(positions), len(parsed.silos))
+            warnings.warn(CoverageWarning(text), stacklevel=caller_stacklevel())
+    return released if keys is None else released.signed(keys.signing)
+
+
+def check_keys(plan: FederatedPlan, keys: SiloKeys | None) -> None:
+    """Raise unless the keys, if there are any, signed the plan."""
+    if keys is not None and plan.coordinator is not None and keys.public_keys().signing != plan.coordinator.signing:
+        raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
+
+
+def _useless(name: str, threshold: Threshold, answered: int, invited: int) -> str:
+    """The warning about a threshold that excludes nothing; sizes are secret, so that it states reasons alone."""
+    reason = "some silos may have too few records"
+    if answered < invited:
+        reason = f"more of the {invited} silos must answer, or {reason}"
+    if threshold.threshold != math.inf:
+        reason = f"{too_large(threshold)}; or {reason}"
+    return f"the threshold{f' of {name}' if name else ''} is {threshold.text}; {reason}"
+
+
 def make_release(
     text: str,
-    who: Sequence[int],
+    positions: Sequence[int],
     total: Counts | None,
     refused: Refused,
     versions: Mapping[str, str],
@@ -291,21 +379,20 @@ def make_release(
     """
     # The certificates and the thresholds
     plan = read_plan(text)
-    answered, certified = tuple(plan.silos[i].name for i in who), plan.certified(who)
-    thresholds = stated if total is None else plan.thresholds(who, total, [k for k, _ in certified])
+    answered, certified = tuple(plan.silos[i].name for i in positions), plan.certified(positions)
+    thresholds = stated if total is None else plan.thresholds(positions, total, [k for k, _ in certified])
 
     # Each threshold with what the plan states about it
     parts, classes = {}, plan.request.classes
-    each = zip(plan.parts.items(), certified, thresholds, strict=True)
-    for (key, single), (k, guarantee), threshold in each:
-        if threshold not in single.candidates.values or (k > len(who) and threshold != math.inf):
+    for (key, single), (k, guarantee), threshold in zip(plan.parts.items(), certified, thresholds, strict=True):
+        if threshold not in single.candidates.values or (k > len(positions) and threshold != math.inf):
             raise Refusal("malformed", "a threshold does not follow from the plan; do not use it")
         parts[key] = FederatedThreshold(
             threshold=threshold,
             alpha=single.alpha,
             score=single.score,
             guarantee=guarantee,
-            privacy=single.privacy(who),
+            privacy=single.privacy(positions),
             mechanism=None,
             candidates=single.candidates.size,
             recipe=single.candidates.recipe,
@@ -326,16 +413,24 @@ def make_release(
     )
 
 
+@contextmanager
+def _refusals_of_files() -> Iterator[None]:
+    """A refusal as an error about a file, with its reason."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise FormatError("release", "must follow from its plan", remedy=str(refusal)) from None
+
+
 def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
     """The release of a file, computed again from its messages."""
     # What the file states
     plan = read_plan(stated.plan)
-    who = [plan.position(name) for name in stated.answered]
-    if not who or who != sorted(set(who)):
+    positions = [plan.position(name) for name in stated.answered]
+    if not positions or positions != sorted(set(positions)):
         raise Refusal("malformed", "the silos that answered must be named once each, in the order of the plan")
-    if stated.refused != sorted_refusals(dict(stated.refused)) or not {code for _, code in stated.refused} <= set(
-        CODES
-    ):
+    unknown = {code for _, code in stated.refused} - CODES.keys()
+    if unknown or stated.refused != sorted_refusals(dict(stated.refused)):
         raise Refusal("malformed", "rejected messages must be pairs of a sender and a code on the public list")
     check_versions(KIND, stated.versions)
     thresholds = [math.inf if isinstance(value, str) else value for value in stated.thresholds]
@@ -343,36 +438,42 @@ def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
         raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plan")
 
     # With signed answers in the file the thresholds follow from them, too
-    total = _total(plan, stated, who)
-    released: FederatedRelease = read_content(
-        KIND,
-        lambda: make_release(
-            stated.plan,
-            who,
-            total,
-            stated.refused,
-            stated.versions,
-            sent=stated.sent,
-            stated=thresholds,
-        ),
-    )
+    total = _total(plan, stated, positions)
+
+    def make() -> FederatedRelease:
+        refused, versions = stated.refused, stated.versions
+        return make_release(stated.plan, positions, total, refused, versions, sent=stated.sent, stated=thresholds)
+
+    released: FederatedRelease = read_content(KIND, make)
     if [threshold.threshold for threshold in released.parts.values()] != thresholds:
         raise Refusal("malformed", "the thresholds do not follow from the messages in the file; do not use it")
     return replace(released, signature=signature)
 
 
-def _total(plan: FederatedPlan, stated: _Stated, who: Sequence[int]) -> Counts | None:
+def _total(plan: FederatedPlan, stated: _Stated, positions: Sequence[int]) -> Counts | None:
     """The sum that the messages in a file open; None if it has only their digests."""
     if tuple(stated.sent) != stated.answered:
         raise Refusal("malformed", "the calibration does not contain the required answers; do not use it")
     if plan.channel.single_replies:
         answers = [read_answer(plan, text) for text in stated.sent.values()]
-        if [answer.silo for answer in answers] != who:
+        if [answer.silo for answer in answers] != positions:
             raise Refusal("malformed", "the calibration contains an answer under another name; do not use it")
         return plan.add({answer.silo: answer.reply for answer in answers})
-    if not all(re.fullmatch("[0-9a-f]{64}", item) for item in stated.sent.values()):
+    if not all(is_hexadecimal(item, least=64) for item in stated.sent.values()):
         raise Refusal("malformed", "the calibration must have the digests of answers to a sum; do not use it")
     return None
+
+
+def _read_unsigned(content: dict[str, Any]) -> FederatedRelease:
+    with _refusals_of_files():
+        return _read(read_content(KIND, lambda: msgspec.convert(content, _Stated)), None)
+
+
+_UNSIGNED = documents.Kind(
+    DocumentForm(PREFIX + KIND, KIND, most_characters=MOST_CHARACTERS, integer_bits=64, indent=1),
+    lambda release: msgspec.to_builtins(release._stated),
+    _read_unsigned,
+)
 
 
 register_kind(PREFIX + KIND, FederatedRelease.from_json)
