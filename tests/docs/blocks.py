@@ -4,9 +4,7 @@ A marker is an HTML comment right before a block:
 
     <!-- output -->             the output of the block before; `...` matches anything
     <!-- output: numbers vary -->   the same, but numbers contain noise and are not compared
-    <!-- needs: torch -->       run if these modules are installed, otherwise skipped with a message;
-                                other libraries may be in a separate environment (tests/environments.py)
-    <!-- shared -->             also run in that environment, before the blocks that need it
+    <!-- needs: torch -->       run if these modules are installed, otherwise skipped with a message
     <!-- fails: 3 -->           the last command ends with this exit code
     <!-- not run: reason -->    not run, for this reason
 
@@ -23,7 +21,7 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).parents[2]
 RUN = ("python", "bash")
 READ = ("text", "json", "toml", "csv", "sql", "diff", "yaml")
-MARKERS = ("output", "needs", "shared", "fails", "not run")
+MARKERS = ("output", "needs", "fails", "not run")
 COMMENT = re.compile(r"<!--\s*(?P<name>[a-z ]+?)\s*(?::\s*(?P<value>.+?))?\s*-->", re.DOTALL)
 
 

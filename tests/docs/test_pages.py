@@ -2,16 +2,13 @@
 
 import re
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import READ, ROOT, RUN, Block, blocks, pages
-from tests.docs.runner import run_elsewhere, run_page
-from tests.environments import has_peer, python_of
+from tests.docs.runner import run_page
 
 PAGES = {page.relative_to(ROOT).as_posix(): blocks(page) for page in pages()}
-PEERS = {"mapie", "torchcp", "crepes", "deel.puncc"}  # may be in a separate environment: `nox -s peers`
 
 EVERYDAY = {"README.md", "docs/tutorial.md"}
 """Pages whose blocks run with the everyday tests, as far as they need no other package."""
@@ -34,22 +31,9 @@ def runs() -> list[object]:
 @pytest.mark.parametrize(("name", "needs"), runs())
 def test_page_runs(name, needs, tmp_path, monkeypatch, capsys):
     missing = [module for module in sorted(needs) if not is_installed(module)]
-    python = elsewhere(missing)
-    there = python is not None
-    if missing and not there:
+    if missing:
         pytest.skip(f"{name} has blocks that need {', '.join(missing)}")
-    chosen = [b for b in PAGES[name] if b.needs <= needs]
-    here = [b for b in chosen if not (there and b.needs)]
-    run_page(here, tmp_path, monkeypatch, capsys)
-    if there:
-        run_elsewhere(python, [b for b in chosen if b.needs or "shared" in b.markers], tmp_path)
-
-
-def elsewhere(missing: list[str]) -> Path | None:
-    """The interpreter of the environment that has the missing modules."""
-    if missing and set(missing) <= PEERS and all(map(has_peer, missing)):
-        return python_of("peers")
-    return None
+    run_page([b for b in PAGES[name] if b.needs <= needs], tmp_path, monkeypatch, capsys)
 
 
 def is_installed(module: str) -> bool:

@@ -134,8 +134,8 @@ class Candidates:
     def around(cls, guess: float) -> Spread:
         """Candidates around a public guess of the threshold: dense near the guess, and coarse elsewhere.
 
-        The guarantee and the privacy do not depend on the guess. A good guess makes thresholds sharper, a bad one costs
-        resolution. A plan chooses their number, and the score determines the coordinate.
+        Both guarantees hold for every guess. With a good guess the candidates near the threshold are dense, with a bad
+        one they are coarse. The request determines how many there are, and the score on which scale they are spread.
 
         Parameters
         ----------
@@ -164,8 +164,8 @@ class Candidates:
     ) -> "Candidates":
         """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.candidates.Spread`.
 
-        Values that coincide are merged. A list of residuals ends where neighbours would lie more than a decade apart;
-        beyond that the answer is +inf.
+        Values that coincide are merged. A list of residuals ends where the next candidate would be more than ten times
+        as large; after that only +inf follows.
 
         Examples
         --------
@@ -183,9 +183,9 @@ class Candidates:
     def unit(cls, size: int = 1000, spacing: Spacing = "uniform") -> "Candidates":
         """`size` candidates for scores in [0, 1]: equally spaced, or equally spaced in the logit from 1e-6 to 1-1e-6.
 
-        The largest finite candidate is 1. Logit spacing resolves both ends; use it for 1 - p and for APS scores. A
-        twentieth of the candidates then lies between 1-1e-6 and 1-1e-12, where the scores of over-confident
-        models crowd.
+        The largest finite candidate is 1. With `spacing="logit"` candidates are dense near 0 and 1; use it for 1 - p
+        and for APS scores. A twentieth of the candidates then lies between 1-1e-6 and 1-1e-12, where many scores of
+        over-confident models are.
         """
         size = positive_integer("size", size, most=MOST_CANDIDATES)
         one_of("spacing", spacing, ("uniform", "logit"))
@@ -199,9 +199,9 @@ class Candidates:
     def published(cls, size: int) -> "Candidates":
         """The bins of *Private Prediction Sets*: e_j = j/size for scores in [0, 1], the last one +inf for e_m = 1.
 
-        At either value a set contains every label. `unit(size)` has the finite candidates j/(size-1), including 1, and
-        +inf. Evenly spaced bins are poor for over-confident models, whose scores crowd at both ends: scale the
-        temperature first, or use `unit(size, "logit")`.
+        With a threshold of 1 or +inf a set contains every label. `unit(size)` has the finite candidates j/(size-1),
+        including 1, and +inf. Evenly spaced bins are poor for over-confident models, whose scores are mostly near 0 and
+        1: use a temperature, or `unit(size, "logit")`.
 
         Examples
         --------

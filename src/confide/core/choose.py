@@ -59,7 +59,8 @@ class Choice:
     scores
         The chosen scores of all other records, float64, with the name of the score and its classes. **Private.**
     rest
-        Whether each record is among them; bool, shape (n,). **Private.**
+        Whether each record is one of these other records, which were not used for the choice; bool, shape (n,).
+        **Private.**
     options
         The options for the release of a threshold: level, privacy loss, and the cell of the ledger's data set.
 
@@ -125,9 +126,10 @@ def choose_score(
 ) -> Choice:
     """Choose the model or score with the smallest sets privately, on a random share of the records.
 
-    Each record is in the share by a coin of its own, or by a keyed hash of its id. The other records calibrate:
-    `Choice.calibrate`. The coverage guarantee holds whatever was chosen. Choice and threshold together lose the larger
-    of both epsilons, because no record is in both (Theorem S1). Nothing is guaranteed about the sizes of sets.
+    Each record is put into the share at random, or by a keyed hash of its id. `Choice.calibrate` computes the threshold
+    from the other records. The coverage guarantee holds whatever was chosen. Choice and threshold together have the
+    larger of the two privacy losses, because no record is used for both (Theorem S1). Nothing is guaranteed about the
+    sizes of sets.
 
     Parameters
     ----------
@@ -144,22 +146,23 @@ def choose_score(
         interval at the threshold t has the width base + slope t. By default 0 and 2, if all scores are absolute
         residuals.
     largest_size
-        The public size C from which on all sets are equally bad: scores are compared by the mean of min(size, C). By
-        default it is K for labels, so that the mean size counts. A width in the units of the target has no default,
-        because widths are not bounded: state a width that no useful interval exceeds. The release states C.
+        The public size C from which on all sets are equally useless: scores are compared by the mean of min(size, C).
+        For sets of labels the default is K, so that the mean size is compared. For intervals there is no default: state
+        a width that no useful interval exceeds. The release states C.
     choice_share
         The probability of a record to be in the share that chooses, above 0 and at most 1/2. A share of a fixed number
         of records is not possible, because it would not be private.
     ids, key
         Instead of coins: the person's id for each record, str or int, shape (n,), and at least 16 secret random bytes
-        for this kind of ids. The same key gives the same share again, and a ledger recognises it.
+        for this kind of ids. With the same key each call has the same share, so that a ledger recognises a repeated
+        request.
     unit
         A public typical size of residuals, as in `calibrate`.
     records_per_person
         Public bound on the number of records of one person.
     **options
-        `ledger`, `dataset` and `again`, as in `calibrate`. The two shares are cells of one partition, which cost their
-        maximum. Coins that are drawn again are another partition, whose cost adds up.
+        `ledger`, `dataset` and `again`, as in `calibrate`. The ledger charges only the larger loss of the two shares,
+        as cells of one partition. If the share is drawn again in a second call, its loss is added.
 
     Raises
     ------

@@ -141,8 +141,8 @@ class Plan(Described):
     def gap(self) -> float:
         """The number of ranks after `nonprivate_rank` within which an empty candidate range is likely to be crossed.
 
-        The range holds half of the candidates. If it begins within this many ranks, the answer tends to lie beyond it,
-        although a score before it would suffice.
+        The range contains half of the candidates. If it begins within this many ranks after `nonprivate_rank`, the
+        threshold tends to lie beyond the range, although one before it would be enough for the guarantee.
         """
         if self.mechanism is None:
             return math.inf

@@ -140,7 +140,8 @@ class ClassShift:
     def rounding(self) -> float:
         """The largest change of a share of the new population by rounding; 0 if nothing was rounded.
 
-        Without the old shares, equal shares are assumed; if classes with large weights are rarer, the change is larger.
+        If only ratios are known, equal old shares are assumed; the change is larger if classes with large weights are
+        rarer.
         """
         largest, heaviest = max(self.ratios), self.heaviest
         exact = all(step * largest == ratio * heaviest for step, ratio in zip(self.steps, self.ratios, strict=True))

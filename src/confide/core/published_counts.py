@@ -36,8 +36,8 @@ class PublishedCounts(Document):
         Integers, shape (m,), one for every bin, also for empty ones; as they were drawn, including negative ones. Or a
         data frame, or a dictionary of columns, with the columns bin (from 0) and count; or a collection of DAP, a
         dictionary with its report_count, which sets n, and its aggregate_result. Bin j contains the scores above
-        candidate j-1 and at most candidate j; the last one those up to +inf. Bins that are closed on the left instead
-        are safe as well.
+        candidate j-1 and up to candidate j, the candidate included; the last bin those up to +inf. If the candidate is
+        in the next bin instead, the guarantee holds as well.
     candidates
         The public candidates, the upper ends of the bins.
     noise
@@ -45,8 +45,8 @@ class PublishedCounts(Document):
     n
         The public number of records; None if it is secret.
     n_noisy, n_noise
-        If the number is secret: a noisy number of records, with noise of its own that is independent of that in the
-        counts, and its law, discrete Laplace noise of one maker.
+        If the number of records is secret: a noisy number of records, and the law of its noise. This must be discrete
+        Laplace noise of one maker, independent of the noise in the counts.
     score, classes
         As in `confide.calibrate`.
     epsilon
@@ -141,8 +141,8 @@ class PublishedCounts(Document):
         Raises
         ------
         InputError
-            If counts look suppressed, rounded or cumulated, lie further below 0 than the noise of any bin with
-            probability 1e-9, or do not add up to the public number of records.
+            If counts look suppressed, rounded or cumulated, if one is so far below 0 that the noise would reach it in
+            any bin with probability at most 1e-9, or if they do not add up to the public number of records.
 
         Examples
         --------

@@ -66,8 +66,9 @@ def recalibrate(
     **options
         `rho`, as in `Choices`. `about`, as in `calibrate`; the metadata of `previous` are not taken over.
         `fingerprint`, for another model than that of `previous`, whose fingerprint is taken over without it. `ledger`,
-        `dataset`, `partition`, `again`, as in `calibrate`. The renewal of another release is another request: new
-        records under the same name are charged, and the same renewal with the same data returns the earlier answer.
+        `dataset`, `partition`, `again`, as in `calibrate`. In the ledger, each renewal is a request of its own, because
+        it names the release that it renews: new records under the same name are charged without `again`, and repeating
+        the renewal with the same data returns the earlier release.
 
     Returns
     -------

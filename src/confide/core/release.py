@@ -94,9 +94,9 @@ class Release(Document, SingleThreshold):
     def at(self, alpha: Level | None) -> "Release":
         """The release of one level; without one that of the only level.
 
-        A noisy histogram answers every other level as well, at no further privacy loss. The promise of a level holds if
-        it was chosen without looking at the release: to try levels until a set looks right, and then to quote that
-        level's promise, is to choose by the noise.
+        If the release contains a noisy histogram, every other level can be computed from it at no further privacy loss.
+        The guarantee of a level holds if the level was chosen without looking at the release. It does not hold if you
+        try levels until a set looks right.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class Release(Document, SingleThreshold):
         Returns
         -------
         Release
-            Its threshold is +inf if the number of records, or the list of candidates, does not resolve the level.
+            Its threshold is +inf if alpha is too small for the number of records, or for the list of candidates.
 
         Warns
         -----

@@ -228,8 +228,8 @@ def budget_plan(
         The share of the total for calibrations, by default half of it, if evaluations or looks are planned too; these
         divide the rest evenly. It is a share of epsilon under `"basic"`, of the zero-concentrated loss under `"zcdp"`.
     rule
-        `"basic"`: epsilons add up. `"zcdp"`: zero-concentrated losses add up. Both are also valid if the plan is
-        changed on the way. `"best"`: of the available rules, the one with the least excess coverage of releases for
+        `"basic"`: epsilons add up. `"zcdp"`: zero-concentrated losses add up. Both are also valid if you change the
+        plan during the year. `"best"`: of the available rules, the one with the least excess coverage of releases for
         `n` and `alpha`; without releases the one with the least noise in looks.
     neighbors
         The adjacency for which losses are stated, `"add_remove"` by default.

@@ -52,8 +52,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         Release a threshold for each of these public groups, the `names` and `partition` of `confide.calibrate`;
         `fit` and `predict_set` then require the group of each record.
     choice_share, largest_size
-        As in `confide.choose_score`, for several classifiers or scores. The choice has the loss epsilon
-        as well; no record is used for both.
+        As in `confide.choose_score`, for several classifiers or scores. The choice has the privacy loss epsilon as
+        well, and does not add to that of the threshold, because no record is used for both.
     probe
         PUBLIC records, rows like those of X, never records that calibrate: the release then states the fingerprint of
         the model by its outputs for them. Every prediction compares, and raises an error after the model was retrained.

@@ -274,7 +274,8 @@ class Evaluation(Document, Measured):
     include the noise, and hold all at once with probability `confidence`. Without an epsilon it is **not private**, and
     each interval is exact by itself. Records must be independent of each other and of the calibration set.
 
-    Its properties are those of the release as a whole, or of its first level; `evaluation[alpha]` has those of a level.
+    The properties are about the release as a whole; with several levels they are about the first one, and
+    `evaluation[alpha]` is the evaluation of another level.
 
     Parameters
     ----------

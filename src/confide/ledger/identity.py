@@ -126,12 +126,12 @@ class Dataset:
         one partition cost their maximum instead of their sum, if `records_per_person` bounds the records of a person in
         all cells together.
     fingerprint
-        From `fingerprint`: binds the name to these data. Every request about other data then raises `OtherDataError`.
-        Without a fingerprint, only a request that was answered before raises it.
+        From `confide.ledger.fingerprint`: binds the name to these data, so that every request about other data raises
+        `OtherDataError`. Without a fingerprint, only a request that was answered before raises it for other data.
     one_cell
-        True if each person is in only one cell of the partition. A release needs this statement if a person's records
-        are bounded in each table (`ContributionBound`) and other cells of the partition were charged, because a person
-        in two cells would lose both epsilons.
+        True if each person is in only one cell of the partition. State it if each cell is a table of its own in which
+        `ContributionBound` limits a person's records. Otherwise such a release raises an error if other cells of the
+        partition were charged, because for a person in two cells both losses would add up.
 
     Examples
     --------

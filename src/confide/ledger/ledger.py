@@ -83,8 +83,8 @@ class Ledger(Described):
         limit. Existing data sets keep their limit. For an existing data set without a limit, every charge through this
         `Ledger` must fit this limit, which the file does not record.
     timeout
-        Seconds to wait for a charge of other processes, and for a server, positive. A call waits for an identical
-        request in progress as long as the request runs.
+        Seconds to wait while another process charges, and for a server; positive. If an identical request is in
+        progress, the ledger waits until it has ended, however long that takes.
     by
         Who charges: a public name of 1 to 200 printable characters, which a file stores with charges and limits; None
         stores nothing. On a server it must be left out, because the server stores the role.
@@ -335,8 +335,8 @@ class Ledger(Described):
     def lock(self, *names: str) -> AbstractContextManager[None]:
         """Lock names, such as a token or a request, for the block; other processes and threads wait as long as it runs.
 
-        Under the lock a charge without a release was interrupted. The lock ends with its process. On a system without
-        file locks (Windows) nothing is locked.
+        If a charge has no release although you hold its lock, the process that charged was interrupted. A lock is
+        released when its process ends. On a system without file locks (Windows) nothing is locked.
 
         Raises
         ------
@@ -365,7 +365,7 @@ class Ledger(Described):
             Its text.
         mechanism_input
             The mechanism's input, as bytes that are the same for the same data. Only a keyed fingerprint of them is
-            stored. Without it the release is never found for an identical request.
+            stored. If left out, an identical request never returns this release.
 
         Raises
         ------

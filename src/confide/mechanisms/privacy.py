@@ -39,8 +39,8 @@ class PrivacyStatement:
     replace_one
         Loss when one record is replaced by another.
     rho
-        zCDP loss per person under `neighbors`, from the range of its log-ratios (`zcdp_of_range`); None if it has
-        none.
+        zCDP loss per person under `neighbors`; None if no such loss is known. It follows from the range of the
+        logarithms of the ratios of probabilities (`zcdp_of_range`).
     claimed
         Loss per person that a published analysis states, if it differs from the proven `epsilon`; else None.
 

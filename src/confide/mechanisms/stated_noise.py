@@ -90,7 +90,8 @@ class Noise:
     def discrete_laplace(cls, scale: float, copies: int = 1) -> "Noise":
         """Discrete Laplace noise, such as of OpenDP's `make_laplace` on integers, of Tumult, or of DAP.
 
-        The scale is 1/epsilon where the presence of a record is protected, and 2/epsilon where its content is.
+        For a privacy loss of epsilon the scale is 1/epsilon if a record is added or removed, and 2/epsilon if it is
+        replaced.
 
         Examples
         --------

@@ -44,8 +44,8 @@ def report(
     answers
         For a federated calibration: messages of the silos, to show their answers.
     ledger
-        The ledger that was charged for this release, or its path. The page then reports what the data had spent before
-        the release and with it, and the limit.
+        The ledger that was charged for this release, or its path. The page then states how much budget was spent on the
+        data set before the release and with it, and the limit.
     file_name
         File name of the release, for the command that checks it.
 

@@ -273,7 +273,7 @@ def predict_interval(
     predictions
         Finite: shape (n,) or (n, 1), or shape (n, 2) with lower and upper quantiles for CQR; n may be 0.
     calibration
-        From a regression score. It may have one threshold for each side of CQR (`calibrate_sides`).
+        A release for a regression score. It may have one threshold for each side of CQR (`calibrate_sides`).
     difficulty
         For `normalised_residual`: positive numbers, shape (n,).
     groups
@@ -285,8 +285,8 @@ def predict_interval(
     -------
     PredictionIntervals
         The pair (lower, upper), float64, shape (n,) each, which can be unpacked; infinite if the threshold is. A
-        negative threshold, possible with CQR, can give lower > upper: the empty interval. `promised` is the coverage
-        that the calibration guarantees: for groups the least of theirs.
+        negative threshold, possible with CQR, can give lower > upper: the empty interval. `promised` is the guaranteed
+        coverage, for groups that of the group with the least.
 
     Examples
     --------

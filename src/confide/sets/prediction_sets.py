@@ -267,7 +267,7 @@ def predict_set(
         not sum to one raise an error. The columns of a data frame are matched with the calibration's classes by name,
         and put in their order.
     calibration
-        From a classification score; it may have one threshold per class or per group.
+        A release for a classification score; it may have one threshold per class or per group.
     classes
         The K class names, in the order of the columns; by default those of a data frame, else those of the calibration.
         They are stored with the sets. A data frame whose columns have these names may have them in another order.
@@ -369,7 +369,7 @@ def predict_masks(probabilities: ArrayLike, calibration: Release) -> NDArray[np.
     probabilities
         Shape `(K, *pixels)`, also if K is 1, values in [0, 1]. The size may differ from that of other images.
     calibration
-        From `calibrate_masks`.
+        A release of `calibrate_masks`.
 
     Raises
     ------

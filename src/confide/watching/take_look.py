@@ -94,10 +94,11 @@ def watch(
     unlabelled
         Monitor set sizes, which need no labels, against those of the first batch. They do not show coverage.
     correct, delay
-        As in `Watch.start`. The records of each look are then counted at the thresholds in force when they were served:
-        those of `CorrectedRelease` after all looks before it, less the delay.
+        As in `Watch.start`. The records of each look are then counted by the thresholds that were in force when their
+        sets were predicted: those of `CorrectedRelease` after all looks before it, less the delay.
     reference
-        With `unlabelled`: result of `confide.evaluate(..., epsilon=)` with set sizes, to compare with instead.
+        With `unlabelled`: a private evaluation with set sizes (`confide.evaluate(..., epsilon=)`), with which looks are
+        compared instead of the first one.
     ledger, dataset, again
         As in `calibrate`: each look is charged before it is drawn. If every person is in at most one look, the batch
         may be a cell of a public partition, `Dataset("patients", ("look", "2026-03-02"))`. Then all looks together

@@ -123,9 +123,9 @@ class Point:
 class Watch(Document):
     """Monitor that tests look by look whether a release keeps its coverage, with a bounded false-alarm probability.
 
-    A look is an interim look at one batch of new records with known labels. A watch contains two noisy counts of each
-    part, covered and missed records, and nothing else. Suppose that at every look every record is covered with
-    probability at least `promised - tolerance`, whatever else changes. Then the alarm is raised with probability at
+    A look is a batch of new records with known labels. Of each look a watch contains only two noisy counts, covered and
+    missed records, for the release as a whole or for each group or class. If in every look every record is covered with
+    probability at least `promised - tolerance`, whatever else changes, then the alarm is raised with probability at
     most `error`, for any number of looks and any stopping rule. An alarm stays raised, because it is a finding about
     all looks so far. Start a new watch after you renew the release.
 
@@ -176,7 +176,7 @@ class Watch(Document):
             Planned number of records in a look; by default as many as let the sampling error exceed the noise, in each
             part: about 22/epsilon^2 at a level of 0.9.
         tolerance
-            How far coverage may lie below the coverage guarantee (default: 0.02).
+            By how much coverage may be lower than guaranteed (default: 0.02).
         looks
             Planned number of looks; more may follow (default: 52).
         error
@@ -186,9 +186,9 @@ class Watch(Document):
         reference
             For set sizes: a private evaluation of the release that counted them. The default is the first look.
         correct
-            Also correct the thresholds from the noisy counts, at no further privacy cost: the share gamma of the scale
-            of scores by which a look moves them at most, in (0, 0.2], or `"auto"`. Each look must then count the
-            records at the thresholds that they were served, those of `CorrectedRelease`.
+            Also correct the thresholds by the noisy counts, at no further privacy cost: how far a look can move them,
+            as a share of the scale of scores in (0, 0.2], or `"auto"`. Each look must then count a record as covered or
+            missed by the threshold with which its set was predicted, that of `CorrectedRelease`.
         delay
             With `correct`: the number of looks by which labels are late (default: 0).
 
@@ -276,8 +276,8 @@ class Watch(Document):
     def realised(self, last: int | None = None) -> list[Realised]:
         """With a correction: the coverage that records had in each part, in all looks or in the `last` ones.
 
-        That of all looks holds after every look and in every part at once, with probability 0.95. That of the last
-        looks holds for these looks and in each part alone. The list is empty before the first look.
+        The list has one interval for each part, and is empty before the first look. The intervals for all looks hold
+        with probability 0.95 after every look and for all parts at once; those for the last looks hold each by itself.
         """
         settings, looks = self.settings, self.looks[-last:] if last else self.looks
         if settings.correction is None or not looks:
