@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import confide
 from confide.mechanisms import draw_size
@@ -40,6 +41,19 @@ def test_every_draw_is_replaced_for_a_block():
         assert select(UTILITIES, 1.0) == 0
     with drawing_with(noisy_number=SECURE.noisy_number):
         assert everything() == SECURELY
+
+
+@pytest.mark.usefixtures("noisy_number")
+def test_no_draw_is_used_again():
+    """Two of so wide draws are equal with a probability below 1e-8; coins agree at every distance as often as not."""
+    zero = np.zeros(1, np.int64)
+    numbers = [(int(noisy_counts(zero, 1e15)[0]), noisy_number(0, 1e15), float(uniforms(1)[0])) for _ in range(1000)]
+    assert [len(set(values)) for values in zip(*numbers, strict=True)] == [1000] * 3
+    assert len(set(noisy_counts(np.zeros(1000, np.int64), 1e15).tolist())) == 1000
+    coins = np.array([select(np.zeros(2, np.int64), 1.0) for _ in range(2000)])
+    for lag in range(1, 101):
+        agreeing = int((coins[lag:] == coins[:-lag]).sum())
+        assert binomtest(agreeing, 2000 - lag).pvalue > 1e-8
 
 
 def test_an_error_ends_the_replacement():
