@@ -140,18 +140,6 @@ def test_weights_without_small_integers_are_rounded_with_a_stated_error():
         assert weights.whole(np.array([bound]))[0] == weights.heaviest
 
 
-def test_the_ledger_distinguishes_weights(records, tmp_path):
-    scores, labels = records
-    ledger = confide.Ledger(tmp_path / "budget.ledger", limit=10.0)
-    options = {"labels": labels, "score": "lac", "candidates": CANDIDATES, "ledger": ledger, "dataset": "records"}
-    first = confide.calibrate(scores, 0.1, 1.0, class_weights=SHIFT, **options)
-    with pytest.warns(confide.errors.EarlierReleaseWarning):
-        assert confide.calibrate(scores, 0.1, 1.0, class_weights=SHIFT, **options) == first
-    other = ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.8, "b": 0.2})
-    confide.calibrate(scores, 0.1, 1.0, class_weights=other, **options)
-    assert len(ledger.account("records").costs) == 2
-
-
 @pytest.mark.parametrize(("alpha", "epsilon"), [(1e-6, 1.0), (0.001, 1e-3), ("1/3", 1e6), (0.99, 0.05)])
 @pytest.mark.parametrize("population", [SHIFT, RecordWeights.bounded(3)])
 def test_any_level_and_privacy_loss_is_certified(alpha, epsilon, population):

@@ -191,13 +191,6 @@ def test_histograms_form_a_commutative_monoid():
     assert (a + b).total == a.total + b.total == 201
 
 
-def test_shards_sum_to_the_whole():
-    scores = np.random.default_rng(1).normal(size=1000)
-    whole = ScoreHistogram.from_scores(scores, FAMILIES["sinh"])
-    shards = [ScoreHistogram.from_scores(part, FAMILIES["sinh"]) for part in np.array_split(scores, 7)]
-    np.testing.assert_array_equal(sum(shards, ScoreHistogram.empty(whole.candidates)).counts, whole.counts)
-
-
 def test_histograms_over_equal_candidates_add():
     a = random_histogram(0, Candidates.unit(5))
     b = random_histogram(1, Candidates.of([0.25, 0.5, 0.75, 1.0]))

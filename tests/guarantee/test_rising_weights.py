@@ -51,18 +51,6 @@ def test_rising_certificate_never_exceeds_the_exact_minimum(slopes, n, m, epsilo
             assert worst_coverage(mechanism, n, m) >= promised - 1e-12
 
 
-@pytest.mark.slow
-def test_rising_certificate_of_weights_drawn_at_random():
-    """The same for heights, slopes, losses and targets drawn at random."""
-    rng = np.random.default_rng(23)
-    for _ in range(60):
-        n, m = ((7, 4), (9, 3), (5, 5))[rng.integers(3)]
-        target, slopes = Fraction(int(rng.integers(1, 16 * n + 1)), 16), rng.integers(1, 12, 2).tolist()
-        base = public(n, target, *slopes, float(rng.uniform(0.5, 4)))
-        mechanism = stepped(base, np.sort(rng.gamma(0.7, 1.5, m)) * rng.integers(0, 2, m).cumsum().clip(0, 1))
-        assert worst_coverage(mechanism, n, m) >= mechanism.certified(Fraction(1, 2), m, n, None) - 1e-12
-
-
 def test_rising_certificate_is_nearly_exact():
     """At T = n it is within 0.01 of the minimum, and exact in one case; without the heights it is much further away."""
     given_away = []

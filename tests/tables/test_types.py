@@ -156,16 +156,6 @@ def test_every_column_that_is_read_agrees_in_type(tmp_path, role):
     assert score_histogram(folder, ScoreColumn("p"), UNIT, people=bound("n", "p")).total == 4
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
-@pytest.mark.parametrize("values", [("7", "007", "1"), ("250", "401", "250.4"), ("1", "2", "3")])
-def test_the_values_of_folders_are_not_changed(tmp_path, kind, values):
-    for place, value in enumerate(values):
-        (tmp_path / "t" / f"code={value}").mkdir(parents=True)
-        write(tmp_path / "t" / f"code={value}" / f"0.{kind}", pa.table({"s": [place / 4]}))
-    found = group_histograms(tmp_path / "t", ScoreColumn("s"), "code", values, UNIT)
-    assert [one.counts.argmax() for one in found.values()] == [UNIT.edges.searchsorted(k / 4) for k in range(3)]
-
-
 # --- columns that Arrow or DuckDB does not have
 
 FOREIGN = {
@@ -269,19 +259,6 @@ def test_labels_and_groups_are_texts(tmp_path, monkeypatch, place, odd):
         assert bad_rows(caught) == [(1, MANY if place is csv_folder else MANY + 2)]
     found = group_histograms(place(text, tmp_path, monkeypatch), what, "y", [1, 2, odd], UNIT)
     assert [one.total for one in found.values()] == [MANY // 2, MANY // 2, 1]
-
-
-@pytest.mark.slow
-@CSV
-def test_labels_are_positions_only_if_that_is_said(tmp_path, monkeypatch, place):
-    text = "p,y\n" + "0.3,0\n0.2,1\n" * 10
-    with refused(InputError, "column"):
-        score_histogram(place(text, tmp_path, monkeypatch), ClassColumns("p", "y", ("no", "yes")), UNIT)
-    counted = ClassColumns("p", "y", ("no", "yes"), label_positions=True)
-    found = score_histogram(place(text, tmp_path, monkeypatch), counted, UNIT)
-    named = score_histogram(place(text, tmp_path, monkeypatch), ClassColumns("p", "y", (0, 1)), UNIT)
-    assert found.counts.tolist() == named.counts.tolist()
-    assert found.counts.nonzero()[0].tolist() == UNIT.edges.searchsorted([0.3, 0.8]).tolist()
 
 
 # --- numbers in CSV
