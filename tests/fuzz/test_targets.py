@@ -6,14 +6,12 @@ from hypothesis import strategies as st
 
 from fuzz.kinds import KINDS
 from fuzz.targets import RUNS, TARGETS, seeds
-from tests.builders import slow
 
-EVERYDAY = ("level", "candidates", "store_address", "silo_fields")
 COSTLY = ("ledger_database", "ledger_sealed", "checkpoint")
 
 
 @pytest.mark.slow(unless="silo_fields")
-@pytest.mark.parametrize("name", [*EVERYDAY, *slow(name for name in TARGETS if name not in EVERYDAY)])
+@pytest.mark.parametrize("name", TARGETS)
 def test_target_survives(name):
     kind = KINDS.get(name.removesuffix("_fields"))
     costly = kind is not None or name in COSTLY

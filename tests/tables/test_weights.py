@@ -11,7 +11,6 @@ from confide.tables import ClassColumns, ScoreColumn, calibrate_table
 from confide.tables.counting import Counting
 from confide.tables.named_columns import WeightColumn
 from confide.tables.open_table import as_open_table
-from tests.builders import slow
 from tests.calibrations import weighted_counts
 from tests.files import NAMES, classified
 from tests.refused import Refused, bad_rows, refused
@@ -38,7 +37,7 @@ def counted(source, what):
 
 
 @pytest.mark.slow(unless="postgres-scores")
-@pytest.mark.parametrize("kind", ["scores", "lac", *slow(["aps_deterministic"])])
+@pytest.mark.parametrize("kind", ["scores", "lac", "aps_deterministic"])
 def test_sums_are_those_of_arrays(engine, kind):
     scores = confide.aps_score(P, Y, randomised=False) if kind == "aps_deterministic" else confide.lac_score(P, Y)
     expected = weighted_counts(scores, CANDIDATES, kind if kind == "aps_deterministic" else "lac", BOUND, None, WEIGHT)
