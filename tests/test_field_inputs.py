@@ -67,17 +67,6 @@ def test_one_other_record_among_equal_ones_changes_no_path(kind):
     assert len(candidates) == 1
 
 
-@FEW
-@pytest.mark.parametrize("n", range(10, 39))
-def test_each_side_of_an_interval_has_its_own_rank(n):
-    """At 0.05 on each side 19 records are needed; below them both sides are +inf, and up to 38 the largest score."""
-    outcomes = np.linspace(-1, 2, n)
-    candidates = Candidates.of([1.0, 2.0])
-    released = confide.calibrate_sides(np.zeros((n, 2)), outcomes, 0.1, mechanism="none", candidates=candidates)
-    found = [released["low"].threshold, released["high"].threshold]
-    assert found == ([math.inf, math.inf] if n < 19 else [1.0, 2.0])
-
-
 @pytest.mark.slow
 def test_a_federation_plans_no_side_with_too_few_records():
     """The same 19 records, whatever the method and the budget; with more, a plan certifies 0.95 for each side."""
