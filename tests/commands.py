@@ -43,7 +43,7 @@ BENCH, FUZZ = (Row(elsewhere=f"nox -s {name}") for name in ("bench", "fuzz"))
 PEERS, PACKAGES = (Row(elsewhere=f"nox -s {name}") for name in ("bench-peers", "packages"))
 PART, FULL = Row(elsewhere="nox -s experiments"), Row(elsewhere="nox -s experiments -- --full")
 DRAWN, STORIES = Row(elsewhere="make docs"), Row(elsewhere="tests/docs/test_stories.py")
-ENGINES = Row(elsewhere="tests/tables/test_examples.py")
+ENGINES = Row(elsewhere="tests/tables/test_counts_file.py")
 
 ROWS = {  # what takes longest comes first
     "nox -s experiments": Row(),
@@ -96,7 +96,7 @@ ROWS = {  # what takes longest comes first
     "python -m release.packages .venv": Row(),
     "python -m release.sbom dist": PACKAGES,
     "python -m tests.commands": Row(elsewhere="nox -s smoke"),
-    "python -m tests.golden": Row(elsewhere="tests/golden/test_golden.py"),
+    "python -m tests.golden": Row(elsewhere="tests/test_shown.py"),
     "python -m tests.kept": Row(),
     "python -m tests.surface.pinned": Row(),
     "python -m tests.vectors.make": Row(),
