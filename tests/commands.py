@@ -96,7 +96,7 @@ ROWS = {  # what takes longest comes first
     "python -m release.packages .venv": Row(),
     "python -m release.sbom dist": PACKAGES,
     "python -m tests.commands": Row(elsewhere="nox -s smoke"),
-    "python -m tests.golden": Row(elsewhere="tests/test_shown.py"),
+    "python -m tests.golden": Row(elsewhere="tests/golden/test_golden.py"),
     "python -m tests.kept": Row(),
     "python -m tests.surface.pinned": Row(),
     "python -m tests.vectors.make": Row(),

@@ -1,4 +1,4 @@
-"""Packages import from one another only the names that the other's `__init__.py` exports."""
+"""Packages import exported names alone, `import confide` is light, and the public API is the pinned one."""
 
 import ast
 import difflib

@@ -1,4 +1,4 @@
-"""Work in blocks: every row once, on any number of threads, and errors are raised."""
+"""Work in blocks: every row once, on any number of threads, compiled or not; errors are raised."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The entry point for arrays: every array that numpy reads gives the same counts or a clear error."""
+"""Arrays: every one that numpy reads gives the same counts or a clear error; rows of probabilities sum to one."""
 
 import datetime
 import decimal

@@ -1,4 +1,4 @@
-"""Every command on valid input, from records to documents: its output equals the results of the library."""
+"""Every command on valid input equals the results of the library; commands of docs/migrating.md run."""
 
 import csv
 import json

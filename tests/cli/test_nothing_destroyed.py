@@ -1,4 +1,4 @@
-"""`--force` replaces an earlier output of the same kind, and nothing else: no input, no ledger, no key."""
+"""`--force` replaces outputs of the same kind and nothing else; no part of a cut file stays."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Every function that calibrates: its arguments are used or raise an error with their name; candidates; no records."""
+"""Arguments and valid combinations: each is used, or raises an error with its name; candidates; no records."""
 
 import inspect
 import itertools

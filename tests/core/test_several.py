@@ -1,4 +1,4 @@
-"""Several thresholds at once: levels, groups, classes, sides. Privacy and coverage by enumeration."""
+"""Several thresholds at once, and populations with a known shift: privacy and coverage by enumeration."""
 
 import itertools
 import json

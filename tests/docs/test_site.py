@@ -1,4 +1,4 @@
-"""Tests that pages name exist, every statement names one, and the reference has every public name."""
+"""Pages: what they name exists, statements name a test, and pictures and steps are those of the code."""
 
 import ast
 import csv

@@ -1,4 +1,4 @@
-"""Split of training and calibration: a record's part does not depend on others, and calibration labels stay secret."""
+"""Split of training and calibration, and comparison of a model with the calibrated one by probe records."""
 
 import pickle
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Evaluations: what is counted is what the sets and intervals say; who is covered least; what is read adds up."""
+"""Evaluations: coverage and its interval, who is covered least, the one counter, and changed files."""
 
 import json
 import math

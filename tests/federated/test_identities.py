@@ -1,4 +1,4 @@
-"""Identities: fingerprints and names that people tell apart, and public files signed by the key that they contain."""
+"""Identities that people tell apart, public files with the signature of their key, and signed releases."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""Plans for many silos and for non-IID ones: a quick search, and a guarantee from the distributions of all silos."""
+"""Plans for many silos and for unlike ones, and comparison of the methods before any charge."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Theorems F3 and F4: private quantiles of quantiles, and their certificates against worst-case simulations."""
+"""Theorems F1, F3 and F4: quantiles of quantiles, private ones, and their certificates."""
 
 import itertools
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Several levels from one message of each silo: one signature, one charge, nested thresholds, all guarantees valid."""
+"""Several levels, and both sides of an interval, from one message of each silo."""
 
 import copy
 import itertools

@@ -1,4 +1,4 @@
-"""For all arguments, public functions return a right answer or raise one of the library's own errors in one line."""
+"""Public functions answer rightly or raise an error of the library, for all arguments; the fuzzing targets."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""The numerical parts of the certificates: the concave program, its quadrature, the searches over targets."""
+"""The certificates in numbers: the concave program, searches over targets, and the competitor ratio G."""
 
 import itertools
 import math

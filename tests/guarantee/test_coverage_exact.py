@@ -1,4 +1,4 @@
-"""Theorems C1 to C4: coverage, by exact leave-one-out enumeration of small cases."""
+"""Theorems C1 to C4: coverage by exact enumeration of small cases, with equal and rising weights."""
 
 from dataclasses import replace
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Ledgers that cannot be used: full disks, read-only files, damage, other programs, newer schemas."""
+"""Ledgers that cannot be used: full disks, read-only files, damage, newer schemas, restored copies."""
 
 import copy
 import logging

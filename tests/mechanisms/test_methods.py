@@ -1,4 +1,4 @@
-"""All methods by name: rejection of inflated claims, stated losses, and coverage claims."""
+"""All methods by name: inflated claims, stated losses and coverage; and exact ranks without privacy."""
 
 import itertools
 import math

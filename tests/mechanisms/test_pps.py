@@ -1,4 +1,4 @@
-"""Private Prediction Sets, versions 2 and 3: level, true loss, coverage, defects."""
+"""Private Prediction Sets, versions 1 to 3: levels, noise quantiles, true loss, coverage, defects."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Theorem P1: the privacy loss, by exact enumeration of small cases and by testing the installed sampler."""
+"""Theorem P1: the loss by enumeration, and that of noisy number and threshold for random requests."""
 
 import itertools
 import math

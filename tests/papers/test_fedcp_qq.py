@@ -1,4 +1,4 @@
-"""FedCP-QQ and the baselines of its paper as functions of arrays: coverage by enumeration."""
+"""FedCP-QQ, P-COQS and Rob-FCP: coverage by enumeration, exact laws, and arguments that are refused."""
 
 import itertools
 import math

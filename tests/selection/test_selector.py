@@ -1,4 +1,4 @@
-"""The exponential mechanism: its exact law, its scale, and the installed sampler."""
+"""The exponential mechanism: its law, scale, zCDP loss and running time; and the draws of releases."""
 
 import ast
 import math

@@ -1,4 +1,4 @@
-"""Scalar arguments: levels are exact fractions, losses are rounded to the safe side, and errors name the argument."""
+"""Scalar arguments, the rule for names, and errors that name the argument or the extra."""
 
 import math
 import subprocess

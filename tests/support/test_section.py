@@ -1,4 +1,4 @@
-"""Descriptions have the same facts in text and in a notebook, and all texts are escaped."""
+"""Descriptions in text and notebook, and documents: kind, schema, strict JSON, checksum."""
 
 import json
 import re

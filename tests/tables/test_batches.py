@@ -1,4 +1,4 @@
-"""Counts made batch by batch equal those of the whole array; unusable records are counted in errors."""
+"""Counts made batch by batch equal those of the whole array; buffers are converted as by pyarrow."""
 
 import datetime
 import decimal

@@ -1,4 +1,4 @@
-"""Tables that are cut are refused before a charge; one that grows while it is read has one number of rows."""
+"""Tables that are cut are refused before a charge, one that grows has one number of rows; progress."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Counts files are read strictly, in every format, and no message contains a count."""
+"""Counts files are read strictly, in every format; the worked examples give the counts of numpy."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""At most k records of a person: the correct ones are kept, and the privacy loss per person is the stated one."""
+"""At most k records of a person, and weights of records and classes: what counts, and the stated loss."""
 
 import hashlib
 import itertools
