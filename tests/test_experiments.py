@@ -3,7 +3,6 @@
 import math
 import warnings
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -11,14 +10,13 @@ from scipy import stats
 
 import confide
 from confide.mechanisms import pps
-from tests.papers.test_one_shot_federated import published_sum
 
 EXTRA = "needs the extra `experiments`; run `nox -s extras`"
 for package in ("tqdm", "matplotlib"):
     pytest.importorskip(package, reason=EXTRA)
 
 from experiments import laws, methods, scores  # noqa: E402  (behind the skips)
-from experiments.federated.paper import exact, measure  # noqa: E402
+from experiments.federated.paper import measure  # noqa: E402
 from experiments.private_prediction_sets import bins, figure2, figures4_5, published, study  # noqa: E402
 from experiments.private_prediction_sets.tail_scores import TailScores  # noqa: E402
 
@@ -157,22 +155,6 @@ def test_dp_sgd_trains_a_tiny_model_for_real(architecture, epochs):
         assert np.mean(p.argmax(axis=1) == labels.numpy()) > 0.9
     plain = build(architecture, shape=(4, 2, 2), classes=2)
     assert train(plain, inputs, labels, epochs=1, batch=128, rate=0.1) == {}
-
-
-def test_figures_6_and_7_are_equation_5():
-    found = exact.coverages(3, 5)
-    for l, k in product(range(1, 6), range(1, 4)):
-        assert found[l - 1, k - 1] == pytest.approx(float(published_sum(l, k, 3, 5)), abs=1e-12)
-    assert (exact.coverages(5, 10) >= 0.9).sum() == 4
-    assert (exact.coverages(10, 20) >= 0.9).sum() == 19
-
-
-@pytest.mark.parametrize(
-    ("m", "n", "values"),
-    [(5, 10, (0.92563, 0.91961, 0.99091)), (20, 20, (0.90081, 0.90249, 0.94762)), (20, 100, (0.90029, 0.9005, 0.9099))],
-)
-def test_figure_1_has_its_values(m, n, values):
-    assert exact.bounds(m, n) == pytest.approx(values, abs=6e-6)
 
 
 @pytest.mark.slow

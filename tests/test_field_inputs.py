@@ -31,14 +31,6 @@ def test_the_median_of_a_million_records_is_the_score_that_most_have(neighbors):
     assert released.threshold == 65_000
 
 
-@pytest.mark.slow
-def test_the_default_candidates_hold_the_score_that_most_records_have():
-    """The first candidate from the atom on, with the same probability."""
-    released = confide.calibrate(ATOM, 0.5, 0.5)
-    values = candidates_of(released).values
-    assert released.threshold == values[values >= 65_000][0] < 68_000
-
-
 GRID = Candidates.unit(50)
 ONE_OF_MANY = {
     "scores": lambda s: confide.calibrate(s, 0.1, 4.0, candidates=GRID),

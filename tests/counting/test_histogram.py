@@ -119,12 +119,6 @@ def test_blocks(monkeypatch, n):
     assert numbers(e) == [count, 0, n // 2]
 
 
-def test_large_inputs_in_default_blocks():
-    scores = np.random.default_rng(0).random(700_003)
-    assert_counts(scores, Candidates.unit(50))
-    assert_counts(scores.astype(np.float32)[::-1], Candidates.unit(50))
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sorted_scores(dtype):
     """The first scores contain no information about the rest, and those of a thread none about another's."""
