@@ -43,7 +43,7 @@ BENCH, FUZZ = (Row(elsewhere=f"nox -s {name}") for name in ("bench", "fuzz"))
 PEERS, PACKAGES = (Row(elsewhere=f"nox -s {name}") for name in ("bench-peers", "packages"))
 PART, FULL = Row(elsewhere="nox -s experiments"), Row(elsewhere="nox -s experiments -- --full")
 DRAWN, STORIES = Row(elsewhere="make docs"), Row(elsewhere="tests/docs/test_stories.py")
-ENGINES = Row(elsewhere="tests/tables/test_examples.py")
+ENGINES = Row(elsewhere="tests/tables/test_counts_file.py")
 
 ROWS = {  # what takes longest comes first
     "nox -s experiments": Row(),

@@ -1,9 +1,6 @@
-"""The experiments' parts: exact laws, splits, loaders, and training with DP-SGD for real on a tiny problem."""
+"""The laws, splits and budgets of the experiments: published numbers by enumeration or by direct computation."""
 
-import hashlib
 import math
-import pickle
-import tarfile
 import warnings
 from fractions import Fraction
 
@@ -12,16 +9,16 @@ import pytest
 from scipy import stats
 
 import confide
+from confide.mechanisms import pps
 
 EXTRA = "needs the extra `experiments`; run `nox -s extras`"
-tqdm = pytest.importorskip("tqdm", reason=EXTRA)
-cifar10 = pytest.importorskip("experiments.cifar10", reason=EXTRA)
-laws = pytest.importorskip("experiments.laws", reason=EXTRA)
-methods = pytest.importorskip("experiments.methods", reason=EXTRA)
-scores = pytest.importorskip("experiments.scores", reason=EXTRA)
-splits = pytest.importorskip("experiments.splits", reason=EXTRA)
-from experiments import __main__ as command  # noqa: E402  (behind the skips)
-from experiments import cache  # noqa: E402
+for package in ("tqdm", "matplotlib"):
+    pytest.importorskip(package, reason=EXTRA)
+
+from experiments import laws, methods, scores  # noqa: E402  (behind the skips)
+from experiments.federated.paper import measure  # noqa: E402
+from experiments.private_prediction_sets import bins, figure2, figures4_5, published, study  # noqa: E402
+from experiments.private_prediction_sets.tail_scores import TailScores  # noqa: E402
 
 COUNTS = np.array([40, 30, 60, 40, 20, 8, 1, 1])
 
@@ -49,6 +46,12 @@ def agree(p, chosen):
     assert p.sum() == pytest.approx(1)
 
 
+def small(n=400, classes=4, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet([2.0] + [1.0] * (classes - 1), n)
+    return p, np.array([rng.choice(classes, p=row) for row in p])
+
+
 def test_splits_agree_with_a_direct_computation():
     rng = np.random.default_rng(0)
     p = rng.dirichlet([2, 1, 1], 300)
@@ -67,88 +70,63 @@ def test_splits_agree_with_a_direct_computation():
         assert size == pytest.approx(np.mean(np.sum(1 - p[rest] <= threshold, axis=1)))
 
 
-@pytest.mark.slow
-def test_study_covers():
-    """Mean coverage over splits of every method that claims 90 %, one-sided at level 1e-6."""
-    rng = np.random.default_rng(1)
-    p = rng.dirichlet([3, 1, 1, 1], 4000)
-    labels = np.array([rng.choice(4, p=row) for row in p])
-    result = splits.study(scores.ScoreSet("small", p, labels), methods.PRIVATE, 1000, 3.0, 300, 60)
-    for method in methods.PRIVATE:
-        coverage = np.array(result[method.label]["coverage"])
-        if method.claims:
-            assert coverage.mean() + stats.norm.isf(1e-6) * coverage.std(ddof=1) / math.sqrt(60) >= 0.9
-    assert np.mean(result["slopes (ours)"]["size"]) < np.mean(result["pps"]["size"])
-
-
-def test_imagenet_logits_are_read_when_a_path_is_given(tmp_path, monkeypatch):
-    """A small file of the format: logits (n, K) and labels (n,)."""
-    monkeypatch.delenv("CONFIDE_IMAGENET", raising=False)
-    assert scores.imagenet() is None
-    rng = np.random.default_rng(0)
-    logits, labels = rng.normal(size=(20, 1000)).astype(np.float32), rng.integers(0, 1000, (20, 1))
-    logits[np.arange(20), labels.ravel()] += 10
-    np.savez(tmp_path / "logits.npz", logits=logits, labels=labels)
-    monkeypatch.setenv("CONFIDE_IMAGENET", str(tmp_path / "logits.npz"))
-    data = scores.imagenet()
-    assert data.probabilities.shape == (20, 1000)
-    assert data.accuracy == 1.0
-    np.testing.assert_allclose(data.probabilities.sum(axis=1), 1)
-
-
-def test_cifar10_archive_is_checked_by_hash_and_read(tmp_path):
-    """The published archive's layout, in small: five training batches and one test batch."""
-    rng, folder = np.random.default_rng(0), tmp_path / "cifar-10-batches-py"
-    folder.mkdir()
-    images = rng.integers(0, 256, (6, 4, 3072), dtype=np.uint8)
-    for i, name in enumerate([*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"]):
-        (folder / name).write_bytes(pickle.dumps({b"data": images[i], b"labels": [i, 1, 2, 3]}))
-    archive = tmp_path / "cifar.tar.gz"
-    with tarfile.open(archive, "w:gz") as tar:
-        tar.add(folder, arcname=folder.name)
-    md5 = hashlib.md5(archive.read_bytes(), usedforsecurity=False).hexdigest()
-    path = cifar10.download(archive.as_uri(), md5, tmp_path / "store")
-    shown, labels = cifar10._from_archive(path, "train")
-    assert shown.shape == (20, 32, 32, 3)
-    assert labels[::4].tolist() == [0, 1, 2, 3, 4]
-    np.testing.assert_array_equal(shown[0, :, :, 0].ravel(), images[0, 0, :1024])
-    assert len(cifar10._from_archive(path, "test")[1]) == 4
-    with pytest.raises(OSError, match="does not have the MD5"):
-        cifar10.download(archive.as_uri(), "0" * 32, tmp_path / "other")
-    assert not (tmp_path / "other" / "cifar.tar.gz").exists()
+def test_splits_of_the_papers_agree_with_a_direct_computation():
+    """Every split again, from all probabilities, with the threshold of the same draws."""
+    p, labels = small()
+    data = TailScores.of("small", [(p[:150], labels[:150]), (p[150:], labels[150:])])
+    m, n, mechanism = 50, 200, pps.pps_for(200, bins.ALPHA, 5.0, 50)
+    found = study.splits(data, mechanism, m, n, 20, 100)
+    order, noise = np.random.default_rng(2024), np.random.default_rng(n)
+    for coverage, size in zip(found["coverage"], found["size"], strict=True):
+        permuted = order.permutation(400)
+        calibration, rest = permuted[:n], permuted[n : n + 100]
+        scores = 1 - p[np.arange(400), labels]
+        counts = np.histogram(scores[calibration], np.linspace(0, 1, m + 1))[0]
+        threshold = bins.edges(m)[laws.draw(mechanism, counts, noise)]
+        assert coverage == pytest.approx(np.mean(scores[rest] <= threshold), abs=1e-6)
+        assert size == pytest.approx(np.sum(1 - p[rest] <= threshold) / 100, abs=1e-5)
+    assert sum(found["shares"]) == pytest.approx(1, abs=1e-4)
+    plain = study.splits(data, "none", 1, n, 20)
+    assert np.mean(plain["coverage"]) < np.mean(found["coverage"])
+    assert set(study.splits(data, None, m, n, 3)["size"]) == {4.0}  # the last bin: every class
 
 
 @pytest.mark.slow
-def test_scattering_is_a_fixed_function_of_one_image():
-    pytest.importorskip("torch", reason=EXTRA)
-    from experiments.scattering import Scattering
+def test_every_level_of_the_authors_figure_2_is_equation_3():
+    """Version 3: 203 levels below 1, each with one of the 50 numbers of bins that their code tries; 97 are capped."""
+    points = [p for p in published.figure_2() if p.version == 3]
+    differences = [figure2.reproduced(p) for p in points]
+    assert len(points) == 300
+    assert sum(d is None for d in differences) == 97
+    assert max(abs(d) for d in differences if d is not None) < published.LINE_ERROR
+    # By hand, without the library: n = 517, epsilon = 1, m = 10,000.
+    n, m, a = 517, 10_000, 0.1
+    b = a * (1 - a) * (n + 1) / 2 + 2 * a
+    gamma = (b - math.sqrt(b * b - 4 * a * a)) / (2 * a * a)
+    level = (n + 1) * (1 - a) / (n * (1 - gamma * a)) + 2 / n * math.log(m / (gamma * a))
+    (point,) = [p for p in points if p.along == "n" and p.n == n and p.epsilon == 1]
+    assert level == pytest.approx(point.level, abs=published.LINE_ERROR)
 
-    images = np.random.default_rng(0).integers(0, 256, (3, 32, 32, 3), dtype=np.uint8)
-    transform = Scattering()
-    features = transform(images)
-    assert features.shape == (3, *transform.shape) == (3, 243, 8, 4)
-    np.testing.assert_allclose(transform(images[1:2])[0].numpy(), features[1].numpy(), atol=1e-5)
-    np.testing.assert_allclose(transform(images[:, :, ::-1].copy()).numpy(), features.numpy(), atol=2e-4)  # mirrored
-    assert (transform(images[:, ::-1].copy()) - features).abs().max() > 0.05  # upside down is something else
-    flat = transform(np.full((1, 32, 32, 3), 128, np.uint8))[0]
-    blocks = flat.unflatten(0, (3, 81))
-    assert blocks[:, 0].numpy() == pytest.approx(128 / 255, abs=2e-3)  # order 0: the mean
-    assert blocks[:, 1:].abs().max() < 1e-3  # wavelets of a constant vanish
+
+@pytest.mark.parametrize("epsilon", figures4_5.EPSILONS)
+def test_uniform_scores_cover_as_the_authors_figure_5(epsilon):
+    """n = 30,000 and m = 10,000, about the m* of the code: within the error of reading their histograms."""
+    law = study.uniform(pps.pps_for(30_000, bins.ALPHA, epsilon, 10_000), bins.edges(10_000), 30_000, 4)
+    assert law["coverage"] == pytest.approx(published.FIGURE_5[epsilon][0], abs=published.READING_ERROR)
 
 
-@pytest.mark.slow
-def test_whitening_uses_noise_images_only():
-    """On images of the same noise the channels come out uncorrelated with variance just below 1 (a floor is added)."""
-    torch = pytest.importorskip("torch", reason=EXTRA)
-    from experiments.noise_images import Whitening, noise_images
-    from experiments.scattering import Scattering
+def test_algorithm_5_minimises_the_threshold_on_simulated_scores():
+    """By enumeration of the numbers of bins with the mean threshold computed directly."""
+    n, epsilon, scores = 300, 10.0, np.random.default_rng(0).random(300)
 
-    images, transform = noise_images(60, np.random.default_rng(0)), Scattering()
-    whitened = Whitening(transform, images)(transform(images)).movedim(1, -1).flatten(0, -2)
-    covariance = torch.cov(whitened.T).numpy()
-    eigenvalues = np.linalg.eigvalsh((covariance + covariance.T) / 2)
-    assert 0.5 < eigenvalues.min() < eigenvalues.max() < 1.01
-    assert np.abs(whitened.mean(dim=0).numpy()).max() < 1e-3
+    def mean(m):
+        mechanism, counts = pps.pps_for(n, bins.ALPHA, epsilon, m), np.histogram(scores, np.linspace(0, 1, m + 1))[0]
+        below, q = np.cumsum(counts) - counts, float(mechanism.level)
+        w = np.maximum(below / q, (n - np.cumsum(counts)) / (1 - q))
+        weights = np.exp(-epsilon * min(q, 1 - q) * (w - w.min()) / 2)
+        return weights @ (np.arange(1, m + 1) / m) / weights.sum()
+
+    assert bins.algorithm_5(n, epsilon, (10, 1000), sets=1) == min(bins.options((10, 1000)), key=mean)
 
 
 @pytest.mark.slow
@@ -179,80 +157,11 @@ def test_dp_sgd_trains_a_tiny_model_for_real(architecture, epochs):
     assert train(plain, inputs, labels, epochs=1, batch=128, rate=0.1) == {}
 
 
-@pytest.fixture
-def small_training():
-    """Train a small model; its settings may be changed, and what was spent and the weights come back."""
-    torch = pytest.importorskip("torch", reason=EXTRA)
-    pytest.importorskip("opacus", reason=EXTRA)
-    from experiments import models
-
-    inputs, labels = torch.randn((200, 3, 2, 2), generator=torch.Generator().manual_seed(1)), torch.arange(200) % 2
-
-    def run(**changes):
-        torch.manual_seed(5)
-        model = models.build("scattering", shape=(3, 2, 2), classes=2)
-        settings = {"epochs": 4, "batch": 50, "rate": 0.5, "epsilon": 8.0, "accountant": "rdp", **changes}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            spent = models.train(model, inputs, labels, **settings)
-        return spent, model[1].weight.detach().numpy()
-
-    return run
-
-
 @pytest.mark.slow
-def test_training_that_is_stopped_early_spends_less(small_training, tmp_path):
-    """The noise is that of all epochs; the loss is that of those that ran; going on from there gives the whole."""
-    whole, part = (
-        small_training(schedule="cosine", stop=stop, checkpoint=checkpoint)
-        for stop, checkpoint in ((None, None), (2, tmp_path / "state.pt"))
-    )
-    assert part[0]["noise"] == whole[0]["noise"]
-    assert part[0]["epsilon"] < 0.9 * whole[0]["epsilon"]
-    rest = small_training(schedule="cosine", checkpoint=tmp_path / "state.pt")
-    assert rest[0] == whole[0]
-    np.testing.assert_array_equal(rest[1], whole[1])
-
-
-@pytest.mark.parametrize("code", [*command.PARTS.values(), *command.FULL_PARTS.values()])
-def test_parts_are_there(code):
-    """Every registered part names a function of a module, without importing the module's dependencies."""
-    module, function = code.split(":")
-    path = cache.ROOT / f"{module.replace('.', '/')}.py"
-    assert f"\ndef {function}(" in path.read_text(encoding="utf-8")
-
-
-def test_long_tables_become_files_and_the_rest_is_printed(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(cache, "DOCS", tmp_path)
-    rows = "\n".join(f"| {i} | a\\|b |" for i in range(7))
-    cache.write_tables("page.md", f"one word\n## Long one\n| x | y |\n|---|---|\n{rows}\n## Short\n| x |\n|---|\n| 1 |")
-    assert (tmp_path / "tables" / "page-long-one.csv").read_text().splitlines()[:2] == ["x,y", "0,a\\|b"]
-    out = capsys.readouterr().out
-    assert "one word" in out
-    assert ":file: tables/page-long-one.csv" in out
-    assert "| 1 |" in out
-
-
-def test_cost_tables_say_who_keeps_the_claim():
-    """Two cells by hand: one where `pps` is capped and the others answer +inf, one where ours wins."""
-    page = pytest.importorskip("experiments.cost_table", reason=EXTRA)
-
-    def entry(coverage, certified, ratio, bins=7):
-        return {"coverage": coverage, "error": 0.001, "certified": certified, "size ratio": ratio, "bins": bins}
-
-    labels = [method.label for method in methods.PRIVATE]
-    small = {label: entry(1.0, 1.0, 20.0) for label in labels}
-    small["pps"] = small["pps, bins by Algorithm 5"] = entry(0.905, 0.314, 3.0)
-    small["opendp-quantile (no claim)"] = entry(0.899, None, 1.1)
-    large = {label: entry(0.95, 0.9, 2.0) for label in labels}
-    large["slopes (ours)"] = entry(0.91, 0.9, 1.1)
-    large["opendp-quantile (no claim)"] = entry(0.899, None, 1.0)
-    text = page.tables({(200, 0.1): small, (1000, 1.0): large})
-    first, second = [line for line in text.splitlines() if line.startswith(("| 200", "| 1000"))][:2]
-    assert first.count("†") == 2
-    assert first.count("∞") == 5  # four answers and the comparison
-    assert first.count("‡") == second.count("‡") == 1
-    assert "†" not in second
-    assert "**10.0 ± 1.0**" in second
-    assert "5.00 (pps)" in second
-    assert second.count("(7)") == 3
+def test_methods_cover_uniform_scores_as_their_laws_say():
+    """Each mean of 600 federations of (5, 40) lies within 6 standard errors of the exact distribution."""
+    law, rng = measure.exact_coverage(5, 40), np.random.default_rng(0)
+    found = [measure.thresholds(rng.random((5, 40)), measure.PLAIN, rng) for _ in range(600)]
+    for name in measure.PLAIN:
+        values = np.array([one[name] for one in found])
+        assert abs(values.mean() - law[name]) < 6 * values.std() / math.sqrt(600)

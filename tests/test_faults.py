@@ -17,10 +17,10 @@ from tests.fault_injection import Fault, always, arguments, result, unnoticed
 
 PRIVACY, SELECTOR = "mechanisms/test_privacy_exact.py", "selection/test_selector.py"
 COVERAGE, CERTIFICATE = "guarantee/test_coverage_exact.py", "guarantee/test_certificate.py"
-COMPETITORS, RISING = "guarantee/test_competitors.py", "guarantee/test_rising_weights.py"
+COMPETITORS, RISING = "guarantee/test_certificate.py", "guarantee/test_coverage_exact.py"
 TWO_SIDED = "guarantee/test_two_sided.py"
 CHARGING, SAME = (f"ledger/test_{name}.py" for name in ("charging", "same_data"))
-COMPOSITION, RESTORED = "ledger/test_composition.py", "ledger/test_restored.py"
+COMPOSITION, RESTORED = "ledger/test_composition.py", "ledger/test_files.py"
 SESSIONS = "federated/test_sessions.py"
 IDENTITIES, PROTOCOL = "federated/test_identities.py", "federated/test_protocol.py"
 
@@ -73,7 +73,7 @@ NOISE = [
         "zCDP of a range is understated",
         "confide.selection.draws:zcdp_of_range",
         result(lambda rho: 0.999 * rho),
-        "selection/test_zcdp.py::test_every_order_of_every_two_point_law",
+        "selection/test_selector.py::test_every_order_of_every_two_point_law",
     ),
     Fault(
         "tails of noise end one value early",

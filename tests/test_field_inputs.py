@@ -31,14 +31,6 @@ def test_the_median_of_a_million_records_is_the_score_that_most_have(neighbors):
     assert released.threshold == 65_000
 
 
-@pytest.mark.slow
-def test_the_default_candidates_hold_the_score_that_most_records_have():
-    """The first candidate from the atom on, with the same probability."""
-    released = confide.calibrate(ATOM, 0.5, 0.5)
-    values = candidates_of(released).values
-    assert released.threshold == values[values >= 65_000][0] < 68_000
-
-
 GRID = Candidates.unit(50)
 ONE_OF_MANY = {
     "scores": lambda s: confide.calibrate(s, 0.1, 4.0, candidates=GRID),
@@ -65,17 +57,6 @@ def test_one_other_record_among_equal_ones_changes_no_path(kind):
             assert_threshold_below(released, scores, 1e-8)
         candidates.add(released.candidates)
     assert len(candidates) == 1
-
-
-@FEW
-@pytest.mark.parametrize("n", range(10, 39))
-def test_each_side_of_an_interval_has_its_own_rank(n):
-    """At 0.05 on each side 19 records are needed; below them both sides are +inf, and up to 38 the largest score."""
-    outcomes = np.linspace(-1, 2, n)
-    candidates = Candidates.of([1.0, 2.0])
-    released = confide.calibrate_sides(np.zeros((n, 2)), outcomes, 0.1, mechanism="none", candidates=candidates)
-    found = [released["low"].threshold, released["high"].threshold]
-    assert found == ([math.inf, math.inf] if n < 19 else [1.0, 2.0])
 
 
 @pytest.mark.slow

@@ -1,10 +1,16 @@
-"""Packages import from one another only the names that the other's `__init__.py` exports."""
+"""Packages import exported names alone, `import confide` is light, and the public API is the pinned one."""
 
 import ast
+import difflib
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import confide
+from tests.surface.pinned import PLACE, text
 
 PACKAGE = Path(confide.__file__).parent
 
@@ -65,3 +71,98 @@ def test_packages_import_exported_names():
                 wrong.append(f"{name} imports {imported or module}, which {other} does not export")
     assert wrong == []
     assert checked > 100
+
+
+HEAVY = {
+    "msgspec", "opendp", "scipy", "sklearn", "duckdb", "pyarrow", "pandas", "polars", "narwhals", "matplotlib", "torch",
+    "click", "rich", "jinja2",
+}  # fmt: skip
+EXPENSIVE_STANDARD = {
+    "asyncio", "multiprocessing", "email", "http", "ssl", "sqlite3", "tempfile", "unittest", "xml", "logging",
+    "concurrent",
+}  # fmt: skip
+
+
+def modules_after(program: str) -> set[str]:
+    """The modules that a program has loaded."""
+    program += "; import sys; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
+def test_import_loads_nothing_heavy_and_few_modules_beyond_numpy():
+    """An annotation such as np.random.Generator would load numpy's random package."""
+    added = modules_after("import confide") - modules_after("import numpy")
+    assert "confide" in added
+    assert not {name.split(".")[0] for name in added} & (HEAVY | EXPENSIVE_STANDARD)
+    assert not [name for name in added if name.startswith("numpy.random")]
+
+
+PREDICTION = """import confide, numpy as np
+p = np.full((2, 2), 0.5)
+scores = confide.lac_score(p, [0, 1])
+confide.ScoreHistogram.from_scores(scores, confide.Candidates.unit(10))
+confide.PredictionSets(p > 0.5).labels()"""
+CALIBRATION = """import confide, numpy as np
+confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac", neighbors="replace_one")"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("program", "needed"),
+    [
+        (PREDICTION, set()),  # reading a calibration needs more
+        (CALIBRATION, {"opendp"}),  # whose prelude would import scikit-learn, pandas and polars, in over a second
+        ("import confide; confide.plan(alpha=0.1, epsilon=1.0)", {"scipy"}),
+    ],
+    ids=["prediction", "calibration", "plan"],
+)
+def test_a_use_loads_nothing_heavy_that_it_does_not_need(program, needed):
+    assert not {name.split(".")[0] for name in modules_after(program)} & (HEAVY - needed)
+
+
+def test_public_names():
+    assert sorted(confide.__all__) == confide.__all__
+    for name in confide.__all__:
+        assert getattr(confide, name).__doc__
+
+
+def test_errors_are_standard_errors_too():
+    assert issubclass(confide.errors.InputError, ValueError)
+    assert issubclass(confide.errors.InputTypeError, TypeError)
+    assert issubclass(confide.errors.FormatError, confide.errors.InputError)
+    assert issubclass(confide.CoverageWarning, UserWarning)
+    for error in (confide.errors.InputError, confide.errors.InputTypeError, confide.errors.FormatError):
+        assert issubclass(error, confide.ConfideError)
+
+
+def test_dir_is_what_there_is_to_use():
+    listed = dir(confide)
+    assert set(confide.__all__) <= set(listed)
+    assert {"PrivateConformalClassifier", "Ledger", "__version__"} <= set(listed)
+    assert not {"Any", "TYPE_CHECKING", "import_module", "blocks", "cells", "loops"} & set(listed)
+    assert all(hasattr(confide, name) for name in listed)
+
+
+ACCEPT = """
+This is public, and people rely on it (docs/stability.md). What was added: accept it with
+
+    python -m tests.surface.pinned
+
+and name it in CHANGELOG.md. What was renamed or removed: keep it for two minor releases, let each
+use give a `ConfideDeprecationWarning`, and name what takes its place in the changelog.
+"""
+
+
+@pytest.mark.slow
+def test_the_public_surface_is_the_committed_one():
+    pytest.importorskip("click")
+    committed, today = PLACE.read_text(encoding="utf-8"), text()
+    if committed != today:
+        words = [[word for line in one.splitlines() for word in line.split("  ")] for one in (committed, today)]
+        pytest.fail("\n".join([*difflib.unified_diff(*words, "committed", "today", lineterm="", n=1), ACCEPT]))
+
+
+def test_there_are_at_most_sixty_names():
+    assert len(set(confide.__all__)) == len(confide.__all__) <= 60

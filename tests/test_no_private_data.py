@@ -29,7 +29,6 @@ from confide.tables import (
     predict_table,
 )
 from confide.tables.failures import library_errors_in_fixed_words
-from tests.builders import slow
 from tests.draws import always
 from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
 
@@ -51,7 +50,7 @@ def released_from(scores, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("request_", slow(REQUESTS, everyday=REQUESTS[:2]), ids=str)
+@pytest.mark.parametrize("request_", REQUESTS, ids=str)
 def test_nothing_that_is_released_shows_a_value(request_):
     calibration, caught = released_from(planted_scores(500), **request_)
     for text in (
@@ -324,7 +323,7 @@ SERVERS = {
 
 
 @pytest.mark.slow(unless=("CSV", "a query of DuckDB", "batches of mixed arrays", "data set"))
-@pytest.mark.parametrize("source", [*SOURCES, "postgres", *slow(["spark"])])
+@pytest.mark.parametrize("source", [*SOURCES, "postgres", "spark"])
 def test_no_error_of_a_table_shows_a_value(source, tmp_path, capfd, caplog, request):
     """Every call either succeeds, where it does not read the cell, or raises an error of the library without values."""
     server = {"postgres": "reader", "spark": "spark"}.get(source)

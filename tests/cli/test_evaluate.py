@@ -18,7 +18,6 @@ from confide.cli.exit_codes import CLAIM_FAILED, DONE, REFUSED
 from confide.evaluation import Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets
 from confide.ledger import Ledger
 from confide.tables import ClassColumns
-from tests.builders import slow
 from tests.draws import SECURE
 from tests.files import NAMES, classified, write
 
@@ -109,11 +108,10 @@ CASES = [
     intervals("sides"),
     intervals("cqr"),
 ]
-EVERYDAY = [CASES[0], CASES[4], CASES[11], CASES[12]]
 
 
 @pytest.mark.slow(unless="labels --score-column loss --by ward")
-@pytest.mark.parametrize("case", slow(CASES, EVERYDAY), ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_an_evaluation_is_that_of_the_arrays(confide_run, folder, case):
     """The file, the text, the JSON and the page; also of a CSV file, whose numbers are read back exactly."""
     released, wanted = release(case.kind), case.expected()

@@ -5,7 +5,6 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -69,30 +68,6 @@ print(peak, file=sys.stderr)
 @pytest.fixture(scope="module")
 def many_records(tmp_path_factory) -> Path:
     return long_file(tmp_path_factory.mktemp("many") / "records.parquet", 120)
-
-
-PRECIOUS = 'prediction_set,set_size\n"[""a""]",1\n'
-
-
-@pytest.mark.slow
-@pytest.mark.xdist_group("interrupted")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_run_leaves_nothing(tmp_path, many_records, released, number, code):
-    out = tmp_path / "sets.csv"
-    out.write_text(PRECIOUS)
-    command = [*CONFIDE, *predict(many_records, released, out), "--force"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        deadline = time.monotonic() + 30
-        while not list(tmp_path.glob(".confide-*")) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == code
-    assert stdout == ""
-    assert stderr.endswith("unfinished output was removed\n")
-    assert stderr.count("\n") == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["sets.csv"]
-    assert out.read_text() == PRECIOUS
 
 
 LATER = {

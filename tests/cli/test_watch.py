@@ -13,7 +13,6 @@ from tests.files import class_table, write
 
 COLUMNS = ("--score-column", "s")
 FIRST = ("--epsilon", 1, "--batch", 500)
-AUTO = ("--set", "correct=auto")
 
 
 @pytest.fixture
@@ -127,10 +126,3 @@ def test_corrected_thresholds_are_written_and_applied(look, confide_run, folder)
     assert "No single look and no person is promised anything" in text
     assert "missed minus alpha times all records" in text
     assert "The thresholds in force" in text
-
-
-def test_watch_without_correction_cannot_begin_one(look):
-    assert look("1", 460, 40, *FIRST).code == DONE
-    ran = look("2", 460, 40, *AUTO)
-    assert ran.code == REFUSED
-    assert "Begin anew" in ran.err

@@ -59,7 +59,7 @@ def altered(name: str, path, value) -> str:
 
 
 @pytest.mark.slow(unless=("counts", "levels", "opendp-quantile", "overlapping groups"))
-@pytest.mark.parametrize("name", [*EVERYDAY, *slow(name for name in OPTIONS if name not in EVERYDAY), *KINDS])
+@pytest.mark.parametrize("name", [*OPTIONS, *KINDS])
 def test_read_back_exactly(name):
     release = of_kind(name) if name in KINDS else released(name)
     text = release.to_json()

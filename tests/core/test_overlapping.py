@@ -106,55 +106,6 @@ def test_privacy_of_the_whole_output_by_enumeration(epsilon):
     assert control > 1.1 * epsilon
 
 
-def attacked(made, rng, n, steps=300):
-    """The largest loss for one more record that a search of single changes finds, over n records in six bins.
-
-    The log-ratio of the whole output is the sum over the two groups that the record enters, and so is its largest.
-    """
-
-    def loss(counts, sex, site, place):
-        total = 0.0
-        for group in (sex, site):
-            before = counts[group].copy()
-            counts[group, place] += 1
-            total += float(np.abs(made.logs(tuple(counts[group].tolist())) - made.logs(tuple(before.tolist()))).max())
-            counts[group] = before
-        return total
-
-    def counted(records):
-        counts = np.zeros((4, 6), dtype=int)
-        for sex, site, place in records:
-            counts[[sex, site], place] += 1
-        return counts
-
-    def drawn():
-        return int(rng.integers(2)), int(rng.integers(2, 4)), int(rng.integers(6))
-
-    records, more = [drawn() for _ in range(n)], drawn()
-    best = loss(counted(records), *more)
-    for _ in range(steps):
-        others, another = records.copy(), more
-        if rng.random() < 0.2:
-            another = drawn()
-        else:  # several records at once: a single one rarely moves the law
-            for place in rng.integers(n, size=rng.integers(1, 1 + n // 4)):
-                others[place] = drawn()
-        if (value := loss(counted(others), *another)) >= best:
-            records, more, best = others, another, value
-    return best
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1.0, 8.0])
-def test_privacy_in_searched_cases(epsilon):
-    """A search among 8 to 80 records finds no loss above the budget, and finds one for the whole budget per column."""
-    rng, sizes = np.random.default_rng(0), [8, 20, 80]
-    found = max(attacked(Thresholds.of(0.3, epsilon=epsilon, bins=6), rng, n) for n in sizes)
-    assert 0.5 * epsilon < found <= epsilon + 1e-12
-    control = max(attacked(Thresholds.of(0.3, epsilon=epsilon, bins=6, shared=False), rng, n) for n in sizes)
-    assert control > 1.2 * epsilon
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [1.01, 2.0, 20.0])
 def test_zcdp_of_the_whole_output_by_enumeration(order):

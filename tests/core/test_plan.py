@@ -281,7 +281,7 @@ def test_a_gap_is_crossed_where_the_formula_states(neighbors, share):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
+@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
 def test_the_rise_is_capped_and_small_for_few_records(neighbors):
     """At most 20 for any number of records, increasing with it, and about 0.3 alpha n epsilon for few."""
     assert max(RISES) == 20.0

@@ -119,12 +119,6 @@ def test_blocks(monkeypatch, n):
     assert numbers(e) == [count, 0, n // 2]
 
 
-def test_large_inputs_in_default_blocks():
-    scores = np.random.default_rng(0).random(700_003)
-    assert_counts(scores, Candidates.unit(50))
-    assert_counts(scores.astype(np.float32)[::-1], Candidates.unit(50))
-
-
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sorted_scores(dtype):
     """The first scores contain no information about the rest, and those of a thread none about another's."""
@@ -189,13 +183,6 @@ def test_histograms_form_a_commutative_monoid():
     for left, right in [(a + b, b + a), ((a + b) + c, a + (b + c)), (a + empty, a), (empty + a, a)]:
         np.testing.assert_array_equal(left.counts, right.counts)
     assert (a + b).total == a.total + b.total == 201
-
-
-def test_shards_sum_to_the_whole():
-    scores = np.random.default_rng(1).normal(size=1000)
-    whole = ScoreHistogram.from_scores(scores, FAMILIES["sinh"])
-    shards = [ScoreHistogram.from_scores(part, FAMILIES["sinh"]) for part in np.array_split(scores, 7)]
-    np.testing.assert_array_equal(sum(shards, ScoreHistogram.empty(whole.candidates)).counts, whole.counts)
 
 
 def test_histograms_over_equal_candidates_add():

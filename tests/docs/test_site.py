@@ -1,16 +1,24 @@
-"""Tests that pages name exist, every statement names one, and the reference has every public name."""
+"""Pages: what they name exists, statements name a test, and pictures and steps are those of the code."""
 
 import ast
+import csv
 import importlib
 import importlib.util
+import inspect
 import re
 import sys
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import confide
+from confide.core import Request, Scores, release
+from confide.core.account import Account
 from tests.docs.blocks import ROOT
+from tests.docs.gallery import FOLDER, PAGE, draw, unlike
 
 STATEMENT = re.compile(r"^\*\*((?:Theorem|Lemma|Proposition|Corollary)\b.*?)\.\*\*", re.MULTILINE)
 TEST = re.compile(r"`((?:tests/)?[\w/]*test_\w+(?:\.py)?(?:::\w+)?)`")
@@ -77,3 +85,115 @@ def test_every_public_name_is_in_the_reference():
     modules = [importlib.import_module(f"confide.{package}") for package in sorted(shown - others)]
     listed = {full for module in modules for full in package_pages.exported(module).values()}
     assert {f"confide.{name}" for name in confide.__all__} <= listed
+
+
+MOST_UNLIKE = 0.35
+"""Pictures that are drawn again differ by up to 0.15: thresholds contain noise, and colours are fewer. Other data give
+pictures that differ by more than 0.4."""
+
+
+def test_the_page_shows_every_picture_that_it_saves():
+    text = PAGE.read_text(encoding="utf-8")
+    shown, saved = (re.findall(form, text) for form in (r"images/gallery/([\w-]+\.png)", r"savefig\(\"([\w-]+\.png)"))
+    assert shown == saved
+    assert sorted(shown) == sorted(path.name for path in FOLDER.iterdir())
+
+
+@pytest.mark.slow
+def test_pictures_match_the_blocks(tmp_path):
+    pytest.importorskip("matplotlib", reason="needs the extra plots: pip install 'confide[plots]'")
+    made = draw(tmp_path)
+    assert [path.name for path in made] == sorted(path.name for path in FOLDER.iterdir())
+    assert {path.name: off for path in made if (off := unlike(FOLDER / path.name, path)) > MOST_UNLIKE} == {}
+
+
+VERBS = ["prepare", "check", "read", "compare", "charge", "draw", "store"]
+
+
+def test_code_document_and_picture_have_the_same_steps():
+    code = re.findall(r"^ {4,8}# (\w+)", inspect.getsource(release), re.MULTILINE)
+    document = re.findall(r"^\d\. \*\*(\w+)\*\*", (ROOT / "docs/inside.md").read_text(encoding="utf-8"), re.MULTILINE)
+    picture = re.findall(r">\d  (\w+)", (ROOT / "docs/images/inside.svg").read_text(encoding="utf-8"))
+    for named in (code, document, picture):
+        assert [verb.lower() for verb in named] == VERBS
+
+
+@dataclass(frozen=True)
+class Noted(Account):
+    """An account that notes what it is asked for, and pays for itself."""
+
+    done: list = field(default_factory=list)
+    has_earlier: bool = False
+    has_ledger = False
+
+    def account(self, request, bills):
+        self.done.append("prepare")
+        return self
+
+    def check_limit(self):
+        self.done.append("check")
+
+    def earlier_releases(self, marks):
+        self.done.append("compare")
+        return {}
+
+    def charge(self, without=()):
+        self.done.append("charge")
+        return dict.fromkeys(self.request.draws, "token")
+
+    def store(self, tokens, drawn, marks):
+        self.done.append("store")
+
+
+@pytest.mark.parametrize(
+    ("visible", "has_earlier", "order"),
+    [
+        (False, False, VERBS),
+        (True, True, VERBS),  # an earlier release may be the answer, so that the records are compared first
+        (True, False, ["prepare", "check", "charge", "read", "compare", "draw", "store"]),
+    ],
+)
+def test_steps_happen_in_this_order(draw_with, visible, has_earlier, order):
+    request = Request(alpha=0.1, epsilon=1.0, score="lac")
+    account = Noted(request, {}, has_earlier=has_earlier)
+
+    class Records(Scores):
+        reading_is_visible = visible
+
+        def count(self, request, candidates):
+            account.done.append("read")
+            return super().count(request, candidates)
+
+    draw_with(noisy_number=lambda n, *rest: account.done.append("draw") or n)
+    records = Records({None: np.linspace(0, 1, 1000)})
+    release(records, request, account)
+    assert account.done == order
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_every_statement_has_a_status():
+    """Each theorem, lemma or proposition is one row of docs/tables/proofs.csv, on its page, and each row is one.
+
+    A statement is a heading, or a paragraph that begins with its label in bold type.
+    """
+    heading = re.compile(r"^(?:#+ |\*\*)((?:Theorem|Lemma|Proposition|Corollary)\b.*?)(?:\.\*\*.*)?$", re.M)
+    pages = {page.name: page.read_text("utf-8") for page in DOCS.glob("theory*.md")}
+    stated = {(name, page) for page, text in pages.items() for name in heading.findall(text)}
+    with (DOCS / "tables" / "proofs.csv").open(encoding="utf-8", newline="") as file:
+        listed = [
+            (name, re.fullmatch(r"\[[^\]]+\]\((.+)\)", page)[1])
+            for name, page, status in list(csv.reader(file))[1:]
+            if status
+        ]
+    assert len(stated) >= 20
+    assert sorted(listed) == sorted(stated)
+
+
+def test_the_files_it_names_are_there():
+    text = (DOCS / "proofs.md").read_text("utf-8")
+    named = set(re.findall(r"`(\w+\.v)`", text))
+    assert named == {file.name for file in (DOCS.parent / "proofs").glob("*.v")}
+    tests = "".join(file.read_text("utf-8") for file in (DOCS.parent / "tests" / "proofs").glob("test_*.py"))
+    assert all(f"def {name}(" in tests for name in re.findall(r"`(test_\w+)`", text))

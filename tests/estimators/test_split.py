@@ -1,14 +1,17 @@
-"""Split of training and calibration: a record's part does not depend on others, and calibration labels stay secret."""
+"""Split of training and calibration, and comparison of a model with the calibrated one by probe records."""
 
+import pickle
 from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor
 
 import confide
+from confide import PrivateConformalClassifier, PrivateConformalRegressor
 from confide.estimators.split import calibrating, rows_of
 from tests.refused import refused
 
@@ -130,3 +133,66 @@ def test_a_regressor_takes_a_typical_size():
     assert confide.PrivateConformalRegressor(candidates=spread).fit(X, X[:, 0]).calibration_.recipe["unit"] == 3.0
     with pytest.raises(confide.errors.InputError):
         confide.PrivateConformalRegressor(candidates=spread, unit=1.0).fit(X, X[:, 0])
+
+
+INPUTS, PROBE = RNG.normal(size=(1500, 3)), RNG.normal(size=(40, 3))
+NUMBERS = INPUTS @ [1.0, 2.0, 0.5] + RNG.normal(size=1500)
+LABELS = np.where(NUMBERS > 0, "yes", "no")
+
+
+def quantile(q):
+    return QuantileRegressor(quantile=q, alpha=0.0)
+
+
+ESTIMATORS = {
+    "classes": (LogisticRegression(), lambda model, **more: PrivateConformalClassifier(model, **more), LABELS),
+    "numbers": (LinearRegression(), lambda model, **more: PrivateConformalRegressor(model, unit=1.0, **more), NUMBERS),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_model_that_was_retrained_is_rejected(name):
+    """The common case: a fitted model is calibrated, and then the same object is fitted again."""
+    inner, front, y = ESTIMATORS[name]
+    model = clone(inner).fit(INPUTS[:500], y[:500])
+    conformal = front(model, prefit=True, probe=PROBE).fit(INPUTS[500:], y[500:])
+    predict = conformal.predict_set if name == "classes" else conformal.predict_interval
+    assert len(predict(INPUTS[:3])) > 0
+    again = pickle.loads(pickle.dumps(conformal))  # noqa: S301
+    assert (again.predict_set if name == "classes" else again.predict_interval)(INPUTS[:3])
+    model.fit(INPUTS[:450], y[:450])
+    with refused(confide.errors.InputError, "fingerprint") as caught:
+        predict(INPUTS[:3])
+    assert "instead of" in caught.value.got
+    conformal.renew(INPUTS[500:], y[500:])
+    assert len(predict(INPUTS[:3])) > 0
+    outputs = model.predict_proba(PROBE) if name == "classes" else model.predict(PROBE)
+    assert conformal.calibration_.for_model(confide.ModelFingerprint.of(outputs))
+
+
+@pytest.mark.slow
+def test_pairs_and_difficulties_are_part_of_the_model():
+    pair = (quantile(0.1).fit(INPUTS[:200], NUMBERS[:200]), quantile(0.9).fit(INPUTS[:200], NUMBERS[:200]))
+    options = {"prefit": True, "probe": PROBE, "unit": 1.0}
+    cqr = PrivateConformalRegressor(pair, conformity_score="cqr", **options).fit(INPUTS[500:], NUMBERS[500:])
+    assert cqr.calibration_.fingerprint is not None
+    difficulty = LinearRegression(positive=True).fit(np.abs(INPUTS[:200]), np.abs(NUMBERS[:200]))
+    options |= {"probe": np.abs(PROBE), "difficulty_estimator": difficulty, "conformity_score": "normalised_residual"}
+    model = LinearRegression().fit(np.abs(INPUTS[:200]), NUMBERS[:200])
+    scaled = PrivateConformalRegressor(model, **options).fit(np.abs(INPUTS[500:]), NUMBERS[500:])
+    assert len(scaled.predict_interval(np.abs(INPUTS[:3])).lower) == 3
+    difficulty.fit(np.abs(INPUTS[:100]), np.abs(NUMBERS[:100]))
+    with refused(confide.errors.InputError, "fingerprint"):
+        scaled.predict_interval(np.abs(INPUTS[:3]))
+
+
+def test_the_probe_is_not_the_calibration_records():
+    with refused(confide.errors.InputError, "probe"):
+        PrivateConformalClassifier(probe=INPUTS).fit(INPUTS, LABELS)
+
+
+def test_without_a_probe_nothing_is_stated():
+    conformal = PrivateConformalClassifier().fit(INPUTS, LABELS)
+    assert conformal.calibration_.fingerprint is None
+    assert len(conformal.predict_set(INPUTS[:3])) == 3

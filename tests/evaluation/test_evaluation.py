@@ -1,19 +1,49 @@
-"""Evaluations: what is counted is what the sets and intervals say; who is covered least; what is read adds up."""
+"""Evaluations: coverage and its interval, who is covered least, the one counter, and changed files."""
 
+import json
 import math
+import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 import confide
-from confide.errors import InputError, InputTypeError
-from confide.evaluation import CoverageTable, Evaluation, evaluate_intervals, evaluate_scores, evaluate_sets
+from confide import PredictionSets
+from confide.core import Document
+from confide.errors import ConfideError, InputError, InputTypeError
+from confide.evaluation import (
+    CoverageTable,
+    Evaluation,
+    PrivateRequest,
+    ScoreOutcomes,
+    Tally,
+    TooManyGroupsError,
+    coverage,
+    evaluate_arrays,
+    evaluate_intervals,
+    evaluate_scores,
+    evaluate_sets,
+    exact_query,
+    group_coverage,
+    size_coverage,
+)
 from confide.evaluation.parts import PartCounts, marked
+from confide.evaluation.tally import Counts, RecordOutcomes, outcomes_of
+from confide.sets import coverage_from_counts
 from confide.tables import TargetColumns, evaluate_table
+from tests.builders import slow
 from tests.calibrations import calibration_at, calibrations_at
+from tests.changed import changes
+from tests.draws import without_noise
+from tests.files import signed
+from tests.kept import content_of
 from tests.refused import Refused, refused
 from tests.reports.pages import invented, several
 
@@ -239,3 +269,214 @@ def test_records_outside_all_classes_are_no_class_in_the_sentence():
     parts = PartCounts(["cat", "dog", "(other)"], np.array([20, 60, 3]), np.array([40, 2, 0])).parts(0.05)
     table = CoverageTable("class", [replace(part, promised=0.9, below=part.name == "cat") for part in parts])
     assert table.sentence.startswith("1 of 2 classes is covered less than 0.9 ")
+
+
+EVALUATION = {"query.partitions", "query.records_per_person", "query.statements", "counts", "sums", "examples"}
+WATCH = {
+    *("epsilon", "batch", "looks", "records_per_person", "promised", "promised.name", "reference"),
+    *("reference.counts", "reference.epsilon", "reference.noises"),
+    *("correction", "correction.alpha", "correction.delay", "correction.scales.threshold"),
+}
+STATED = {
+    "evaluation": {
+        *("query.epsilon", "query.partitions.names", "query.partitions.promised", "versions", *EVALUATION),
+        *("examples.members", "examples.truth", "examples.group"),
+    },
+    "watch": {"looks", "looks.name", "looks.counts", *(f"settings.{name}" for name in WATCH)},
+    "corrected": set(),
+}
+"""Fields that their writer may state otherwise: the others follow from them."""
+
+
+def content(name):
+    """A kept file, or an evaluation of several parts."""
+    return json.loads(several()[name][1].to_json()) if name in several() else content_of(name)
+
+
+def plain(text):
+    return json.dumps(json.loads(text), sort_keys=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("sides", "intervals", "private-sets", "watch", "watch-sizes", "watch-correction", "watch-alarm"),
+        *slow(["levels", "groups", "classes", "lengths", "sets", "corrected"]),
+    ],
+)
+def test_whatever_is_changed_is_refused_or_read_as_stated(name):
+    """A changed file with its own checksum is refused, or the field may be so; and nothing is read as another value."""
+    document = content(name)
+    kind, read = document["kind"].removeprefix("confide/"), set()
+    assert plain(Document.from_json(signed(document)).to_json()) == plain(signed(document))
+    for path, changed in changes(document, first=3):
+        if not isinstance(changed, dict) or path == ("sha256",):
+            continue
+        try:
+            value = Document.from_json(signed(changed))
+        except ConfideError:
+            continue
+        read.add(re.sub(r"\.\d+", "", ".".join(map(str, path))))
+        assert plain(value.to_json()) == plain(signed(changed))
+    assert {re.sub(r"^versions\..*", "versions", one) for one in read} <= STATED[kind]
+    assert kind != "evaluation" or ("counts" in read) == (len(document["counts"]) == 1)  # several tables must add up
+
+
+BATCHES = [slice(0, 1), slice(1, 1), slice(1, 260), slice(260, 400)]
+
+
+@pytest.mark.parametrize("parts", [(), (1,), (5,), (3, 4), (2, 3, 2)])
+@pytest.mark.parametrize("outcomes", [2, 4])
+def test_cells_equal_loop_over_records(parts, outcomes):
+    rng = np.random.default_rng(len(parts))
+    places = [rng.integers(0, size, 400) for size in parts]
+    outcome, measured = rng.integers(0, outcomes, 400), rng.integers(0, 9, (2, 400))
+    counts = Counts((*parts, outcomes), (*parts, 2))
+    for batch in BATCHES:
+        counts.add([place[batch] for place in places], outcome[batch], measured[:, batch])
+    cells, sums = Counter(), Counter()
+    for one, sizes, *place in zip(outcome, measured.T, *places, strict=True):
+        cells[*place, one] += 1
+        sums.update({(*place, level): size for level, size in enumerate(sizes.tolist())})
+    assert counts.cells.shape == (*parts, outcomes)
+    assert all(counts.cells[at] == cells[at] for at in np.ndindex(counts.cells.shape))
+    assert all(counts.sums[at] == sums[at] for at in np.ndindex(*parts, 2))
+
+
+def test_groups_are_counted_by_name_in_any_batches():
+    rng = np.random.default_rng(7)
+    names, scores = rng.choice(list("ecafbd"), 400), rng.random(400)
+    comparison = ScoreOutcomes(calibration_at(0.5))
+    tally = Tally(comparison, exact_query(comparison, grouped=True))
+    for batch in BATCHES:
+        tally.add(scores[batch], groups=names[batch])
+    found = tally.result().groups
+    assert found.names == tuple("abcdef")
+    for part in found:
+        own = names == part.name
+        assert (part.n, part.covered) == (own.sum(), (own & (scores <= 0.5)).sum())
+    with refused(TooManyGroupsError, "groups"):
+        tally.add(np.zeros(995), groups=range(995))
+
+
+def test_invalid_part_raises():
+    for place in (-1, 2):
+        for parts in ((2,), (2, 2)):
+            counts = Counts((*parts, 2))
+            with pytest.raises(ValueError):
+                counts.add([np.array([place])] * len(parts), np.array([0]))
+            assert not counts.cells.any()
+
+
+def test_outcomes_of_sides_and_of_levels():
+    low, high = np.array([True, False, True, False]), np.array([True, True, False, False])
+    assert outcomes_of([RecordOutcomes(low & high, None, (low, high))]).tolist() == [0, 1, 2, 3]
+    nested = [RecordOutcomes(low & high), RecordOutcomes(low), RecordOutcomes(low | high)]
+    assert outcomes_of(nested).tolist() == [0, 2, 1, 3]
+    assert outcomes_of([RecordOutcomes(low)]).tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["sets", "groups", "sides", "levels"])
+def test_evaluation_equals_private_one_without_noise(draw_with, by):
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet([4, 2, 1], 1500)
+    y, ward = (p.cumsum(axis=1) > rng.random((1500, 1))).argmax(axis=1), rng.choice(["a", "b"], 1500)
+    targets, quantiles = rng.normal(size=1500), np.tile([-1.0, 1.0], (1500, 1))
+    scores, arrays, groups = confide.lac_score(p, y), {"probabilities": p, "labels": y}, None
+    if by == "sets":
+        released = confide.calibrate(scores, 0.1, 5.0, score="lac", classes=3)
+    elif by == "groups":
+        released, groups = confide.calibrate(scores, 0.1, 5.0, groups=ward, names=["a", "b"], score="lac"), ward
+    elif by == "levels":
+        released = confide.calibrate(scores, [0.3, 0.1], 5.0, score="lac")
+    else:
+        released = confide.calibrate_sides(quantiles, targets, 0.2, 5.0)
+        arrays = {"predictions": quantiles, "targets": targets}
+    draw_with(noisy_counts=without_noise)
+    plain = evaluate_arrays(released, None, arrays, groups)
+    private = evaluate_arrays(released, PrivateRequest(epsilon=1.0), arrays, groups)
+    for name, exact in plain.findings.items():
+        found = private.findings[name]
+        assert found.coverage.value == exact.coverage.value
+        assert {table.kind for table in found.tables} == {
+            "sets": {"class", "size"}, "levels": {"class"}, "groups": {"class", "size", "group"},
+            "sides": set() if name else {"end"},
+        }[by]  # fmt: skip
+        for table in found.tables:
+            some = [(part.name, part.covered, part.missed) for part in table if part.n]
+            assert some == [(part.name, part.covered, part.missed) for part in exact.table(table.kind)]
+
+
+@pytest.mark.slow
+@settings(max_examples=200, deadline=None)
+@given(n=st.integers(1, 3000), share=st.floats(0, 1), confidence=st.sampled_from([0.5, 0.9, 0.95, 0.99, 0.999]))
+def test_interval_is_exact(n, share, confidence):
+    """The ends are where a tail of the binomial law holds exactly (1 - confidence)/2, as precisely as scipy."""
+    hits = round(share * n)
+    estimate = coverage_from_counts(hits, n, confidence)
+    tail = (1 - confidence) / 2
+    if hits:
+        assert stats.binom.sf(hits - 1, n, estimate.low) == pytest.approx(tail, rel=1e-9)
+    else:
+        assert estimate.low == 0.0
+    if hits < n:
+        assert stats.binom.cdf(hits, n, estimate.high) == pytest.approx(tail, rel=1e-9)
+    else:
+        assert estimate.high == 1.0
+    assert estimate.low <= estimate.value <= estimate.high
+    assert estimate.value == hits / n
+
+
+def test_coverage_of_sets():
+    sets = confide.PredictionSets(np.array([[True, False], [False, True], [True, True], [False, False]]))
+    estimate = confide.evaluation.coverage(sets.contains([0, 0, 1, 1]))
+    assert (estimate.value, estimate.n, estimate.confidence) == (0.5, 4, 0.95)
+    assert estimate == coverage_from_counts(2, 4)
+    assert str(coverage_from_counts(90, 100, "0.99")) == "0.900 (99 % interval 0.798 to 0.962, n=100)"
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, lambda v: np.array(v)[::-1], lambda v: np.ma.array(v)])
+def test_any_array_of_booleans(make):
+    assert confide.evaluation.coverage(make([True, False, True, True])).value == 0.75
+
+
+BOTH_CLASSES = PredictionSets(np.ones((3, 2), dtype=bool))
+GROUPED = {"sets": BOTH_CLASSES, "labels": [0, 1, 0], "groups": ["a", "a", "b"]}
+MANY = {"sets": PredictionSets(np.ones((1001, 2), dtype=bool)), "labels": np.zeros(1001, int), "groups": range(1001)}
+COUNTED = {"hits": 1, "n": 5}
+MASKED = np.ma.array([True, False], mask=[False, True])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        *(Refused(coverage, {}, {"covered": own}, "covered", kind=InputTypeError)
+          for own in ([0, 1], [0.0, 1.0], ["a"], [None, True], pd.Series([True, None]))),
+        *(Refused(coverage, {}, {"covered": own}, "covered", kind=InputError)
+          for own in (np.zeros(0, bool), np.zeros((2, 2), bool), np.bool_(True), True, MASKED)),
+        *(Refused(coverage, {"covered": [True]}, {"confidence": own}, "confidence", kind=InputError)
+          for own in (0, 1, 1.5, -0.1, float("nan"), "abc")),
+        *(Refused(coverage, {"covered": [True]}, {"confidence": own}, "confidence", kind=InputTypeError)
+          for own in (True, None, [0.9])),
+        Refused(coverage, {"labels": [0.5]}, {"covered": (np.zeros(2), np.ones(2))}, "covered", kind=InputTypeError),
+        Refused(coverage, {"covered": [True, False]}, {"labels": [1, 2]}, "covered", kind=InputTypeError),
+        Refused(coverage, {}, {"covered": BOTH_CLASSES}, "labels", kind=InputTypeError),
+        *(Refused(coverage_from_counts, COUNTED, {"hits": own}, "hits", kind=InputError) for own in (-1, 6)),
+        *(Refused(coverage_from_counts, COUNTED, {"n": own}, "n", kind=InputError) for own in (0, -1)),
+        Refused(coverage_from_counts, COUNTED, {"n": 5.0}, "n", kind=InputTypeError),
+        Refused(group_coverage, GROUPED, {"groups": ["a", None, "b"]}, "groups", kind=InputError),
+        Refused(group_coverage, GROUPED, {"groups": np.array(["a", np.nan, "b"], object)}, "groups", kind=InputError),
+        Refused(group_coverage, GROUPED, {"groups": [1.0, np.nan, 2.0]}, "groups", kind=InputTypeError),
+        Refused(group_coverage, MANY, {}, "groups", kind=TooManyGroupsError),
+        *(Refused(size_coverage, {"sets": BOTH_CLASSES, "labels": [0, 1, 0]}, {"bins": own}, "bins", kind=InputError)
+          for own in ([], [1, 2], [0, 2, 2], [0.0, 1.0], [[0, 1]])),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_refusals_of_counts(row):
+    row.check()
+
+
+def test_thousand_groups_are_allowed():
+    assert len(group_coverage(*(values[:1000] for values in MANY.values())).names) == 1000

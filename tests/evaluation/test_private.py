@@ -178,14 +178,6 @@ def test_mean_lies_within_bounds_for_all_shares():
     assert bounds == pytest.approx((min(values), max(values)))
 
 
-@pytest.mark.slow
-def test_files_are_read_as_written(released, tmp_path):
-    found = ask_sets(released, [(0, "a")] * 80 + [(1, "b")] * 20, epsilon=1.0, group_names=["a", "b"])
-    found.save(tmp_path / "private.json")
-    assert confide.load(tmp_path / "private.json") == found
-    assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301
-
-
 REFUSED = [
     ({"parts": ("klass",)}, "parts"), ({"parts": "class"}, "parts"), ({"n": 3}, "n"), ({"epsilon": 0}, "epsilon"),
     ({"epsilon": 1e-6, "records_per_person": 10}, "epsilon"), ({"examples": 3}, "examples"),

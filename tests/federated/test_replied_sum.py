@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from confide import federated
 from confide.candidates import Candidates
@@ -76,21 +75,6 @@ def test_every_histogram_gives_the_kth_smallest_reply(five):
         total = np.bincount(replies, minlength=4)
         made.protocol.check_total(made.first, range(5), total)
         assert made.protocol.read_off(made, total, k) == few.values[kth_reply(replies, k, 4)]
-
-
-def test_the_law_of_the_threshold_is_that_of_single_replies(five):
-    """Sum over all histograms of replies, with the exact distribution of the mechanism on one data set."""
-    few = Candidates.unit(4)
-    made = federated.plan(five.silos, 0.3, 12.0, method="fedcp2-qq-sum", candidates=few)
-    mechanism, k = made.protocol.mechanism(made.first, 0), made.certify()[0]
-    utility = mechanism.utilities(np.array([10, 20, 25, 5])) / mechanism.scale
-    law = np.exp(utility - utility.max()) / np.exp(utility - utility.max()).sum()
-    found = np.zeros(4)
-    for total in (c for c in itertools.product(range(6), repeat=4) if sum(c) == 5):
-        chosen = made.protocol.read_off(made, np.array(total), k)
-        found[few.values.tolist().index(chosen)] += stats.multinomial.pmf(total, 5, law)
-    below = stats.binom.sf(k - 1, 5, np.cumsum(law))
-    np.testing.assert_allclose(np.cumsum(found), below, atol=1e-12)
 
 
 @pytest.mark.parametrize("lie", [[1, 1], [0, 0], [2, -1], [-5, 6], [900, -899]])

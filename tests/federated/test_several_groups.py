@@ -13,7 +13,6 @@ from confide.candidates import Candidates
 from confide.core import Release
 from confide.errors import InputError
 from confide.federated.reply_laws import any_size_reply
-from confide.ledger import Ledger
 from confide.mechanisms import slopes_for
 from tests.exact import added, histograms, mechanism_law
 from tests.federated.exact_coverage import coverage, populations, reply_law
@@ -87,18 +86,6 @@ def test_what_groups_cannot_be_planned_with(three):
         federated.plan(three.silos, 0.2, 4.0, by="group", names=NAMES, method="secure-sum")
     with refused(InputError, "names"):
         federated.plan(three.silos, 0.2, 4.0, by="group", names=["a", "a"])
-
-
-@pytest.mark.slow
-def test_under_replace_one_each_group_costs_half(three):
-    halved, whole = made(three, neighbors="replace_one"), made(three)
-    assert halved.first.loss(0) == pytest.approx(whole.first.loss(0) / 2, rel=1e-6)
-    assert halved.loss(0) <= 20.0
-    assert halved.privacy().neighbors == "replace_one"
-    text = halved.sign(three.coordinator)
-    Ledger(three.ledgers[0].path).set_limit("calibration records", 50.0, neighbors="replace_one")
-    three.answer(0, text, groups=GROUPS[0])
-    assert three.ledgers[0].spent == halved.loss(0) > halved.first.loss(0)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Several levels from one message of each silo: one signature, one charge, nested thresholds, all guarantees valid."""
+"""Several levels, and both sides of an interval, from one message of each silo."""
 
 import copy
 import itertools
@@ -14,6 +14,7 @@ from confide.core import Release
 from confide.errors import FormatError, InputError
 from confide.federated import Refusal
 from confide.federated.messages import sign
+from confide.scores import interval_score
 from tests.exact import histograms, mechanism_law, replaced, worst_log_ratio
 from tests.federated.exact_coverage import choice_laws, populations
 from tests.federated.helpers import Federation, content_of
@@ -118,3 +119,53 @@ def test_every_level_is_covered_as_promised_after_nesting():
         assert joint.sum() == pytest.approx(1)
         assert (joint.sum(axis=1) @ covers) >= certified[0][1].coverage - 1e-9
         assert (joint * nested).sum() >= max((joint.sum(axis=0) @ covers), certified[1][1].coverage) - 1e-9
+
+
+SIDES = ("cqr_low", "cqr_high")
+ENDS = np.tile([-1.0, 1.0], (200, 1))
+TARGETS = [np.random.default_rng(i).normal(size=200) for i in range(5)]
+BOTH_SIDES = [{side: interval_score(ENDS, truth, side) for side in SIDES} for truth in TARGETS]
+FEW = Candidates.of(np.linspace(-2, 2, 41))
+
+
+@pytest.fixture
+def two_sided(tmp_path):
+    made = Federation(tmp_path, [records["cqr_low"] for records in BOTH_SIDES], budget=99.0)
+    made.scores = BOTH_SIDES
+    return made
+
+
+@pytest.mark.slow
+def test_loss_of_a_message_about_both_sides_by_enumeration():
+    """Test all pairs of replies over all histograms of pairs of scores that differ in one record."""
+    silos = [federated.SiloKeys.generate(f"s{i}").public(3) for i in range(4)]
+    several = federated.plan(silos, 0.9, 6.0, by="side", method="private-qq", candidates=Candidates.of([0.0, 1.0]))
+    low, high = (part.protocol.mechanism(part, 0) for part in several.single_plans)
+
+    def joint(pairs):
+        cells = np.reshape(pairs, (3, 3))
+        return np.outer(mechanism_law(low, cells.sum(axis=1)), mechanism_law(high, cells.sum(axis=0))).ravel()
+
+    worst = worst_log_ratio(joint, histograms(3, 9), replaced)
+    single = max(
+        worst_log_ratio(lambda h, one=one: mechanism_law(one, h), histograms(3, 3), replaced) for one in (low, high)
+    )
+    assert single + 0.5 < worst <= several.loss(0) + 1e-9 <= 6.0 + 2e-9  # a single side would understate the loss
+
+
+def test_what_a_silo_must_give(two_sided):
+    text = federated.plan(two_sided.silos, 0.2, 8.0, by="side", candidates=FEW, method="private-qq").sign(
+        two_sided.coordinator
+    )
+    for wrong in (BOTH_SIDES[0]["cqr_low"], {"cqr_low": BOTH_SIDES[0]["cqr_low"]}):
+        with refused(InputError, "scores"):
+            federated.answer(text, wrong, two_sided.keys[0], two_sided.policy, two_sided.ledgers[0])
+    short = {**BOTH_SIDES[0], "cqr_high": BOTH_SIDES[0]["cqr_high"][:-1]}
+    half = {side: scores[:100] for side, scores in BOTH_SIDES[0].items()}
+    with refused(InputError, "scores"):
+        federated.answer(text, short, two_sided.keys[0], two_sided.policy, two_sided.ledgers[0])
+    with refused(Refusal, "size-differs"):
+        federated.answer(text, half, two_sided.keys[0], two_sided.policy, two_sided.ledgers[0])
+    assert two_sided.ledgers[0].spent == 0.0
+    with refused(InputError, "score"):
+        federated.plan(two_sided.silos, 0.2, 8.0, by="side", score="cqr")

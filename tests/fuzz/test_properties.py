@@ -1,4 +1,4 @@
-"""For all arguments, public functions return a right answer or raise one of the library's own errors in one line."""
+"""Public functions answer rightly or raise an error of the library, for all arguments; the fuzzing targets."""
 
 import math
 import warnings
@@ -13,7 +13,9 @@ import confide
 from confide.cli import main
 from confide.errors import ConfideError
 from confide.ledger import Cost, Group, compose
+from fuzz.kinds import KINDS
 from fuzz.source import one_line
+from fuzz.targets import RUNS, TARGETS, seeds
 
 ODD = st.one_of(
     st.none(), st.booleans(), st.integers(-5, 2**70), st.floats(), st.text(max_size=12), st.binary(max_size=4),
@@ -111,3 +113,37 @@ def test_command_lines(folder_for_words, words):
     assert code in (0, 2, 3, 4), words
     inside = {path.name for path in folder_for_words.iterdir()}
     assert all(name in words or name.removesuffix("-wal").removesuffix("-shm") in words for name in inside), inside
+
+
+COSTLY = ("ledger_database", "ledger_sealed", "checkpoint")
+
+
+@pytest.mark.slow(unless="silo_fields")
+@pytest.mark.parametrize("name", TARGETS)
+def test_target_survives(name):
+    kind = KINDS.get(name.removesuffix("_fields"))
+    costly = kind is not None or name in COSTLY
+
+    @settings(
+        max_examples=60 if costly else 400, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    )
+    @given(st.binary(max_size=200))
+    def survives(data):
+        TARGETS[name](data)
+
+    survives()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_valid_inputs_of_targets_are_read(name):
+    """Valid inputs are read: a reader that rejects everything would pass every target."""
+    kind = KINDS[name]
+    for document in kind.valid()[:2]:
+        assert kind.check(kind.write(document))
+    assert seeds(f"{name}_text")
+
+
+def test_make_fuzz_runs_a_million_times():
+    assert RUNS.keys() == TARGETS.keys()
+    assert sum(RUNS.values()) >= 10**6

@@ -151,7 +151,7 @@ TOYS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("toy", slow([(toy,) for toy in TOYS], [(TOYS[0],), (TOYS[1],)]))
+@pytest.mark.parametrize("toy", TOYS)
 def test_every_multiset_is_covered_over_the_noisy_number(toy):
     """Theorem H1 (b), for n from 1 to the two-sided certificate, or far beyond n_0; offsets too small fail."""
     design = Design(Fraction(toy[0]), *toy[1:])
@@ -161,45 +161,6 @@ def test_every_multiset_is_covered_over_the_noisy_number(toy):
         return min(replace(design, less=Fraction(less)).slack(np.array(histograms(n, design.m))).min() for n in sizes)
 
     assert least(0) >= 0 > least(2)
-
-
-def climb(design, sizes, steps):
-    """The least slack in ranks that moving records between bins finds, from sets with cuts near the target."""
-    rng, worst = np.random.default_rng(1), math.inf
-    for size in sizes:
-        near = float(design.level) * size + rng.normal(0, 2 / design.loss, design.m - 1)
-        points = np.diff([0, *np.sort(np.clip(near.astype(int), 0, size)), size])
-        best = math.inf
-        for _ in range(steps):
-            moved = points.copy()
-            i, j = rng.choice(np.flatnonzero(points)), rng.integers(design.m)
-            some = min(moved[i], rng.choice([0, 1, 1, 2, 4, 9]))
-            moved[i] -= some
-            moved[j] += some
-            value = float(design.slack(moved[None, :])[0])
-            if value < best:
-                points, best = moved, value
-        worst = min(worst, best)
-    return worst
-
-
-STEEP, REAL = ("4/5", 2.0, 1.6, 9), ("9/10", 5.0, 0.8, 41)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "sharp", "both", "steps"),
-    slow(
-        [(STEEP, [12, 24], [80], 30), (STEEP, [7, 16, 40], [100, 300], 400), (REAL, [65, 100, 138], [205, 1000], 200)],
-        [(STEEP, [12, 24], [80], 30)],
-    ),
-)
-def test_climbing_finds_no_set_below_the_level(case, sharp, both, steps):
-    """At sizes around n_0 and from n_s on; offsets too small by three ranks, or by two from n_s on, are found out."""
-    design = Design(Fraction(case[0]), *case[1:])
-    assert climb(design, [*sharp, *both], steps) >= 0
-    assert climb(replace(design, less=Fraction(3)), sharp, steps) < 0
-    assert climb(replace(design, less=Fraction(2)), both, steps) < 0
 
 
 @pytest.mark.parametrize("counted", [100, 150, 204, 205, 1000])

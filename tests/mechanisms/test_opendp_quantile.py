@@ -5,9 +5,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from opendp.transformations import make_quantile_score_candidates
 
 import confide
-from confide.mechanisms.opendp_quantile import opendp_quantile_for
+from confide.mechanisms.opendp_quantile import _records, _space, opendp_quantile_for
 from confide.mechanisms.slopes import slopes_for
 from confide.papers.opendp_quantile import (
     largest_range,
@@ -17,9 +18,19 @@ from confide.papers.opendp_quantile import (
     sized_sensitivity,
     unsized_sensitivity,
 )
-from confide.selection import selection_law
+from confide.selection import selection_law, with_contrib
 from tests.exact import added, assert_drawn_from, histograms, law, mechanism_law, replaced, worst_log_ratio
-from tests.mechanisms.opendp_scores import quantile_scores
+
+
+def quantile_scores(counts, level, size=None):
+    """OpenDP's scores of all candidates (`make_quantile_score_candidates`), as fractions; larger is better."""
+    domain, metric = _space(size)
+    candidates = list(range(len(counts)))
+    scorer = with_contrib(lambda: make_quantile_score_candidates(domain, metric, candidates, level))
+    losses = np.array(scorer(_records(counts)), dtype=np.float64)
+    # OpenDP multiplies by a denominator; the map of two additions determines it.
+    unit = scorer.map(2) / (2 * max(level, 1 - level)) if size is None else scorer.map(2)
+    return -losses / unit
 
 
 def formula(counts, a):

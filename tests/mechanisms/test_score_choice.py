@@ -121,23 +121,6 @@ def test_choice_alone_loses_at_most_epsilon_and_a_good_part_of_it(alpha, epsilon
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
-def test_search_for_neighbours_with_a_larger_loss_finds_none(epsilon):
-    """Hill climbing over six records in three bins, and over the seventh: one record is exchanged in each step."""
-    rng = np.random.default_rng(0)
-    choosing, threshold = ScoreChoice(Fraction(1, 2), 2, epsilon), threshold_law(0.5, epsilon, 3)
-    best, kept = 0.0, rng.integers(0, 3, (7, 2))
-    for _ in range(150):
-        tried = kept.copy()
-        tried[rng.integers(7)] = rng.integers(0, 3, 2)
-        records = [tuple(map(int, record)) for record in tried]
-        one, other = (np.log(joint_law(records[:n], choosing, threshold, 3, coins(n, 0.3))) for n in (6, 7))
-        if (loss := np.abs(one - other).max()) >= best:
-            best, kept = loss, tried
-    assert 0.1 * epsilon < best <= epsilon + 1e-12
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "exceeded"), [(2.0, 2.4), (4.0, 6.4)])
 def test_share_of_exactly_half_the_records_exceeds_epsilon(epsilon, exceeded):
     """A control: if the share's size is a function of n, a new record changes both shares."""

@@ -20,7 +20,6 @@ from confide.noisy_counts import (
     reaches,
     simultaneous,
 )
-from tests.builders import slow
 from tests.noisy_counts.exact_misses import misses, noise, tail
 from tests.refused import Refused
 
@@ -209,7 +208,7 @@ def test_parts_do_not_depend_on_other_parts():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", [1e-6, 1e6, *slow([0.01, 1.0, 50.0])])
+@pytest.mark.parametrize("epsilon", [1e-6, 1e6, 0.01, 1.0, 50.0])
 def test_every_count_gives_an_interval(epsilon):
     """Negative, empty and huge counts, in bounded time, tiny and large losses."""
     x = np.array([0, -(10**6), 5, 2**49, -(2**49), 0, 10**7, 3])

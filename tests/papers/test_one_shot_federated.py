@@ -239,44 +239,6 @@ def test_proposition_3_4_of_five_silos_with_half_as_large_scores():
     assert paper.loss_of_equal_treatment(replies) == pytest.approx(0.0, abs=1e-15)  # about sizes, not distributions
 
 
-@pytest.mark.slow
-def test_proposition_3_4_by_mpmath():
-    """The expected distance of the five silos, split where two of the probabilities cross, at 20 digits."""
-    found = paper.non_iid_bound(HALVES, 19, 3, 20).distance
-    with mpmath.workdps(20):
-
-        def reply(t):
-            return 20 * t**19 * (1 - t) + t**20
-
-        def law(t, s):
-            below = reply(t)
-            return math.comb(5, s) * below**s * (1 - below) ** (5 - s)
-
-        def above(u, s):  # P(at least s), of half as large scores minus that of copies
-            return sum(law(min(2 * u, mpmath.mpf(1)), i) - law(u, i) for i in range(s, 6))
-
-        # PoisBin is stochastically larger, with one crossing: the distance is the largest difference of the tails.
-        def crossing(s):
-            low, high = mpmath.mpf("0.05"), mpmath.mpf("0.4999999")
-            rises = law(2 * low, s) > law(low, s)
-            if rises == (law(2 * high, s) > law(high, s)):
-                return None
-            for _ in range(60):
-                middle = (low + high) / 2
-                low, high = (middle, high) if (law(2 * middle, s) > law(middle, s)) == rises else (low, middle)
-            return low
-
-        kinks = sorted({point for s in range(1, 5) if (point := crossing(s)) is not None})
-        points = [mpmath.mpf(0), *kinks, mpmath.mpf("0.5")]
-        total = mpmath.mpf(0)
-        for low, high in itertools.pairwise(points):
-            middle = (low + high) / 2
-            s = max(range(1, 6), key=lambda s: above(middle, s))
-            total += mpmath.quad(lambda u, s=s: above(u, s), [low, (low + high) / 2, high])
-        total += mpmath.quad(lambda u: 1 - law(u, 5), [mpmath.mpf("0.5"), mpmath.mpf("0.75"), mpmath.mpf(1)])
-        assert found == pytest.approx(float(total), abs=1e-12)
-
-
 def test_proposition_3_4_in_rationals():
     """One and two silos of one half as large score each: polynomials, with kinks at 1/3 and 1/2."""
     one = paper.non_iid_bound(HALVES[:1], 1, 1, 1)
@@ -328,18 +290,6 @@ def test_remark_c_2_the_conjectured_choice_is_good_and_not_the_best():
     # On the lower half both laws are one; on the upper half all silos are below, and P(not all) = M(l, m) in the mean.
     assert doubled.distance == pytest.approx(float(paper.qq_coverage_sum(19, 5, 5, 20) / 2), abs=1e-12)
     assert paper.non_iid_bound(HALVES, 19, 3, 20, lambda u: 1 - u).distance > same.distance
-
-
-def test_unlike_silos_by_simulation():
-    """Drawn scores of their own distributions, a drawn test score: an exact binomial test at 1e-6."""
-    from scipy import stats
-
-    rng, draws = np.random.default_rng(5), 20000
-    scores = rng.random((3, draws, 10)) ** np.array([1.0, 2.0, 0.5])[:, None, None]  # F_j(s) = s, s^(1/2), s^2
-    silos = [lambda u: u, lambda u: np.sqrt(u), lambda u: u**2]
-    threshold = np.sort(np.sort(scores, axis=2)[..., 8], axis=0)[1]
-    hits = int((rng.random(draws) <= threshold).sum())
-    assert stats.binomtest(hits, draws, paper.non_iid_coverage(silos, 9, 2, 10)).pvalue > 1e-6
 
 
 def test_total_variation_by_enumeration():

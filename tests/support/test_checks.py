@@ -1,18 +1,23 @@
-"""Scalar arguments: levels are exact fractions, losses are rounded to the safe side, and errors name the argument."""
+"""Scalar arguments, the rule for names, and errors that name the argument or the extra."""
 
 import math
+import subprocess
+import sys
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import confide
+from confide.arrays.labels import as_positions
 from confide.support import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
 from confide.support.checks import MAX_DENOMINATOR, ceil_to, exact_level, float_above, float_below
+from confide.support.names import as_integer, canonical_name, check_names, places, positions
 from tests.planted_values import planted_scores
 from tests.refused import refused
 
@@ -168,3 +173,89 @@ def test_privacy_losses_never_exceed_the_request():
             assert getattr(spent, *asked) <= loss
             assert getattr(spent, *asked) >= loss * (1 - 1e-12)
             assert Fraction(spent.epsilon) * (1 + Fraction(1, 10**12)) >= k * Fraction(getattr(spent, neighbors))
+
+
+NAMES = (
+    st.integers() | st.integers().map(str) | st.text(max_size=4) | st.sampled_from(["07", "1.0", " 7", "-0", "+1", "١"])
+)
+
+
+@pytest.mark.slow
+@given(NAMES, NAMES)
+def test_equivalent_names_are_the_same(one, other):
+    same = canonical_name(one) == canonical_name(other)
+    assert (places([one])[other] == 0) == (places([other])[one] == 0) == same
+    if same and as_integer(one) is not None:
+        assert as_integer(one) == as_integer(other)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1, 0, 1],
+        ["1", "0", "1"],
+        [1, "0", np.int8(1)],
+        np.array([1, 0, 1], np.uint64),
+        np.array(["1", "0", "1"]),
+        np.array([1, "0", 1], dtype=object),
+        pd.Series(["1", "0", "1"], dtype="category"),
+        pd.Series([1, 0, 1], dtype="Int8"),
+    ],
+)
+@pytest.mark.parametrize("names", [(0, 1), ("0", "1"), (0, "1")])
+def test_groups_of_any_kind(values, names):
+    np.testing.assert_array_equal(as_positions("groups", values, names, 3), [1, 0, 1])
+
+
+@pytest.mark.parametrize("wrong", ["01", "1.0", " 1", "+1", "", None, 2, 2**70, np.nan, 0.5])
+def test_values_that_are_not_names(wrong):
+    with refused(confide.errors.InputError, "groups"):
+        as_positions("groups", [0, wrong, 1], ("0", 1), 3)
+
+
+def test_invalid_names():
+    for names in ([], [1.0], [None], [b"a"], [("a",)]):
+        with refused(confide.errors.InputTypeError, "names"):
+            check_names("names", names)
+    for names in ("ab", 3, None):
+        with refused(confide.errors.InputTypeError, "names"):
+            check_names("names", names)
+    with refused(confide.errors.InputTypeError, "groups"):
+        positions("groups", [["a"]], ["a"])
+
+
+SETS = "import numpy, confide; sets = confide.PredictionSets(numpy.eye(2, dtype=bool)); "
+CALLS = [
+    ("torch", "import confide.torch", "confide[torch]"),
+    ("pandas", SETS + "sets.to_pandas()", "confide[pandas]"),
+    ("matplotlib", SETS + "confide.plots.plot_sizes(sets)", "confide[plots]"),
+    ("array_api_compat", "from confide.array_api import _namespace; _namespace([1.0])", "confide[arrays]"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("package", "call", "extra"), CALLS)
+def test_a_missing_package_is_named_with_its_extra(package, call, extra):
+    code = f"import sys; sys.modules[{package!r}] = None; {call}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("confide.errors.MissingExtraError: "), done.stderr
+    assert f"'{package}'" in last
+    assert f"pip install '{extra}'" in last
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("package", "program"),
+    [
+        ("click", "import runpy; runpy.run_module('confide', run_name='__main__')"),
+        ("click", "import confide.cli; sys.exit(confide.cli.main(['show', 'released.json']))"),
+    ],
+)
+def test_the_command_without_its_packages_prints_a_one_line_remedy(package, program):
+    code = f"import sys; sys.modules[{package!r}] = None; {program}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: the command line: needs the package {package!r}")
+    assert done.stderr.count("\n") == 1
+    assert "pip install 'confide[standard]'" in done.stderr

@@ -99,6 +99,7 @@ def test_files_of_a_folder_must_have_the_same_columns(tmp_path):
         (["2024-01-01", "2024-01-02"], ["2024-01-01", "2024-01-02"]),
         (["1", "-20"], [1, -20]),
         (["01", "1"], ["01", "1"]),
+        (["250", "250.4"], ["250", "250.4"]),
         (["__HIVE_DEFAULT_PARTITION__", "c"], None),
     ],
 )
@@ -208,14 +209,6 @@ def test_a_stream_is_read_once(tmp_path):
     for source in one_shot:  # it is exhausted
         with refused(InputError, "source"):
             calibrate_table(source, ScoreColumn("s"), 0.1, 1.0, neighbors="replace_one")
-
-
-def test_a_list_column_of_a_stream_is_checked_and_read_in_one_pass():
-    p = np.random.default_rng(0).dirichlet(np.ones(3), 500)
-    y = np.random.default_rng(1).integers(0, 3, 500)
-    table = pa.table({"p": pa.array(p.tolist()), "y": y})
-    found = score_histogram(iter(table.to_batches(max_chunksize=70)), ClassColumns("p", "y"), UNIT)
-    assert found.counts.tolist() == expected(confide.lac_score(p, y))
 
 
 @pytest.mark.parametrize("source", [3, None, object(), [3], [[0.5]], iter([SCORES])])

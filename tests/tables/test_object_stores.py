@@ -31,9 +31,11 @@ from tests.tables.test_exactness import (  # noqa: F401
     test_each_adversary_in_a_separate_group,
     test_missing_and_outside_scores_are_counted_in_the_error,
 )
-from tests.tables.test_people import test_nameless_and_tied_records_raise_an_error  # noqa: F401
+from tests.tables.test_people import (
+    test_nameless_and_tied_records_raise_an_error,  # noqa: F401
+    test_sums_are_those_of_arrays,  # noqa: F401
+)
 from tests.tables.test_several import test_releases_are_those_of_arrays  # noqa: F401
-from tests.tables.test_weights import test_sums_are_those_of_arrays  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("stores")]
 DATA = pa.table({"id": np.arange(N), "ward": WARD, "label": Y, **{f"p_{k}": P[:, k] for k in range(K)}})

@@ -1,4 +1,4 @@
-"""At most k records of a person: the correct ones are kept, and the privacy loss per person is the stated one."""
+"""At most k records of a person, and weights of records and classes: what counts, and the stated loss."""
 
 import hashlib
 import itertools
@@ -10,11 +10,23 @@ import pytest
 
 import confide
 from confide import Candidates, ScoreHistogram
+from confide.core import ClassShift, RecordWeights
 from confide.errors import InputError
-from confide.tables import ContributionBound, ScoreColumn, calibrate_table, group_histograms, score_histogram
-from tests.builders import slow
+from confide.tables import (
+    ClassColumns,
+    ContributionBound,
+    ScoreColumn,
+    calibrate_table,
+    group_histograms,
+    score_histogram,
+)
+from confide.tables.counting import Counting
+from confide.tables.named_columns import WeightColumn
+from confide.tables.open_table import as_open_table
+from tests.calibrations import weighted_counts
 from tests.exact import histograms, mechanism_law, worst_log_ratio
-from tests.refused import bad_rows, refused
+from tests.files import NAMES, classified
+from tests.refused import Refused, bad_rows, refused
 from tests.tables.engines import everyday_on
 
 CANDIDATES = Candidates.unit(50)
@@ -42,7 +54,7 @@ def kept(person, most, sample, *order):
 
 
 @pytest.mark.slow(unless=("memory-3-2024", "sqlite-3-2024"))
-@pytest.mark.parametrize(("most", "sample"), [(3, "2024"), *slow([(1, None)])])
+@pytest.mark.parametrize(("most", "sample"), [(3, "2024"), (1, None)])
 def test_the_first_or_the_sampled_records_count(ranking, most, sample):
     """By numbers, by texts, and by two columns that distinguish a person's records only together."""
     person, visit, scores, groups = people_table()
@@ -150,3 +162,89 @@ def test_privacy_loss_of_a_person_for_every_table():
             assert np.abs(np.log(mechanism_law(mechanism, h)) - law).max() + gained.sum() * number <= 1.0 + 1e-9
             seen[h] += 1
     assert len(seen) == 14  # four ways to have one record that counts, ten to have two
+
+
+P, Y = classified(1500, dtype=np.float64)
+LABEL = np.array(NAMES)[Y]
+WEIGHT = 0.25 * (np.arange(1500) % 9) + np.arange(1500) / 7000
+BOUND = RecordWeights.bounded(2.5)
+DATA = pa.table(
+    {**{f"p_{name}": P[:, k] for k, name in enumerate(NAMES)}, "y": LABEL, "w": WEIGHT, "s": confide.lac_score(P, Y)}
+)
+WEIGHTED_CANDIDATES = confide.Candidates.unit(30)
+WHAT = {
+    "lac": ClassColumns("p_*", "y"),
+    "aps_deterministic": ClassColumns("p_*", "y", score="aps_deterministic"),
+    "scores": ScoreColumn("s", "lac"),
+}
+
+
+def counted(source, what):
+    with as_open_table(source) as table:
+        weight = WeightColumn.of(table, "w", BOUND)
+        return Counting.of(table, what, weight=weight).run(WEIGHTED_CANDIDATES)[0][None]
+
+
+@pytest.mark.slow(unless="postgres-scores")
+@pytest.mark.parametrize("kind", ["scores", "lac", "aps_deterministic"])
+def test_sums_are_those_of_arrays(engine, kind):
+    scores = confide.aps_score(P, Y, randomised=False) if kind == "aps_deterministic" else confide.lac_score(P, Y)
+    expected = weighted_counts(
+        scores, WEIGHTED_CANDIDATES, kind if kind == "aps_deterministic" else "lac", BOUND, None, WEIGHT
+    )
+    found = counted(engine.table(DATA), WHAT[kind])
+    np.testing.assert_array_equal(found.counts, expected.counts)
+    assert found.records == expected.records == 1500  # the number, not the total weight
+
+
+@pytest.mark.slow(unless="memory")
+def test_unusable_weights_raise_an_error(engine):
+    wrong = WEIGHT.copy()
+    wrong[[7, 1100]] = 2.75, -0.5
+    source = engine.table(DATA.set_column(DATA.column_names.index("w"), "w", pa.array(wrong)))
+    with refused(InputError, "table") as caught:
+        counted(source, WHAT["scores"])
+    assert bad_rows(caught)[0][0] == 2
+    assert "2.75" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("what", "options"),
+    [
+        (WHAT["lac"], {"class_weights": {"emu": 2, "cat": 0.5, "dog": 1}}),
+        (WHAT["scores"], {"class_weights": {"cat": 0.5, "dog": 1, "emu": 2}, "by": "y"}),
+        (WHAT["scores"], {"weights": "w", "weight_bound": 2.5}),
+    ],
+)
+def test_thresholds_of_tables_are_those_of_arrays(what, options):
+    """With an epsilon that makes noise negligible the same candidate is drawn."""
+    released = calibrate_table(DATA, what, 0.1, 1e4, candidates=WEIGHTED_CANDIDATES, **options)
+    by_arrays = {key: value for key, value in options.items() if key != "by"}
+    if "weights" in options:
+        by_arrays["weights"] = WEIGHT
+    else:
+        by_arrays["labels"] = LABEL
+    expected = confide.calibrate(confide.lac_score(P, Y), 0.1, 1e4, candidates=WEIGHTED_CANDIDATES, **by_arrays)
+    assert released.threshold == expected.threshold
+    assert released.mechanism == expected.mechanism
+    assert released.population.heaviest == expected.population.heaviest
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"class_weights": {"cat": 1, "dog": 2}}, "class_weights"),
+        ({"class_weights": {"cat": 1, "dog": 2, "emu": 3}, "by_class": True}, "groups"),
+        ({"class_weights": {"cat": 1, "dog": 2, "emu": 3}, "neighbors": "replace_one"}, "neighbors"),
+        ({"weights": "w"}, "weights"),
+        ({"weights": "w", "weight_bound": 3, "by": "y"}, "by"),
+        ({"weights": "y", "weight_bound": 3}, "column"),
+        ({"weights": "no", "weight_bound": 3}, "column"),
+        ({"weights": "w", "weight_bound": 3, "alpha": [0.1, 0.2]}, "weights"),
+        ({"weights": "w", "weight_bound": 3, "n": 1500}, "n"),
+        ({"what": WHAT["scores"], "class_weights": ClassShift.of_weights({"cat": 1, "dog": 2, "emu": 3})}, "by"),
+    ],
+)
+def test_unsupported_weights_raise_an_error(options, argument):
+    good = {"source": DATA, "what": WHAT["lac"], "alpha": 0.1, "epsilon": 1.0, "candidates": WEIGHTED_CANDIDATES}
+    Refused(calibrate_table, good, options, argument, kind=InputError).check()

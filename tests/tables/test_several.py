@@ -18,7 +18,6 @@ from confide.tables import (
     score_histogram,
 )
 from tests.refused import Refused, bad_rows, refused
-from tests.tables.engines import everyday_on
 
 K, N = 4, 6000
 RNG = np.random.default_rng(0)
@@ -162,22 +161,6 @@ INVALID = [
 @pytest.mark.parametrize("row", INVALID, ids=str)
 def test_arguments_that_do_not_fit_raise_an_error(row):
     row.check()
-
-
-@pytest.mark.slow
-@everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-def test_evaluations(engine):
-    """Coverage and size over a table are those of the same arrays."""
-    table, one, levels = engine.table(DATA), by_arrays(OWN), by_arrays(OWN, [0.1, 0.3])
-    each = by_arrays(OWN, groups=WARD, names=["north", "south"])
-    what = ClassColumns(COLUMNS, "y", tuple(range(K)))
-    assert evaluate_table(table, what, one) == confide.evaluation.evaluate_sets(one, P, Y)
-    assert evaluate_table(table, what, levels) == confide.evaluation.evaluate_sets(levels, P, Y)
-    found = evaluate_table(table, what, each, by="ward")
-    assert found == confide.evaluation.evaluate_sets(each, P, Y, groups=WARD)
-    assert evaluate_table(table, ScoreColumn("s", "lac"), one) == confide.evaluation.evaluate_scores(one, OWN)
-    found = evaluate_table(table, ScoreColumn("s", "lac"), each, by="ward")
-    assert found == confide.evaluation.evaluate_scores(each, OWN, groups=WARD)
 
 
 @pytest.mark.slow(unless="sqlite")

@@ -7,6 +7,7 @@ import datetime
 import gzip
 import io
 import json
+import sqlite3
 import traceback
 from decimal import Decimal
 from functools import partial
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide import Candidates
+from confide import Candidates, ScoreHistogram
 from confide.errors import InputError
 from confide.tables import (
     ClassColumns,
@@ -35,6 +36,7 @@ from confide.tables import (
     read_numbers,
     score_histogram,
 )
+from confide.tables.arrow import ColumnRef
 from tests.builders import grid, slow
 from tests.files import read, write
 from tests.refused import bad_rows, refused
@@ -156,16 +158,6 @@ def test_every_column_that_is_read_agrees_in_type(tmp_path, role):
     assert score_histogram(folder, ScoreColumn("p"), UNIT, people=bound("n", "p")).total == 4
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
-@pytest.mark.parametrize("values", [("7", "007", "1"), ("250", "401", "250.4"), ("1", "2", "3")])
-def test_the_values_of_folders_are_not_changed(tmp_path, kind, values):
-    for place, value in enumerate(values):
-        (tmp_path / "t" / f"code={value}").mkdir(parents=True)
-        write(tmp_path / "t" / f"code={value}" / f"0.{kind}", pa.table({"s": [place / 4]}))
-    found = group_histograms(tmp_path / "t", ScoreColumn("s"), "code", values, UNIT)
-    assert [one.counts.argmax() for one in found.values()] == [UNIT.edges.searchsorted(k / 4) for k in range(3)]
-
-
 # --- columns that Arrow or DuckDB does not have
 
 FOREIGN = {
@@ -271,19 +263,6 @@ def test_labels_and_groups_are_texts(tmp_path, monkeypatch, place, odd):
     assert [one.total for one in found.values()] == [MANY // 2, MANY // 2, 1]
 
 
-@pytest.mark.slow
-@CSV
-def test_labels_are_positions_only_if_that_is_said(tmp_path, monkeypatch, place):
-    text = "p,y\n" + "0.3,0\n0.2,1\n" * 10
-    with refused(InputError, "column"):
-        score_histogram(place(text, tmp_path, monkeypatch), ClassColumns("p", "y", ("no", "yes")), UNIT)
-    counted = ClassColumns("p", "y", ("no", "yes"), label_positions=True)
-    found = score_histogram(place(text, tmp_path, monkeypatch), counted, UNIT)
-    named = score_histogram(place(text, tmp_path, monkeypatch), ClassColumns("p", "y", (0, 1)), UNIT)
-    assert found.counts.tolist() == named.counts.tolist()
-    assert found.counts.nonzero()[0].tolist() == UNIT.edges.searchsorted([0.3, 0.8]).tolist()
-
-
 # --- numbers in CSV
 
 THOUSANDS = ["36,618", "1'234", "1 234", "1\u00a0234", "1\u202f234", "1,234,567", "1.234.567", "1.234,5", "1,234.5",
@@ -352,3 +331,62 @@ def test_a_header_longer_than_a_buffer_and_a_slow_stream(tmp_path, monkeypatch):
         score_histogram("-", ScoreColumn("s"), UNIT).counts.nonzero()[0].tolist()
         == UNIT.edges.searchsorted([0.25, 0.5]).tolist()
     )
+
+
+NUMBERS = np.random.default_rng(0).normal(0, 0.4, 2000)
+
+
+def table_of(folder, declared, values):
+    """A table whose column `x` is declared of one type and holds these values, with a whole column `n`."""
+    path = folder / f"{declared.partition('(')[0]}.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE TABLE t (x {declared}, n INTEGER)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [(value, i) for i, value in enumerate(values)])
+    connection.close()
+    return open_table(f"sqlite://{path}", "t")
+
+
+@pytest.mark.parametrize("declared", ["INTEGER", "REAL", "NUMERIC", "DECIMAL(10, 2)", "BIGINT"])
+def test_numbers_are_read_as_they_are_whatever_their_declared_type(tmp_path, declared):
+    """Fractions stay, and integers beyond 2^53 are rounded once; the counts are those of the numbers themselves."""
+    values = [*NUMBERS.tolist(), 2**60 + 1]
+    expected = ScoreHistogram.from_scores(np.array(values, np.float64), Candidates.of(np.linspace(-1, 1, 50)))
+    with table_of(tmp_path, declared, values) as table:
+        counted = score_histogram(table, ScoreColumn("x"), Candidates.of(np.linspace(-1, 1, 50)))
+    assert (counted.counts == expected.counts).all()
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        ("INTEGER", 0.5),
+        ("INTEGER", "0.5x"),
+        ("BOOLEAN", 7),
+        ("TEXT", b"a"),
+        ("DATE", "tomorrow"),
+        ("DECIMAL(9, 2)", 0.125),
+    ],
+)
+@pytest.mark.parametrize("form", ["label", "value"])
+def test_no_value_of_another_type_is_converted(tmp_path, declared, value, form):
+    """Labels, groups and copies: a value that only a conversion would fit raises an error that names its column."""
+    with table_of(tmp_path, declared, [None, value]) as table, refused(InputError, "table") as caught:
+        list(table.batches([ColumnRef("x", form)], 9000))
+    assert "'x'" in str(caught.value)
+    assert str(value) not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_integers_beside_missing_ones_are_copied_exactly(tmp_path):
+    """pandas, which Ibis uses, would make floats of them."""
+    released = confide.calibrate(np.abs(NUMBERS), 0.1, 1.0, score="absolute_residual", unit=1)
+    with table_of(tmp_path, "INTEGER", [2**53 + 1, None]) as table:
+        predict_table(table, TargetColumns("n"), released, tmp_path / "out.parquet", keep=["x"])
+    assert pq.read_table(tmp_path / "out.parquet")["x"].to_pylist() == [2**53 + 1, None]
+
+
+def test_texts_among_numbers_are_refused_by_name(tmp_path):
+    cells = [*NUMBERS[:50].tolist(), "secret 123456789"]
+    with table_of(tmp_path, "REAL", cells) as table, refused(InputError, "table") as caught:
+        calibrate_table(table, ScoreColumn("x"), 0.1, 1.0)
+    assert "'x'" in str(caught.value)

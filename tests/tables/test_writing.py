@@ -9,7 +9,6 @@ import pytest
 import confide
 from confide.tables import ClassColumns, predict_table
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
-from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, figures_of, read, write
 from tests.refused import bad_rows, refused
 
@@ -20,7 +19,7 @@ def predict(source, out, calibration, pattern="p_*", classes=None, **options):
 
 
 @pytest.mark.slow(unless="csv-parquet")
-@pytest.mark.parametrize("source", ["parquet", "csv", *slow(one for one in FORMATS if one not in ("parquet", "csv"))])
+@pytest.mark.parametrize("source", FORMATS)
 @pytest.mark.parametrize("target", ["parquet", "csv", "arrow", "feather", "tsv"])
 def test_sets_in_every_format(tmp_path, calibration, source, target):
     table = class_table(3000, seed=1, lists=False)

@@ -14,8 +14,9 @@ from confide import federated, guarantee, noisy_counts, selection, support
 from confide.arrays import softmax
 from confide.core import Release
 from confide.errors import InputError
-from confide.federated import keys, messages, sharing
+from confide.federated import keys, messages
 from confide.federated.certificates import order_statistic_coverage
+from confide.federated.protocols import channels
 from confide.federated.reply_laws import RandomRankReply
 from confide.ledger.schema import seal
 from confide.mechanisms import Slopes
@@ -150,13 +151,13 @@ def _public_keys(signing: str, agreement: str) -> list[str]:
 
 
 def _mask(values: Any, agreement: str, own: str, roster: Any, context: str, bits: int) -> list[str]:
-    masked = sharing.mask(np.array(values), bytes.fromhex(agreement), own, roster, context.encode(), bits)
+    masked = channels.mask(np.array(values), bytes.fromhex(agreement), own, roster, context.encode(), bits)
     return list(map(str, masked.tolist()))
 
 
 def _open_sum(masked: Any, bits: int) -> Any:
-    word = sharing.word_of(bits)
-    return sharing.open_sum([np.array(list(map(int, one)), dtype=word) for one in masked], bits)
+    word = channels.word_of(bits)
+    return channels.open_sum([np.array(list(map(int, one)), dtype=word) for one in masked], bits)
 
 
 def _noise_law(epsilon: float, noises: int, values: list[int]) -> Any:
