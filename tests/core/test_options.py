@@ -14,6 +14,7 @@ import confide
 from confide import tables
 from confide.core import (
     COMBINATIONS,
+    REQUIREMENTS,
     ClassShift,
     Options,
     Request,
