@@ -96,7 +96,7 @@ def test_classification(score):
         assert sets.mask.tolist() == [[s <= q for s in row] for row in expected[150:]]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # some levels need more records than there are
 @pytest.mark.parametrize("score", REGRESSION)
 def test_regression(score):

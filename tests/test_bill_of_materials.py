@@ -45,7 +45,7 @@ def released(sbom, tmp_path, monkeypatch):
     return json.loads(written.read_text(encoding="utf-8")), tmp_path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_bill_names_every_package_with_version_hashes_and_licence(sbom, released):
     bill, folder = released
     parts = {one["purl"]: one for one in bill["components"]}
@@ -76,7 +76,7 @@ REQUIRED = {"numpy", "scipy", "opendp", "msgspec", "deprecated", "wrapt"}  # the
 ON_OTHER_SYSTEMS = {"colorama", "pywin32"}  # whose licences were not looked at, since they are not installed on Linux
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_same_packages_give_the_same_bill(sbom, released):
     """No time and no chance: twice the same bytes, and other packages have another serial number."""
     bill, folder = released
@@ -94,7 +94,7 @@ def test_the_same_packages_give_the_same_bill(sbom, released):
         sbom.main()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_bills_follow_the_schema(sbom, released):
     """That of CycloneDX 1.6, which the library has with it: no network."""
     from cyclonedx.schema import SchemaVersion

@@ -22,7 +22,7 @@ def demo(tmp_path_factory):
     return folder, run(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_files_are_the_calibration_the_sets_and_the_new_images(demo):
     folder, _ = demo
     names = ["calibration.json", "images.parquet", "report.html", "sets.parquet"]
@@ -70,7 +70,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert released.score == "lac"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_printed_commands_work_on_the_files_left(demo, capsys):
     folder, story = demo
     commands = [

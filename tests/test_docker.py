@@ -95,7 +95,7 @@ def test_commands_of_the_manifests_are_understood(tmp_path, capsys):
         assert main(without) == 0, capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_steps_of_the_image_run_outside_of_docker(tmp_path):
     """Needs a package index: runs all RUN, COPY and ENTRYPOINT steps in folders of this test."""
     build = tmp_path / "build"

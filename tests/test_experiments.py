@@ -23,7 +23,7 @@ from experiments.private_prediction_sets.tail_scores import TailScores  # noqa: 
 COUNTS = np.array([40, 30, 60, 40, 20, 8, 1, 1])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("method", methods.PRIVATE, ids=lambda method: f"{method.name}-{method.neighbors}")
 def test_laws_are_those_of_the_mechanisms(method):
     """Chi-square at level 1e-9 of the library's own draws and of seeded ones against the law of the tables."""
@@ -129,7 +129,7 @@ def test_algorithm_5_minimises_the_threshold_on_simulated_scores():
     assert bins.algorithm_5(n, epsilon, (10, 1000), sets=1) == min(bins.options((10, 1000)), key=mean)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("architecture", "epochs"), [("scattering", 4), ("cnn", 1)])
 def test_dp_sgd_trains_a_tiny_model_for_real(architecture, epochs):
     """Opacus spends at most the requested budget, adds noise, and the model learns."""

@@ -155,7 +155,7 @@ use give a `ConfideDeprecationWarning`, and name what takes its place in the cha
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_public_surface_is_the_committed_one():
     pytest.importorskip("click")
     committed, today = PLACE.read_text(encoding="utf-8"), text()

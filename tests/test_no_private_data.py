@@ -322,7 +322,7 @@ SERVERS = {
 }
 
 
-@pytest.mark.slow(unless=("CSV", "a query of DuckDB", "batches of mixed arrays", "data set"))
+@pytest.mark.long(unless=("CSV", "a query of DuckDB", "batches of mixed arrays", "data set"))
 @pytest.mark.parametrize("source", [*SOURCES, "postgres", "spark"])
 def test_no_error_of_a_table_shows_a_value(source, tmp_path, capfd, caplog, request):
     """Every call either succeeds, where it does not read the cell, or raises an error of the library without values."""

@@ -63,7 +63,7 @@ print(json.dumps([[list(one) for one in found["labels"]], found["size"].tolist()
     assert promises == [str(released.guarantee)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_monai_predicts_masks_that_miss_little(tmp_path):
     """100 new images miss about 0.1 of their area: shares in [0, 1] have standard deviations of at most 0.5."""
     if find_spec("monai") is None:

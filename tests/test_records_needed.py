@@ -27,7 +27,7 @@ CASES = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_readme_states_what_plans_say():
     """The table that it links, and the numbers in its text."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -105,7 +105,7 @@ ASKED = {
 }
 
 
-@pytest.mark.slow(unless="delta")
+@pytest.mark.long(unless="delta")
 @pytest.mark.parametrize("name", ASKED)
 def test_probable_mistakes_are_reported_everywhere(name):
     options, said = ASKED[name]
@@ -129,7 +129,7 @@ def test_probable_mistakes_are_reported_everywhere(name):
     assert said in " ".join(planned.remarks)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "choices", [{}, {"rho": 0.1, "epsilon": None}, {"records_per_person": 2, "n_min": 50}], ids=str
 )

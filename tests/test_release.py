@@ -57,13 +57,13 @@ def wheel(built):
     return next(path for name, path in built.items() if name.endswith(".whl"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_builds_are_reproducible(built, tmp_path):
     assert len(built) == 2
     assert hashes(build(tmp_path)) == hashes(built)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_sdist_builds_the_same_packages_anywhere(built, tmp_path):
     """In another folder, time zone and language, unpacked by someone whose files no one else may read."""
     (source,) = (path for name, path in built.items() if name.endswith(".tar.gz"))
@@ -116,7 +116,7 @@ def without_python(values):
     return {name: value for name, value in values.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_wheel_in_an_empty_environment_does_the_tutorial(installed, tmp_path):
     """Every block of the page, in order, prints the stated output with the installed programs only."""
     found = blocks(ROOT / "docs" / "tutorial.md")
@@ -126,7 +126,7 @@ def test_wheel_in_an_empty_environment_does_the_tutorial(installed, tmp_path):
     assert {"released.json", "from-the-shell.json", "sets.csv"} <= {path.name for path in tmp_path.iterdir()}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_installation_is_verified_as_the_page_says(built, installed, tmp_path, monkeypatch):
     """The blocks that need the files of a release, where there are such files; a changed file is found."""
     sbom = pytest.importorskip("release.sbom", reason="needs cyclonedx-python-lib: make test installs it")
@@ -152,7 +152,7 @@ def test_an_installation_is_verified_as_the_page_says(built, installed, tmp_path
         module.write_bytes(before)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_wheel_in_an_empty_environment_works_from_an_empty_folder(installed, tmp_path):
     plain = without_python(os.environ)
 
@@ -175,7 +175,7 @@ def test_wheel_in_an_empty_environment_works_from_an_empty_folder(installed, tmp
     run(installed / "confide", "calibrate", "demo/im*.parquet", *columns, *levels)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("extra", sorted(PROJECT["optional-dependencies"]))
 def test_extras_can_be_installed_one_by_one(extra, wheel):
     """Needs a package index; nothing is installed."""
@@ -313,12 +313,12 @@ def hidden(packages, program, *arguments):
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_core_alone_calibrates_and_names_what_brings_the_rest(tmp_path):
     assert hidden(STANDARD, CORE, str(tmp_path)) == "done\n"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_server_without_the_privacy_library_applies_releases_and_charges_nothing(tmp_path):
     check_served(json.loads(hidden(STANDARD + LIBRARIES, SERVER, str(tmp_path), *SERVED)))
 
@@ -344,7 +344,7 @@ def run(*command):
     return subprocess.run(command, capture_output=True, text=True, env=without_python(os.environ), cwd="/")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_wheel_alone_in_an_empty_environment(wheel, tmp_path):
     """Needs a package index."""
     python = environment(tmp_path / "core", wheel)
@@ -357,7 +357,7 @@ def test_the_wheel_alone_in_an_empty_environment(wheel, tmp_path):
         assert "pip install 'confide[standard]'" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_wheel_with_numpy_and_msgspec_in_an_empty_environment(wheel, tmp_path):
     """Needs a package index."""
     needed = [one for one in PROJECT["dependencies"] if one.startswith(("numpy", "msgspec"))]

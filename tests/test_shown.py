@@ -27,7 +27,7 @@ def shown(value):
     return line, full, table
 
 
-@pytest.mark.slow(unless=("calibration-infinite", "intervals", "risk", "sides"))
+@pytest.mark.long(unless=("calibration-infinite", "intervals", "risk", "sides"))
 @pytest.mark.parametrize("name", KEPT)
 def test_releases_of_every_kind(name):
     value = read(text_of(name))

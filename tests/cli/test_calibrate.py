@@ -158,7 +158,7 @@ def test_the_public_number(confide_run, records):
     assert confide_run("calibrate", "nowhere.parquet", *asked, "c.json").refused == (REFUSED, "path")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_left_out_records_are_counted_only_where_n_is_public(confide_run, folder):
     n, holes, skip = 600, 7, ("--set", "skip_incomplete=true")
     p, y = classified(n, dtype=np.float64)
@@ -228,7 +228,7 @@ VALUES, BY = ("--prediction", "f", "--target", "y"), ("--by", "sex,age,site")
 OVERLAPPING = ("calibrate", "t.csv", *VALUES, "--alpha", 0.1, "--set", "unit=1", *BY, "--groups", "f,m;1,2,3;a,b")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_groups_that_overlap(confide_run, folder):
     """Calibrate, show, verify, charge, report, predict, evaluate and recalibrate."""
     write(folder / "t.csv", TABLE)
@@ -297,7 +297,7 @@ OPTIONS = {
 ROWS = {"none": [], "incomplete": ["0.3,,b,2,1,1"], "one": ["0.3,0.7,b,2,1,1"]}
 
 
-@pytest.mark.slow(unless=("models-skip", "plain-skip", "sizes-skip"))
+@pytest.mark.long(unless=("models-skip", "plain-skip", "sizes-skip"))
 @pytest.mark.parametrize("skip", [pytest.param(False, marks=pytest.mark.slow), True], ids=["as it is", "skip"])
 @pytest.mark.parametrize("case", OPTIONS)
 def test_existence_of_records_is_secret(confide_run, folder, case, skip):

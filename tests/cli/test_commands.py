@@ -100,7 +100,7 @@ def with_json(command, path=()):
     return {" ".join(path)} if any("--json" in one.opts for one in command.params) else set()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_command_prints_one_line(confide_run, folder):
     """A job that is tried again is answered from the ledger, and charged once."""
     write(folder / "t.csv", class_table(500, lists=False))
@@ -122,7 +122,7 @@ def test_every_command_prints_one_line(confide_run, folder):
 # Documents
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_way_from_records_to_documents(confide_run, folder):
     """Pages and a card; what may be published is said; foreign names are escaped."""
     p, y = classified(3000)
@@ -181,7 +181,7 @@ def test_files_are_shown_by_their_kind(confide_run, folder):
 # Plans
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_public_sample_estimates_sets_and_intervals(confide_run, folder):
     rng = np.random.default_rng(0)
     p, y = classified(400, dtype=np.float64)

@@ -110,7 +110,7 @@ CASES = [
 ]
 
 
-@pytest.mark.slow(unless="labels --score-column loss --by ward")
+@pytest.mark.long(unless="labels --score-column loss --by ward")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_an_evaluation_is_that_of_the_arrays(confide_run, folder, case):
     """The file, the text, the JSON and the page; also of a CSV file, whose numbers are read back exactly."""
@@ -212,7 +212,7 @@ def evaluate(confide_run, folder):
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_charge_before_draw_and_repeat_at_no_cost(evaluate, confide_run, draw_with, folder):
     spent = []
 
@@ -250,7 +250,7 @@ def test_a_calibration_on_the_same_data_is_pointed_out(evaluate, confide_run):
     assert evaluate("--epsilon", 1, "--ledger", "budget.db", "--dataset", "others").err == ""
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(draw_with):
     draw_with(noisy_counts=lambda counts, scale: np.full(len(counts), 50))
     asked = {"what": ClassColumns("p_*", "label"), "epsilon": 1.0, "by": "ward", "group_names": ["north", "south"]}

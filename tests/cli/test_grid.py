@@ -300,7 +300,7 @@ def test_every_source_is_written_to_every_target(run, confide_run, folder, reque
     assert confide_run("predict", *source.arguments, *options).code == 4  # it exists
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["polars", "datafusion"])
 def test_engines_of_ibis_are_named(run, folder, engine):
     pytest.importorskip(engine)

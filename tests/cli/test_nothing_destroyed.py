@@ -247,7 +247,7 @@ def run(words, limit=resource.RLIM_INFINITY):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_a_file_that_is_cut_short_does_not_stay(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

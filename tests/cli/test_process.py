@@ -40,7 +40,7 @@ def predict(records: Path, released: Path, out: Path) -> list[str]:
     return ["predict", str(records), "--calibration", str(released), "--probabilities", "p_*", "--out", str(out)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_file(tmp_path, released):
     peaks = []
     for blocks in (2, 30):
@@ -79,7 +79,7 @@ LATER = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.xdist_group("interrupted")
 @pytest.mark.parametrize("doing", LATER)
 def test_interrupted_at_a_terminal_while_many_records_are_read(tmp_path, many_records, released, doing):
@@ -99,7 +99,7 @@ def test_interrupted_at_a_terminal_while_many_records_are_read(tmp_path, many_re
     assert {path.suffix for path in tmp_path.iterdir()} <= {".lock"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["sets.parquet", "sets.csv"])
 def test_a_table_is_read_and_written_without_pandas(tmp_path, name):
     """pyarrow imports pandas when it converts arrays, which takes as long as reading a million numbers."""

@@ -68,7 +68,7 @@ def test_a_year_begins(renew, confide_run):
     assert renew("3", 2, *PAID, "--n", N).refused == (REFUSED, "--dataset")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_groups_sides_classes_and_levels_are_read_off_the_release(renew, confide_run):
     table, public = records(1), {"neighbors": "replace_one"}
     ward, labels = table["ward"].to_pylist(), table["y"].to_numpy()

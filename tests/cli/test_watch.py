@@ -28,7 +28,7 @@ def look(confide_run, folder):
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_watch_from_the_first_look_to_an_alarm(look, folder):
     first = look("Monday", 460, 40, *FIRST)
     assert first.code == DONE
@@ -61,7 +61,7 @@ def test_refusals_are_one_line_and_change_nothing(look, folder):
     assert (folder / "watch.json").read_text() == before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_private_evaluation_is_reference_for_sizes(confide_run, folder):
     confide.calibrate(np.linspace(0, 0.8, 900), 0.1, 1.0, score="lac", classes=["cat", "dog", "emu"]).save("cal.json")
     path = write(folder / "batch.parquet", class_table(600, lists=False))
@@ -81,7 +81,7 @@ def test_private_evaluation_is_reference_for_sizes(confide_run, folder):
     assert confide_run(*labelled, "--look", "1", "--set", "reference=ev.json").refused == (REFUSED, "reference")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_state_is_shown_and_becomes_a_page(look, confide_run, folder):
     for day in range(4):
         done = look(f"<b>day {day}</b>", 380, 120, *FIRST, "--out", "course.html", "--force")

@@ -113,7 +113,7 @@ def test_inconsistent_counts_raise(histogram, more, error, argument):
 # --- the process is left as it was
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_threads_may_calibrate_at_once():
     """OpenDP's features are global to the process; one thread must not switch them off under another."""
     errors = []

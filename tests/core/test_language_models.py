@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sets_of_options_and_filtered_claims():
     """Means over splits are nearly normal: six standard errors are exceeded less than once in a million runs."""
     command = [sys.executable, "-m", "examples.language_models", "40"]

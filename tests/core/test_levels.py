@@ -174,7 +174,7 @@ def test_the_counts_stand_once_in_a_file(released):
 # --- what it costs
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_records_needed_make_useless_thresholds_rare():
     """At the stated number about 1 in 100 calibrations is useless: at most 30 of 1000 (by chance 1e-7 if it is 1 %)."""
     needed = records_needed(confide.calibrate(SCORES, [0.3, 0.1], 1.0, score="lac"))

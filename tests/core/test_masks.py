@@ -201,7 +201,7 @@ def test_torch_masks_are_those_of_numpy_bit_for_bit(torch, kind):
 # --- the reduction to critical thresholds, for losses and false negatives
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_risk_is_controlled_for_every_data_set():
     """All multisets of five records with losses 1, 1/2, 0 over four candidates, and all choices of u: Theorem R1.
 

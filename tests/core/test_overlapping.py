@@ -167,7 +167,7 @@ def searched(law, measure, rng, n, steps=150):
     return best
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_group_is_covered_in_searched_cases():
     """A search among 6 to 60 points finds no group below the level, and finds some for the smallest threshold.
 
@@ -243,7 +243,7 @@ UNITS += [("replace_one", 1, "epsilon"), ("replace_one", 3, "rho"), ("replace_on
 
 
 @few_records
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("neighbors", "records", "unit"), UNITS)
 def test_the_stated_loss_is_the_budget(neighbors, records, unit):
     """Never more than the budget, and not much less, in every unit; the parts have their shares."""
@@ -272,7 +272,7 @@ def test_the_stated_loss_is_the_budget(neighbors, records, unit):
 
 
 @few_records
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_ledger_charges_the_sum_over_columns(tmp_path):
     """Each column is a partition: its largest cell counts, and columns add up. An equal request is free."""
     groups, scores = draw(np.random.default_rng(4), 2000)

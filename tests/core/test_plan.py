@@ -140,7 +140,7 @@ def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(number, epsil
     assert beyond(round(0.7 * needed)) > 0.01
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
 def test_stated_chances_are_those_of_the_draw(neighbors):
     """By the exact law on 400 data sets of uniform scores: at most two differ, and by at most a thirtieth."""
@@ -168,7 +168,7 @@ def test_records_needed_does_not_depend_on_a_secret_n():
 # --- monotonicity
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("delta", "neighbors"), list(product([None, 0.05], NEIGHBORS)))
 def test_a_larger_privacy_loss_costs_fewer_ranks(neighbors, delta):
     losses = [0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0]

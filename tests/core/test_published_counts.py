@@ -217,7 +217,7 @@ def test_clipped_counts_are_served_with_a_warning(number):
     assert released.coverage >= 0.9
 
 
-@pytest.mark.slow(unless="noise1")
+@pytest.mark.long(unless="noise1")
 @pytest.mark.parametrize(
     "noise", [{"parameter": 1e4, "copies": 100}, {"kind": "table", "parameter": [1 / (2**20 - 1)] * 2**19}]
 )

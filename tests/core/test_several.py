@@ -72,7 +72,7 @@ def test_losses_add_up():
         assert epsilon * 0.999 < levels.privacy.epsilon <= epsilon
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_training_conditional_levels_hold_together():
     released = confide.calibrate(np.linspace(0, 1, 5000), [0.1, 0.2], 2.0, score="lac", delta=0.1)
     assert [part.guarantee.delta for part in released.parts.values()] == [0.05, 0.05]
@@ -93,7 +93,7 @@ def test_replace_one_halves_the_budget_of_each_group():
     assert 0.16 < zcdp.privacy.rho <= 0.4 + 1e-12
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_both_sides_of_cqr():
     """Skewed noise: two thresholds cover both sides, and are narrower than one for both; exact test at level 1e-6."""
     rng = np.random.default_rng(3)

@@ -78,7 +78,7 @@ def test_a_score_on_a_candidate_is_at_or_below_it():
 FLOATS = st.floats(allow_nan=False, width=64).filter(lambda v: v > -np.inf)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(
     scores=st.one_of(

@@ -27,7 +27,7 @@ def runs() -> list[object]:
     return found
 
 
-@pytest.mark.slow(unless="README.md")
+@pytest.mark.long(unless="README.md")
 @pytest.mark.parametrize(("name", "needs"), runs())
 def test_page_runs(name, needs, tmp_path, monkeypatch, capsys):
     missing = [module for module in sorted(needs) if not is_installed(module)]

@@ -59,7 +59,7 @@ def test_every_statement_names_a_test(page):
         assert TEST.findall(section), section.splitlines()[0]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_test_named_in_a_document_exists():
     named = 0
     for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
@@ -99,7 +99,7 @@ def test_the_page_shows_every_picture_that_it_saves():
     assert sorted(shown) == sorted(path.name for path in FOLDER.iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pictures_match_the_blocks(tmp_path):
     pytest.importorskip("matplotlib", reason="needs the extra plots: pip install 'confide[plots]'")
     made = draw(tmp_path)

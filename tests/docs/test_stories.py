@@ -23,7 +23,7 @@ def run(name, folder, *arguments, **settings):
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_hospitals():
     code, out, err = run("hospitals", shared_data("uci_heart").parent)
     assert code == 0, err
@@ -33,7 +33,7 @@ def test_hospitals():
     assert binomtest(round(together * 308), 308, 0.8, alternative="less").pvalue > 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_year(tmp_path):
     code, out, err = run("year", shared_data("bike_train.csv").parent, str(tmp_path))
     assert code == 0, err
@@ -52,7 +52,7 @@ def test_year(tmp_path):
     assert kinds.count("calibration") <= 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "needs"), [("hospitals", "folder uci_heart"), ("year", "file bike_train.csv")])
 def test_stories_without_data_state_their_needs(tmp_path, name, needs):
     code, _, err = run(name, tmp_path)
@@ -60,7 +60,7 @@ def test_stories_without_data_state_their_needs(tmp_path, name, needs):
     assert err.startswith(f"needs the {needs}")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_images():
     for module in ("torch", "opacus", "PIL"):
         pytest.importorskip(module, reason="needs the extra 'experiments'")

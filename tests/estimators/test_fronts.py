@@ -36,7 +36,7 @@ def digits():
     return X[order], y[order]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, confide.PrivateConformalRegressor])
 @pytest.mark.filterwarnings("ignore")
@@ -107,7 +107,7 @@ def test_a_class_without_training_records():
     assert model.predict_set(X).classes == (0, 1, 7, 9)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_regressors_in_a_pipeline_with_pandas():
     X, y = load_diabetes(return_X_y=True, as_frame=True)
     X = X.sample(frac=1, random_state=0)  # fit, calibration and test records have to be exchangeable
@@ -135,7 +135,7 @@ def test_regressors_in_a_pipeline_with_pandas():
 
 
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # few records: some thresholds cover everything
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
 def test_jax_arrays():
     jax = pytest.importorskip("jax", reason="needs the extra jax")

@@ -252,7 +252,7 @@ def test_ignores_labels():
         front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, progress=False, ignore_index=-1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_calibrates_regressors():
     x = torch.randn(4000, 2)
     y = x[:, 0] + torch.randn(4000) / 2

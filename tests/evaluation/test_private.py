@@ -121,7 +121,7 @@ def test_loss_equals_statement_by_enumeration(released, exact, options, relation
     assert query.privacy.epsilon == 0.75
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_levels_and_sides_use_one_cell_per_record(levels, sides, exact):
     found = confide.evaluate(levels, scores=[0.01, 0.6, 0.999], epsilon=2.0)
     assert found.counts == ((1, 1, 1),)
@@ -259,7 +259,7 @@ def test_parts_with_separate_thresholds_are_evaluated_separately(exact):
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_all_intervals_hold_at_once(released, relation):
     """Shares and coverage by enumeration over the kinds of records; misses of 400 evaluations at 80 % confidence."""

@@ -38,7 +38,7 @@ RULES = (*PINNED, "--budget", 4)
 BY_POLICY = ("--policy", "policy.json")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_whole_way_over_files(files, run, method):
     assert "coverage at least 0.8" in files.plan("--method", method)

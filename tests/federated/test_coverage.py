@@ -30,7 +30,7 @@ def make(method, alpha, epsilon, sizes, bins=BINS, **options):
     return federated.plan(silos, alpha, epsilon, method=method, candidates=Candidates.unit(bins), **options)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "alpha", "epsilon", "sizes"),
     [("private-qq", 0.3, 4.0, SIZES), ("private-qq", 0.4, 1.5, (8,) * 5), ("fedcp2-qq", 0.4, 12.0, EQUAL)],
@@ -56,7 +56,7 @@ def test_every_subset_of_silos_is_covered_as_certified(method, alpha, epsilon, s
             assert coverage(threshold_law(plan, population, thresholds), population) >= promised - 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "alpha", "epsilon", "sizes", "options"),
     [

@@ -79,7 +79,7 @@ def test_a_folder_is_named_by_the_node_or_by_whoever_simulates(monkeypatch, tmp_
         folder()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'confide[flower]' 'ray>=2.40'")
 def test_the_example_is_simulated_by_one_command(tmp_path):
     """Run Flower's simulation engine from an empty folder to a calibration."""

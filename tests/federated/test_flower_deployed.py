@@ -46,7 +46,7 @@ def again_in_process(silos, plan):
     return released
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @NEEDS_TOOLS
 @pytest.mark.parametrize("deployment", [True], indirect=True)
 def test_five_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_path):
@@ -78,7 +78,7 @@ def test_five_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_pat
     assert "Traceback" not in output
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @NEEDS_TOOLS
 def test_the_page_on_deployment_as_it_stands(tmp_path):
     """Run all commands of the page in one shell and one folder, on free ports."""

@@ -234,7 +234,7 @@ HOW = {
 TestHistories.settings = settings(max_examples=6, stateful_step_count=12, **HOW)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 class TestLongHistories(Histories.TestCase):
     """The same, longer."""
 

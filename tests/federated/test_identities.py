@@ -108,7 +108,7 @@ def test_plans_hold_what_silos_signed(three):
         federated.read_plan(sign("plan", content_of(text), federated.SiloKeys.generate("stranger").signing))
 
 
-@pytest.mark.slow(unless="secure-sum")
+@pytest.mark.long(unless="secure-sum")
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_a_plan_with_unsigned_silos_is_refused_before_the_charge(three, method):
     """The coordinator cannot sign it as a plan, and a silo does not answer what was signed all the same."""
@@ -208,7 +208,7 @@ def test_one_name_in_two_cases_is_refused():
         planned(["north", "South", "North"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_numbered_silos_are_as_they_are():
     with warnings.catch_warnings():
         warnings.simplefilter("error", SimilarNameWarning)
@@ -318,7 +318,7 @@ def four(tmp_path):
     return Federation.uniform(tmp_path, *[200] * 4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_who_signed_must_be_the_plans_coordinator(four):
     plan = four.plan(epsilon=5.0, dropouts=1)
     answers = four.answers(plan, [0, 1, 2])

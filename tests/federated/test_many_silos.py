@@ -98,7 +98,7 @@ def test_a_plan_for_a_thousand_silos_is_certified_by_the_laws_of_all(sizes):
     assert order_statistic_coverage(laws, k - 1) < 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_byzantine_and_absent_silos_are_planned_for_among_many():
     plain = best_private_qq(UNEQUAL[:100], LEVEL, 2.0, 50)
     found = best_private_qq(UNEQUAL[:100], LEVEL, 2.0, 50, honest=85, absent=10, most_k=85)
@@ -152,7 +152,7 @@ def test_a_comparison_is_one_table():
     assert "sizes are secret" in str(secret)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_default_method_is_the_recommended_one():
     """A sum serves both levels at one price, and private-qq divides the loss: one level alone would have it instead."""
     silos, few = roster([200] * 5), Candidates.unit(100)
@@ -161,7 +161,7 @@ def test_the_default_method_is_the_recommended_one():
     assert federated.plan(silos, 0.2, 4.0, candidates=few).method == "private-qq"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_pilot_says_how_large_sets_will_be():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(6), 3000)
@@ -178,7 +178,7 @@ def test_a_pilot_says_how_large_sets_will_be():
     assert all(one.on_pilot.size is None and one.on_pilot.records == 500 for one in alone.alternatives)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_takes_what_is_recommended(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     schools = {f"school {i}": 30 + 9 * i for i in range(12)}
@@ -190,7 +190,7 @@ def test_the_command_takes_what_is_recommended(tmp_path, monkeypatch, run):
     assert compared.protocol == planned.protocol
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_certificates_for_byzantine_silos():
     """The guarantee of private-qq for 20 silos of 200 records with 3 Byzantine silos, where Rob-FCP has none."""
     made = federated.plan(roster([200] * 20), 0.1, 1.0, candidates=Candidates.unit(100), liars=3)
@@ -270,7 +270,7 @@ def test_two_replies_and_infinite_ones_are_looked_at(three):
     assert federated.distant_replies(read, {"silo 0": 0.001, "silo 1": 1.0, "silo 2": 1.5}) is not None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_errors_for_secret_sizes_name_methods_for_different_silos(three, tmp_path, capsys):
     for keys in three.keys:
         (tmp_path / f"{keys.name}.silo").write_text(keys.public().to_json())
@@ -298,7 +298,7 @@ def federation(tmp_path, request):
     return Federation(tmp_path, [np.full(SIZE, request.param), *[HONEST] * (SILOS - 1)])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:replies of .silo 0.:confide.CoverageWarning")  # for distant replies
 @pytest.mark.parametrize("federation", FAR.values(), ids=FAR, indirect=True)
 def test_a_far_silo_does_not_carry_the_answer_away(federation):
@@ -331,7 +331,7 @@ def test_a_group_that_no_silo_has_is_named(tmp_path):
     assert released.parts["all"].threshold < np.inf
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 @pytest.mark.parametrize("silos", [3, 60])
 def test_counts_beyond_the_stated_size_are_rejected_and_never_wrapped(tmp_path, method, silos):
@@ -345,7 +345,7 @@ def test_counts_beyond_the_stated_size_are_rejected_and_never_wrapped(tmp_path, 
     assert federation.answer(0, plan)  # nothing was charged, and the plan can still be answered
 
 
-@pytest.mark.slow(unless="secure-sum")
+@pytest.mark.long(unless="secure-sum")
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_counts_of_billions_are_summed_exactly(tmp_path, method):
     """Three silos of 3 billion records each, all in one bin but for 9 in 100: the threshold is the end of that bin."""

@@ -27,7 +27,7 @@ def round_(tmp_path_factory):
     return three, answers, federated.aggregate(plan, answers)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_larger_threshold_and_nothing_is_charged(round_):
     three, answers, released = round_
     spent = three.ledgers[2].spent
@@ -78,7 +78,7 @@ def test_methods_without_replies_say_how_else(round_):
         federated.own_share(federated.aggregate(plan, answers), answers[0])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_silo_calibrates_by_the_request_of_the_plan(round_, tmp_path):
     three, _, _ = round_
     plan = three.plan(0.2, 6.0, score="lac", classes=["a", "b"])

@@ -28,7 +28,7 @@ from tests.federated.exact_coverage import choice_laws
 LEVEL = Fraction(9, 10)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("epsilon", "ours", "published"), [(10.0, 0.902, 0.91497), (5.0, 0.902, 0.92567), (1.0, 0.9155, 0.999)]
 )
@@ -41,7 +41,7 @@ def test_degree_of_compensation(epsilon, ours, published):
     assert best_published(5, 200, 0.1, epsilon, 100).compensation == pytest.approx(published, abs=6e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("epsilon", "most"), [(1.0, 0.928), (5.0, 0.908)])
 def test_mean_coverage_on_even_scores(epsilon, most):
     """Mean coverage of draws agrees with the plan; a reply is a candidate above the score that the plan counts."""
@@ -106,14 +106,14 @@ def test_secret_sizes_are_bounded_near_a_rate_close_to_the_level():
     assert any_size_reply(mechanism, 50, 1, Fraction(94, 100)).steps[-1][0] < level  # the steps of earlier versions
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_secret_sizes_have_plans_for_small_alpha():
     found = best_private_qq([None] * 5, Fraction(19, 20), 5.0, 100)
     assert found is not None
     assert 0.95 <= found.coverage <= found.expected < 0.97
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_secret_sizes_cover_whatever_the_sizes_are():
     found = best_private_qq([None] * 5, LEVEL, 2.0, 100, n_min=30, n_typical=200)
     assert found.coverage >= 0.9
@@ -209,7 +209,7 @@ def test_no_pair_reaches_a_level_too_high():
     assert best_qq_unequal([3, 2], 0.95) is None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_large_problems_are_solved():
     """`benchmarks/federated.py` measures their times."""
     choice = best_qq(1000, 1000, 0.9)

@@ -64,7 +64,7 @@ def test_every_score_with_its_candidates(tmp_path, score, method):
     assert federated.FederatedRelease.from_json(released.to_json()) == released
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_plan_that_silos_cannot_read_is_not_signed(five):
     unlike = Candidates(np.array([0.1, 0.5, 0.9]), {"kind": "unit", "size": 5, "spacing": "uniform"})
     with refused(InputError, "plan"):
@@ -77,7 +77,7 @@ def test_a_plan_that_silos_cannot_read_is_not_signed(five):
             federated.read_plan(sign("plan", content | {"request": request}, five.coordinator.signing))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_secret_sizes_travel_nowhere(tmp_path):
     few = Federation.uniform(tmp_path, 333, 444, 555, seed=1, secret=True)
     plan = few.plan(epsilon=2.0, n_min=50, n_typical=400)
@@ -90,7 +90,7 @@ def test_secret_sizes_travel_nowhere(tmp_path):
     assert all(set(c) == {"plan", "silo", "answered", "versions", "sent"} for c in contents)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_dropped_silos_are_certified_for_those_who_answered(five):
     plan = five.plan(dropouts=2)
     for who in ([0, 1, 2, 3, 4], [0, 2, 3, 4], [1, 3, 4]):
@@ -104,7 +104,7 @@ def test_dropped_silos_are_certified_for_those_who_answered(five):
     assert [promises[count].infinite for count in (5, 4, 3)] == ["never"] * 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_silo_refuses_by_name(five):
     plan, scores, policy, stranger = five.plan(), five.scores[0], five.policy, federated.SiloKeys.generate("stranger")
     good = {"plan": plan, "scores": scores, "keys": five.keys[0], "policy": policy, "ledger": five.ledgers[0]}
@@ -128,7 +128,7 @@ def test_silo_refuses_by_name(five):
     assert five.ledgers[0].spent == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_coordinator_refuses_by_name(five):
     plan, other = five.plan(epsilon=5.0, closes=NOW), five.plan(epsilon=5.0, closes=NOW)
     before = NOW - timedelta(hours=1)
@@ -175,7 +175,7 @@ def test_a_silo_is_not_mistaken_for_the_place_of_a_message(tmp_path):
     assert page.count("unknown sender") == page.count("left out: ") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("secret", [False, True])
 def test_loss_of_every_message_by_enumeration(secret):
     """Compute the distribution of a silo's message, from its plan, over all histograms that differ in one record."""
@@ -197,7 +197,7 @@ def test_loss_of_every_message_by_enumeration(secret):
     assert plan.privacy().rho == zcdp_of_range(plan.privacy().epsilon)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_arguments_of_plan_are_refused_by_name(five):
     for options, argument in [
         ({"method": "best"}, "method"),
@@ -232,7 +232,7 @@ def test_private_keys_stay_out_of_sight(five, tmp_path):
     assert federated.Policy.load(tmp_path / "policy.json") == five.policy
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_plans_derive_how_candidates_rise():
     coordinator = federated.SiloKeys.generate("coordinator")
     silos = [federated.SiloKeys.generate(f"s{i}").public(200) for i in range(5)]
@@ -258,7 +258,7 @@ def three(tmp_path):
     return Federation(tmp_path, [confide.lac_score(P, Y)] * 3)
 
 
-@pytest.mark.slow(unless="secure-sum")
+@pytest.mark.long(unless="secure-sum")
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_a_calibration_knows_what_its_plan_says(three, method):
     plan = three.plan(0.1, 2.0, method=method, score="lac", classes=NAMES, about=ABOUT)

@@ -45,7 +45,7 @@ def chi_square(draws, law):
     return stats.chi2.sf(statistic, good.sum() - 1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("scale", "honest"), [(2.0, 1), (2.0, 4), (0.4, 3), (7.3, 5)])
 def test_honest_shares_add_up_to_discrete_laplace(scale, honest):
     total = sum(noise_share(4000, scale, honest) for _ in range(honest))
@@ -55,7 +55,7 @@ def test_honest_shares_add_up_to_discrete_laplace(scale, honest):
     assert chi_square(total, (1 - p) / (1 + p) * p ** np.abs(x)) > 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all_shares_have_the_stated_law():
     total = sum(noise_share(6000, 1.5, 2) for _ in range(5))
     assert chi_square(total, noise_law(1.5, 2.5)) > 1e-6

@@ -58,7 +58,7 @@ def test_a_restored_ledger_answers_nothing(three, tmp_path, method):
     three.answer(0, three.plan(method=method))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_copy_that_went_on_and_another_ledger_answer_nothing(three, tmp_path):
     """The copy has more records than the checkpoint lists, and different ones; the other ledger has none."""
     shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
@@ -94,7 +94,7 @@ def test_two_ledgers_at_one_moment_sign_one_message(three, tmp_path, monkeypatch
         three.answer(0, plan)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_keys_and_ledger_restored_together_are_noticed_by_another_machine(three, tmp_path):
     """No file next to the keys can detect this; a later checkpoint on another machine can."""
     three.answer(0, three.plan())

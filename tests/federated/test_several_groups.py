@@ -46,7 +46,7 @@ def answers(federation, text, who=(0, 1, 2)):
     return [federation.answer(i, text, groups=GROUPS[i]) for i in who]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_whole_way_and_back_from_a_file(three, tmp_path):
     text = made(three).sign(three.coordinator)
     sent = answers(three, text)
@@ -64,7 +64,7 @@ def test_whole_way_and_back_from_a_file(three, tmp_path):
     assert "unknown" in str(confide.report(released).html)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_empty_group_gets_infinity(three):
     """A reply without records is finite with probability at most 1e-6, by its exact distribution."""
     several = made(three)
@@ -88,7 +88,7 @@ def test_what_groups_cannot_be_planned_with(three):
         federated.plan(three.silos, 0.2, 4.0, by="group", names=["a", "a"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_loss_of_a_message_about_two_groups_by_enumeration(neighbors):
     """Test every pair of histograms, with every record added, replaced in its group, or moved to the other one."""
@@ -116,7 +116,7 @@ def test_loss_of_a_message_about_two_groups_by_enumeration(neighbors):
         assert several.loss(0) <= 3.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_group_is_covered_whatever_silos_have_of_it():
     """Compute the exact distribution of a group's threshold for all its sizes in three silos, including 0."""
     bins = 4

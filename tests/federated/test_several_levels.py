@@ -76,7 +76,7 @@ def test_levels_of_a_sum_are_covered_as_one_threshold_is(five):
         assert part.promises() == alone.promises()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_loss_of_a_message_about_two_levels_by_enumeration():
     """For all pairs of replies over all adjacent histograms the privacy loss is at most the ledger's charge."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(7) for i in range(4)]

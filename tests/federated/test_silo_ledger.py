@@ -28,7 +28,7 @@ def three(tmp_path):
     return Federation.uniform(tmp_path, *[200] * 3, budget=5.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_other_releases_about_the_same_records_count(three):
     """`confide.calibrate` and answers share one account and its limit."""
     silo = three.ledgers[0]

@@ -65,7 +65,7 @@ def settled(call):
             return None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("examples", [50, 500])
 def test_calibrate(examples):
     """At least a quarter of the calls are accepted: a library that refuses everything would pass the rest."""
@@ -87,7 +87,7 @@ def test_calibrate(examples):
     assert sum(accepted) >= len(accepted) / 4
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.lists(st.tuples(ODD, ODD, ODD, ODD), max_size=4), ODD)
 def test_costs(rows, dp_delta):
@@ -105,7 +105,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(st.lists(WORDS, min_size=1, max_size=7))
 def test_command_lines(folder_for_words, words):

@@ -45,7 +45,7 @@ def test_sharp_loss_bounds_every_spread():
         assert less < missed.max() <= bound < missed.max() + 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sharp_loss_is_the_maximum_of_random_programs():
     """It lies between the value of a spread and the dual bound of an iteration; grouped small slopes are above both."""
     rng = np.random.default_rng(1)

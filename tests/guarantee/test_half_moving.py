@@ -88,7 +88,7 @@ class Sums:
 BOTH = slow(itertools.product(LEVELS, SCALES), [(level, 2.0) for level in LEVELS])
 
 
-@pytest.mark.slow(unless="level1-2.0")
+@pytest.mark.long(unless="level1-2.0")
 @pytest.mark.parametrize(("level", "scale"), BOTH)
 def test_the_reserve_serves_every_n(level, scale):
     """Lemma H3, by the sum over Z at every n, also if +inf takes the place of slopes; without a reserve it fails.

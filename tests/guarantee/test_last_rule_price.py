@@ -100,7 +100,7 @@ def test_the_guard_is_needed():
     assert least_of_secret(*case) >= 0 > least_of_secret(*case, n_g=1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", SECRET)
 def test_a_secret_n_is_covered_on_both_sides_of_the_guard(name):
     """Theorem W3b for n up to more than the guard."""

@@ -231,7 +231,7 @@ def test_a_charge_finds_changes_of_what_it_depends_on(path, what):
         Ledger(path).charge("patients", COST, DIGEST)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_flipped_byte_is_found_or_harmless(path):
     """With flipped bytes anywhere, the ledger raises a one-line error or has exactly its earlier contents."""
     with closing(sqlite3.connect(path)) as connection:

@@ -41,7 +41,7 @@ def through_proxy(on_server):
         yield on_server, between, ledger, between.count - before
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("answered", [False, True])
 def test_lost_at_every_message(through_proxy, answered):
     """Wherever the connection is cut, the operation continues with exactly one more charge and its release.
@@ -62,7 +62,7 @@ def test_lost_at_every_message(through_proxy, answered):
         assert all(entry.release == "release" for entry in entries), message
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("answered", [False, True])
 def test_lost_for_good_at_every_message(through_proxy, answered):
     """The server never comes back: an error, and at most the charge stands; no release without a charge."""
@@ -184,7 +184,7 @@ def own_server():
         yield ServerLedger(server, new_database(server))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("lost", ["session", "server"])
 def test_a_charge_that_no_standby_has_is_not_acknowledged(request, lost):
     """The waiting process is ended, or its server crashes and restarts: a repeated request waits as well.

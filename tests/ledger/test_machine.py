@@ -374,7 +374,7 @@ def run(places, **changed):
     run_state_machine_as_test(machine, settings=settings(SETTINGS, **changed))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_under_arbitrary_use():
     """In memory, where there is such a folder: a ledger waits for the disk at every change."""
     memory = Path("/dev/shm")  # noqa: S108
@@ -382,6 +382,6 @@ def test_a_file_under_arbitrary_use():
         run(Files(Path(folder)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_server_under_arbitrary_use(new_server_ledger):
     run(Servers(new_server_ledger()), max_examples=15)

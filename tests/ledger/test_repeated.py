@@ -129,7 +129,7 @@ for request in range(rounds):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_hundred_kills_lose_and_double_nothing(place, tmp_path):
     rounds = 25
     drive(DRIVER, str(place), str(tmp_path / "published"), str(rounds))

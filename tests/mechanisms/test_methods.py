@@ -82,7 +82,7 @@ ATOMS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "scores"),
     [
@@ -193,7 +193,7 @@ def forms(hundredths):
     return *exact, float(text), np.float64(text), 1 - (100 - hundredths) / 100
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_ranks_are_those_of_exact_integers_on_the_whole_grid():
     """The threshold of the scores 1, ..., n, if they are candidates, is its own rank."""

@@ -74,7 +74,7 @@ def test_privacy_by_enumeration(scale):
     assert 0.5 / scale < worst <= mechanism.add_remove + 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_mechanism_matches_its_law():
     mechanism = NoisyHistogram(2, 1.0)
     assert_drawn_from(mechanism, [2, 3, 2], law_of(mechanism, 3, 30)((2, 3, 2)), 4000)
@@ -132,7 +132,7 @@ def least_sized_coverage(level, epsilon, size_scale, n, made=sized_histogram_for
 SECRET = [("1/2", 2.5, 1.0), ("3/5", 2.0, 0.4), ("1/2", 1.0, 3.0), ("9/10", 2.0, 30.0)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("level", "epsilon", "size_scale"), SECRET)
 def test_secret_coverage_for_every_multiset_and_every_n(level, epsilon, size_scale):
     """Theorem W3b from one record on; numbers on both sides of the least noisy one that has a limit."""
@@ -141,7 +141,7 @@ def test_secret_coverage_for_every_multiset_and_every_n(level, epsilon, size_sca
         assert least_sized_coverage(level, epsilon, size_scale, n) >= float(level) - 2e-6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_three_records_more_beyond_the_threshold_are_too_many():
     """The control of the enumeration for a secret number."""
     assert min(least_sized_coverage(Fraction(1, 2), 2.5, 1.0, n, more=3) for n in range(5, 12)) < 0.48
@@ -158,7 +158,7 @@ def test_few_noisy_records_need_the_threshold_inf():
     assert least_sized_coverage(Fraction(9, 10), 2.0, 30.0, 1, always) < 0.85
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "alpha", "epsilon"), [(500, 0.1, 1.0), (1000, 0.1, 3.0), (5000, 0.1, 1.0), (2000, 0.02, 1.0)]
 )

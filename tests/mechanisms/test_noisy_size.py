@@ -70,7 +70,7 @@ def test_design_for_the_exact_number_exceeds_epsilon():
     assert lost > 8.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "m", "sizes", "less"),
     [
@@ -142,7 +142,7 @@ def test_number_of_weighted_records_and_threshold_have_joint_privacy_loss_epsilo
     assert joint_loss(terms, law, lambda records: sum(weight for _, weight in records)) > epsilon
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("alpha", "epsilon"), [(0.5, 8.0), (0.1, 3.0)])
 def test_replaced_weighted_record_has_the_stated_loss(alpha, epsilon):
     """The number of records stays the same, and the total weight may change."""
@@ -180,7 +180,7 @@ def test_noisy_number_is_converted_to_records_of_the_largest_weight(bound):
     assert terms.tuning_inputs(terms.records_of_design(2017)).n == 2000 / bound
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("noisy_number")
 @pytest.mark.parametrize("scale", [20.0, 0.7])
 def test_noise_has_its_stated_distribution(scale):

@@ -74,7 +74,7 @@ def test_loss_by_enumeration():
     assert worst_log_ratio(output, histograms(8, 4), replaced) <= sized.replace_one + 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("sized", [False, True])
 def test_sampler_matches_the_law(sized):
     counts = np.array([3, 0, 5, 1, 2, 0, 1])

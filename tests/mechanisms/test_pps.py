@@ -78,7 +78,7 @@ def test_stated_loss_is_a_bound_for_more_bins_and_any_epsilon():
             assert mechanism.replace_one <= mechanism.claimed <= epsilon
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sampler_matches_the_law():
     mechanism, counts = at_level(Fraction(4, 5), 1.5), [3, 0, 5, 1, 2, 0, 1]
     assert_drawn_from(mechanism, counts, mechanism_law(mechanism, counts), 5000)
@@ -166,7 +166,7 @@ def two_bin_law(mechanism, h):
     return np.array([first, 1 - first])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_mechanism_matches_its_law():
     mechanism = LaplaceHistogram(Fraction(3, 4), 0.01, 1.0)
     assert_drawn_from(mechanism, [9, 4], two_bin_law(mechanism, [9, 4]), 4000)
@@ -213,7 +213,7 @@ def test_upper_bound_is_theorem_3_or_less():
     assert pps_laplace_for(1000, TENTH, 0.3, 10).coverage_at_most(1000, 10) == 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "epsilon"), [(1000, 3.0), (1000, 8.0), (5000, 1.0), (5000, 10.0)])
 def test_number_of_bins_has_the_least_excess_on_uniform_scores(n, epsilon):
     """With edges j/m no other number of bins has an excess, mean threshold - 0.9, that is 3 % smaller, at level 1e-6.
@@ -240,7 +240,7 @@ def test_number_of_bins_has_the_least_excess_on_uniform_scores(n, epsilon):
         assert ours <= 1.03 * theirs + stats.norm.isf(1e-7) * error
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_algorithm_5_gains_is_where_its_edges_lie():
     """36 bins have the edge 0.9167 just above the level, and 10 % less excess than 65; shifted, 10 % more."""
     fit, usual = optimal_bins(5000, TENTH, 1.0, aligned=True), optimal_bins(5000, TENTH, 1.0)

@@ -170,7 +170,7 @@ def test_range_distances_are_exact(slopes, rate):
     assert brute_force_range(*slopes, Fraction(0), 10, replaced, starts) == replace_one_range(*slopes, 10)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_add_remove_range_is_attained():
     starts = [h for n in range(25) for h in histograms(n, 3)]
     for slopes, rate in itertools.product([(1, 1), (9, 1), (1, 9)], [Fraction(1, 2), Fraction(4, 5)]):
@@ -192,7 +192,7 @@ def test_range_distances_of_a_fading_head_start_are_exact(slopes, rate, fade):
         assert found == bound
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_whole_mechanism_matches_exact_law():
     """From counts to the selected index, through the public code."""
     mechanism = slopes_for(Fraction(4, 5), Fraction(2), 13, 7, "add_remove", 0.8)
@@ -315,7 +315,7 @@ def compare_design(rng, design, epsilon, audit):
     audit.replaced = max(audit.replaced, float(replaced / scale / Fraction(stated.replace_one)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_pair_of_neighbours_loses_more_than_stated():
     audit = compare(random.Random(0), 100_000)
     assert audit.added > 0.999  # the statement is sharp

@@ -132,7 +132,7 @@ def sized_coverage(noise, scale, n, made, change=unchanged):
     return min(map(coverage, histograms(n + 1, 3)))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "scale"), [("flat top", 0.6), ("two makers", 1.0), ("narrow", 3.0)])
 @pytest.mark.parametrize("change", [unchanged, clipped])
 def test_coverage_for_a_secret_number(name, scale, change):

@@ -120,7 +120,7 @@ def test_choice_alone_loses_at_most_epsilon_and_a_good_part_of_it(alpha, epsilon
     assert 0.3 * epsilon < loss <= epsilon + 1e-12
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("epsilon", "exceeded"), [(2.0, 2.4), (4.0, 6.4)])
 def test_share_of_exactly_half_the_records_exceeds_epsilon(epsilon, exceeded):
     """A control: if the share's size is a function of n, a new record changes both shares."""
@@ -171,7 +171,7 @@ def test_choosing_on_the_calibration_records_breaks_coverage():
     assert covered / 2000 < 0.86
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("level", [Fraction(9, 10), Fraction(1, 2), Fraction(999_983, 1_000_000)])
 def test_one_record_moves_utilities_by_at_most_the_range_distance(level):
     """Search: random sums of sizes and counts, a new record that moves each of them by the most that it can."""

@@ -141,7 +141,7 @@ def test_windows_and_blocks_bound_the_tail_from_above_and_closely():
         )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_all_parts_at_once_are_missed_as_seldom_as_stated():
     """Ten disjoint parts of 100 records, 150 times, and their total, from ten cells."""
     rng, repeats, share, error = np.random.default_rng(), 150, 0.9, simultaneous(0.05, 10)

@@ -41,7 +41,7 @@ def test_too_few_scores_have_no_finite_threshold():
         paper.fedcp_qq([[0.1], [0.2]], 1.5)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_centralised_baseline_by_enumeration():
     """Check every multiset of 8 pooled scores: all reach the level, and the one without ties reaches it exactly."""
     n, alpha = 7, Fraction(3, 10)
@@ -57,7 +57,7 @@ def test_centralised_baseline_by_enumeration():
             assert hits == wanted
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_average_has_no_guarantee():
     """Exact coverage for scores 0 or 1: unless all nine silos report 1 the mean is below 1 and misses 1."""
     p = 0.33  # probability of the score 1; rank 7 of 9 in each silo

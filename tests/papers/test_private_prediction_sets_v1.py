@@ -278,7 +278,7 @@ def test_algorithm_5_by_a_loop():
     assert v1.optimal_bins(n, epsilon, TENTH, np.random.default_rng(11), bins=bins) == min(outputs)[1:]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_algorithm_5_is_a_matter_of_chance_where_means_are_not():
     """Twelve runs do not agree on m*; the choice by means costs no more than theirs on average."""
     n, epsilon = 1000, 3.0

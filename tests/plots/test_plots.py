@@ -45,7 +45,7 @@ def dashed(axes):
     return [line for line in axes.lines if line.get_linestyle() == "--"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_hundred_long_names_are_readable(pyplot):
     sets, labels = of_classes(100, below=61)
     axes = confide.plots.plot_coverage(sets, labels)
@@ -165,7 +165,7 @@ def test_missed_targets_are_marked():
     assert np.allclose(np.sort(inside.get_xdata()), np.sort(x[(x <= 0.99) & (np.arange(5000) % 100 != 0)]))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_costs_equal_plans():
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, candidates=20)
     axes = confide.plots.plot_price(chosen, epsilons=[0.5, 1.0], records=[300, 1000])

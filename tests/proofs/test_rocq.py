@@ -26,7 +26,7 @@ def theorems():
     return re.findall(r"^Check (\w+)\.\s+Print Assumptions \1\.$", (PROOFS / "Statements.v").read_text(), re.M)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_coqc
 def test_all_theorems_are_proved_from_the_axioms_of_real_numbers():
     done = subprocess.run([PROOFS / "check"], capture_output=True, text=True)
@@ -36,7 +36,7 @@ def test_all_theorems_are_proved_from_the_axioms_of_real_numbers():
     assert set(re.findall(r"^([A-Z]\w*\.\w+)", done.stdout, re.M)) == AXIOMS
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_coqc
 @pytest.mark.parametrize(
     ("file", "right", "wrong"),

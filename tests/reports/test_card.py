@@ -84,7 +84,7 @@ def test_an_evaluation_of_another_release_is_refused():
             confide.card(calibration(), title=title)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_texts_cannot_become_markup(name, value):
     """A fact is one item of a list and a row one row of a table, for every text, and no text makes HTML or a link."""

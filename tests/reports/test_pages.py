@@ -115,7 +115,7 @@ def test_page_names_certificate(options, theorem):
     assert f"{theorem}; privacy by docs/theory.md, Theorem P1" in words
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_hostile_names_are_escaped():
     page_of(calibration(), file_name=f"{HOSTILE} 'x.json", evaluation=evaluation(calibration()))
 
@@ -156,7 +156,7 @@ def test_invalid_arguments_raise(row):
     row.check()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["levels", "groups", "classes", "sides", "lengths"])
 def test_releases_of_several_thresholds_and_their_evaluations_are_shown_by_part(kind, tmp_path):
     release, found = pages.several()[kind]
@@ -197,7 +197,7 @@ def test_expected_coverage_is_below_its_bound_and_coarse_candidates_are_no_price
     assert "because the candidates lie apart, and not for privacy" in facts["beyond the request"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_evaluation_must_match_parts_of_release():
     """One that was altered by hand to name another release, or other parts, is refused."""
     kinds = pages.several()
@@ -292,7 +292,7 @@ def test_equal_sets_show_one_record():
     assert [row[1] for row in worked_example(release_at("top_k", 2.0)).tables[0].rows] == ["{A, B}"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_spending_of_data(tmp_path):
     ledger = confide.Ledger(tmp_path / "budget.db", limit=4.0, by="trial office")
     known, scores = {"ledger": ledger, "dataset": "patients"}, np.random.default_rng(0).random(3000)

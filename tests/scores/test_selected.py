@@ -82,7 +82,7 @@ def tables(draw):
     return np.clip(p, 0, 1).astype(draw(st.sampled_from([np.float16, np.float32, np.float64]))), rng
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(tables(), st.sampled_from(SCORES))
 @settings(max_examples=60, deadline=None)
 def test_any_rows(table, score):

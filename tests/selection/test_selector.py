@@ -71,7 +71,7 @@ def test_library_law_is_the_exact_law(utilities):
     assert exact.sum() == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("utilities", "scale"),
     [

@@ -55,7 +55,7 @@ def test_membership_checks_its_labels(labels):
 # --- intervals
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @settings(max_examples=500, deadline=None)
 @given(f=FINITE, y=FINITE, extra=st.sampled_from([0, 1, 2]))

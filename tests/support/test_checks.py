@@ -45,7 +45,7 @@ def test_levels(value, exact):
     assert exact_level("alpha", value) == exact
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.integers(1, 999), st.integers(2, 1000))
 def test_floats_of_simple_fractions_mean_the_fraction(numerator, denominator):
     if numerator < denominator:
@@ -100,7 +100,7 @@ def test_the_error_of_a_level_is_at_most_one_in_a_trillion():
         exact_level("alpha", 0.1 + 2e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.fractions(min_value=-(10**6), max_value=10**6))
 def test_floats_on_either_side(exact):
     low, high = float_below(exact), float_above(exact)
@@ -108,7 +108,7 @@ def test_floats_on_either_side(exact):
     assert low == high or math.nextafter(low, math.inf) == high
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.fractions(max_denominator=10**4), st.integers(1, 1000))
 def test_ceil_to(value, denominator):
     ceiling = ceil_to(value, denominator)
@@ -160,7 +160,7 @@ def test_counts(name, most):
     assert confide.plan(**{"alpha": 0.5, "epsilon": 9.0, name: np.int64(7)}).mechanism is not None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_privacy_losses_never_exceed_the_request():
     """Rounding is downwards: neither the stated privacy loss per person nor rho exceeds the request by a digit."""
     rng = np.random.default_rng(0)
@@ -180,7 +180,7 @@ NAMES = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(NAMES, NAMES)
 def test_equivalent_names_are_the_same(one, other):
     same = canonical_name(one) == canonical_name(other)

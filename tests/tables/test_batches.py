@@ -38,7 +38,7 @@ def arrow(records, rows=slice(None)) -> pa.Table:
     return pa.table(columns | {"p": pa.array(list(records["p"][rows]), pa.list_(pa.float32()))})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(deadline=None)
 @given(hnp.arrays(np.float64, st.integers(0, 60), elements=st.floats(allow_nan=False)), st.integers(0, 2**32))
 def test_batches_give_the_counts_of_the_whole_array(scores, seed):
@@ -200,14 +200,14 @@ def test_other_values_are_left_to_pyarrow(values):
     assert str(to_numpy(column)) == str(np.asarray(column))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.lists(st.none() | st.integers(-(2**63), 2**63 - 1)), st.integers(0, 3))
 def test_integers_with_a_value_for_missing_ones(values, begin):
     column = pa.array(values, pa.int64())[begin:]
     assert integers_of(column, -7).tolist() == [-7 if one is None else one for one in values[begin:]]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.lists(st.text()))
 def test_texts(texts):
     texts = [text.encode("utf-8", "replace").decode() for text in texts]  # no lone surrogates, which Arrow lacks

@@ -77,7 +77,7 @@ PIPED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", PIPED)
 def test_standard_input_that_is_cut_or_packed_is_refused_before_a_charge(name, tmp_path):
     content, words = PIPED[name]
@@ -96,7 +96,7 @@ def test_standard_input_that_is_cut_or_packed_is_refused_before_a_charge(name, t
     assert Ledger(tmp_path / "b.db").accounts() == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["csv", "folder"])
 def test_a_table_that_grows_while_it_is_read_has_one_number_of_rows(form, tmp_path):
     """Whole lines, or files of a folder, are added all the time: a count has all rows before it, and none twice.

@@ -54,7 +54,7 @@ def test_integer_labels_with_named_classes_raise_an_error(engine, label):
             act()
 
 
-@pytest.mark.slow(unless="postgres")
+@pytest.mark.long(unless="postgres")
 @everyday_on("memory", "duckdb_sql", "postgres")
 def test_label_positions(engine):
     source = engine.table(table())

@@ -198,7 +198,7 @@ def test_spark(spark, records):
     np.testing.assert_array_equal(histogram(spark, str(folder)).counts, expected)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ray(records, tmp_path):
     if find_spec("ray") is None:
         pytest.skip("needs Ray: pip install 'ray>=2.40' pandas")
@@ -234,7 +234,7 @@ def test_torch():
     np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, found.candidates).counts)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_torch_runs_as_a_script():
     pytest.importorskip("torch", reason="needs PyTorch: install the extra torch")
     script = [sys.executable, "examples/engines/torch_dataloader.py"]

@@ -160,7 +160,7 @@ def cases(single):
     }  # fmt: skip
 
 
-@pytest.mark.slow(unless=("sqlite", "postgres"))
+@pytest.mark.long(unless=("sqlite", "postgres"))
 def test_counts_are_those_of_arrays(engine):
     """In all, in groups in the same pass, and of the first two records of each person; each is rounded once."""
     lacking = [*("decimal",) * (not engine.decimals), *("s_list", "w_list", "z_list") * (not engine.lists)]
@@ -234,7 +234,7 @@ def test_the_first_of_the_unusable_rows_is_named(engine):
     assert bad_rows(caught) == [(500, None if start is None else 2500 + start)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_an_empty_table_gives_a_release(engine):

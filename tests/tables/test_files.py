@@ -227,7 +227,7 @@ def test_standard_input_has_two_names(monkeypatch, named):
     assert counts(named) == expected(SCORES)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_pipe_into_the_command_line(tmp_path):
     sink = io.BytesIO()
     table = pa.table({"s": np.random.default_rng(0).random(20_000)})

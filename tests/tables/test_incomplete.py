@@ -125,7 +125,7 @@ def test_marks_of_missing_numbers_in_csv(tmp_path, mark, missing):
         score_histogram(path, what, CANDIDATES, skip_incomplete=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_leaving_out_keeps_neighbours():
     """All tables of up to three records, and one more record: the counts differ by at most one record, and so the
     distribution of the release by at most epsilon; nothing is released of an incomplete record."""

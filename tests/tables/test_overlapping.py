@@ -39,7 +39,7 @@ def released():
     return confide.calibrate(np.abs(Y - F), 0.1, 6.0, groups=GROUPS, names=NAMES, **options)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_counts_of_every_group_are_those_of_arrays(engine, monkeypatch):
     """One pass counts for all columns, also where rows can be read only once."""
     module, seen = sys.modules["confide.core.steps"], {}
@@ -76,7 +76,7 @@ def test_predictions_and_evaluations_are_those_of_arrays(released, by, tmp_path)
     assert [part.value for part in scores.groups] == [part.value for part in expected.groups]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @everyday_on("memory", "duckdb_sql", "postgres")
 def test_every_source_counts_and_predicts_alike(engine, released, tmp_path):
     """Engines count column by column; the largest threshold is taken in Python, also on Spark's executors."""

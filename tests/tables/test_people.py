@@ -53,7 +53,7 @@ def kept(person, most, sample, *order):
     return sorted(i for rows in owned.values() for i in sorted(rows, key=key)[:most])
 
 
-@pytest.mark.slow(unless=("memory-3-2024", "sqlite-3-2024"))
+@pytest.mark.long(unless=("memory-3-2024", "sqlite-3-2024"))
 @pytest.mark.parametrize(("most", "sample"), [(3, "2024"), (1, None)])
 def test_the_first_or_the_sampled_records_count(ranking, most, sample):
     """By numbers, by texts, and by two columns that distinguish a person's records only together."""
@@ -135,7 +135,7 @@ def test_privacy_loss_of_up_to_two_replaced_records():
     assert worst <= 2.0 + 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_privacy_loss_of_a_person_for_every_table():
     """End to end: one person's records in every possible combination, bounded by the engine, compared with none."""
     edges, most = Candidates.of([0.25, 0.5, 0.75]), 2

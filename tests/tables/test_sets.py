@@ -104,7 +104,7 @@ def cases(lists, single):
     return found
 
 
-@pytest.mark.slow(unless="postgres")
+@pytest.mark.long(unless="postgres")
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # thresholds at the ends and beyond
 def test_predictions_are_those_of_arrays(engine, tmp_path):
     source = engine.table(DATA if engine.lists else DATA.drop_columns("p"))

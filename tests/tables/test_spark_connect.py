@@ -23,7 +23,7 @@ from tests.tables.test_spark import (  # noqa: F401
     test_values_quoted_by_spark_are_not_passed_on,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture(scope="module")

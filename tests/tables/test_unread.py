@@ -172,7 +172,7 @@ def test_queries_count_as_this_process(expected, tmp_path, dialect, case):
     assert by_query(request_of(case), dialect, asked_of_duckdb(TABLE, dialect), tmp_path) == expected(case)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.xdist_group("spark")
 def test_queries_of_spark_count_as_this_process(spark, expected, tmp_path):
     frame = Spark(spark, tmp_path).table(TABLE)
@@ -244,7 +244,7 @@ def test_quoted_scores_keep_their_names():
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", ["snowflake", "bigquery"])
 def test_queries_stay_within_the_limits_of_engines(dialect):
     """Default lists of every kind of score, also with a thousand classes; a longer query raises an error."""
@@ -329,7 +329,7 @@ REQUESTS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("case", "first"), list(product(REQUESTS, ["counts", "table"])))
 def test_ledger_recognises_the_request_of_the_table(draw_with, tmp_path, capsys, case, first):
     """The text is the same although the design for 40,000 records has a longer list for a table."""
@@ -357,7 +357,7 @@ def test_ledger_recognises_the_request_of_the_table(draw_with, tmp_path, capsys,
         assert confide.recalibrate(released, SCORES).renews == released.checksum
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("number", [-50, 300, 1010, 40_000, 10**9])
 def test_release_equals_that_of_arrays_whose_design_chooses_among_the_same_lists(draw_with, number):
     """Given the noisy number, the candidates have the same utilities, so that the threshold has the same law."""

@@ -107,7 +107,7 @@ def test_the_reader_in_javascript_agrees_with_every_vector():
 
 
 @needs_node
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_reader_in_javascript_notices_every_change():
     """Its own tests: they change each expected value in turn, and every change must be detected."""
     done = subprocess.run(["node", "--test", READER / "reader.test.mjs"], capture_output=True, text=True, check=False)

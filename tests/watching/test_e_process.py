@@ -160,7 +160,7 @@ def test_fresh_wealth_detects_late_drop_sooner():
     assert without * 100 >= 5000
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("p", [0.6, 0.9, 0.98])
 def test_confidence_sequence_is_simultaneous(p):
     rng, missed_ever, paths = np.random.default_rng(2), 0, 200

@@ -223,7 +223,7 @@ def killed(tmp_path_factory):
     return folders
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.xdist_group("killed looks")
 @pytest.mark.parametrize("step", STEPS)
 def test_interrupted_look_is_neither_lost_nor_counted_twice(killed, step):

@@ -112,7 +112,7 @@ def test_loss_of_look_equals_statement(neighbors, people):
     assert worst == pytest.approx(0.7)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(
     neighbors=st.sampled_from(["add_remove", "replace_one"]),
     epsilon=st.floats(0.01, 100),
