@@ -1,6 +1,6 @@
 """Prediction sets with a finite-sample coverage guarantee and a differential-privacy guarantee.
 
-    scores -> histogram over public candidates -> private selection -> Calibration -> prediction sets
+    scores -> counts over public candidates -> private draw -> release -> prediction sets
 
 Examples
 --------
@@ -8,8 +8,8 @@ Examples
 >>> rng = np.random.default_rng(0)
 >>> probabilities, labels = rng.dirichlet(np.ones(3), 2000), rng.integers(0, 3, 2000)
 >>> scores = confide.lac_score(probabilities, labels)
->>> calibration = confide.calibrate(scores, alpha=0.1, epsilon=1.0, score="lac")
->>> sets = confide.predict_set(probabilities[:5], calibration)
+>>> released = confide.calibrate(scores, alpha=0.1, epsilon=1.0)
+>>> sets = confide.predict_set(probabilities[:5], released)
 >>> sets.mask.shape
 (5, 3)
 """

@@ -264,6 +264,20 @@ def sides(threshold=math.inf):
     return calibrations_at("side", {"low": 0.5, "high": threshold})
 
 
+def test_classes_with_too_few_records_share_one_warning_that_has_their_numbers():
+    labels = np.repeat(["a", "b", "c"], [30, 60, 1910])
+    with pytest.warns(confide.CoverageWarning) as said:
+        confide.calibrate(RESIDUALS, 0.1, 1.0, groups=labels, names=["a", "b", "c"], by="class", score="lac")
+    (note,) = (str(warning.message) for warning in said)
+    assert re.match(
+        r"the threshold is \+inf for 2 of 3 classes: 'a' \(about \d+ records\), 'b' \(about \d+ records\); ", note
+    )
+    assert (
+        "about 162 calibration records are needed for a useful one at alpha=0.1 and epsilon=1, and there are fewer"
+        in note
+    )
+
+
 def levels(threshold=math.inf):
     """Two levels; the smaller one has the given threshold."""
     return calibrations_at("level", {"1/5": 0.5, "1/10": threshold})

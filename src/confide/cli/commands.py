@@ -378,7 +378,7 @@ class Demo:
     """Run an example on real data, with explanations.
 
     Takes some seconds: trains a model on handwritten digits, calibrates it
-    privately, predicts sets for unseen images, and writes the calibration, the
+    privately, predicts sets for unseen images, and writes the release, the
     sets and the probabilities to files that you can continue with.
 
     Example:

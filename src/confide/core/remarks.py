@@ -88,6 +88,13 @@ class _Case:
         return None if self.terms is None else records_for(self.terms)
 
     @property
+    def number_of_few(self) -> str:
+        """The number of records behind the name of a group that has too few, so that groups share one remark."""
+        if not self.grouped or not self.records or not self.needed or self.records >= self.needed:
+            return ""
+        return f" ({self.about}{self.records} records)"
+
+    @property
     def conditions(self) -> str:
         """The level and the privacy loss for which a number of records is needed."""
         loss = self.threshold.epsilon if self.terms is None else self.terms.epsilon
@@ -152,7 +159,13 @@ def _reason_of_infinity(case: _Case) -> str:
     if needed is None:
         reason = f"there are too few calibration records {case.conditions}: {_MORE}"
     elif records < needed:
-        there = f"there are {case.about}{records}" if known else "there may be fewer"
+        there = (
+            "there may be fewer"
+            if not known
+            else "there are fewer"
+            if case.grouped
+            else f"there are {case.about}{records}"
+        )
         reason = f"about {needed} calibration records are needed for a useful one {case.conditions}, and {there}: "
         reason += case.more
     else:
@@ -279,8 +292,9 @@ def remarks(release: Release) -> tuple[str, ...]:
     names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.by_name)
     known = terms_of(release)
     for name, (key, threshold) in zip(names, release.parts.items(), strict=True):
-        for remark in _remarks(_Case(threshold, known.get(key), release.disjoint)):
-            names_by_remark.setdefault(remark, []).append(name)
+        case = _Case(threshold, known.get(key), release.disjoint)
+        for remark in _remarks(case):
+            names_by_remark.setdefault(remark, []).append(name + case.number_of_few)
     return tuple(_remark_text(release, remark, named) for remark, named in names_by_remark.items())
 
 

@@ -151,7 +151,7 @@ class Answer(Scored):
 
 @command("federated aggregate", "federated.coordinator:aggregate")
 class Aggregate:
-    r"""Compute the calibration from the answers; use it with `confide predict`.
+    r"""Compute the release from the answers; use it with `confide predict`.
 
     Example:
 
@@ -168,7 +168,7 @@ class Aggregate:
 
 @command("federated own", "federated.silo:own")
 class Own:
-    r"""Compute a silo's own calibration from the common round, at no cost.
+    r"""Compute a release of one silo from the common round, at no cost.
 
     Its threshold is the larger of the common threshold and the silo's answer.
     It covers new records of this silo as stated, whatever the other silos are

@@ -221,7 +221,7 @@ def plan(options: Plan) -> None:
 
 
 def aggregate(options: Aggregate) -> None:
-    """Compute the calibration, and print the range of the replies."""
+    """Compute the release, and print the range of the replies."""
     # The plan, the answers and the keys; a file of another known kind is no answer.
     output, drop_refused = options.output, options.drop_refused
     output.check(FileKind.RELEASE, *options.answers, options.plan, options.keys)
