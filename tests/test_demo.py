@@ -38,6 +38,7 @@ def test_the_files_are_the_calibration_the_sets_and_the_new_images(demo):
     assert (released.coverage, released.epsilon) == (0.9, 1.0)
 
 
+@pytest.mark.slow
 def test_the_story_states_what_is_in_the_files(demo):
     folder, story = demo
     released = confide.Release.load(folder / "calibration.json")

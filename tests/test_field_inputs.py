@@ -40,6 +40,7 @@ ONE_OF_MANY = {
 }
 
 
+@pytest.mark.slow(unless=("losses", "public number", "scores"))
 @pytest.mark.parametrize("kind", ONE_OF_MANY)
 def test_one_other_record_among_equal_ones_changes_no_path(kind):
     """1,492 zeros, and 1,491 with a 1: no warning, the same candidates, and a threshold that is finite.
@@ -107,6 +108,7 @@ def test_published_counts_of_billions_are_added_exactly(kind):
     assert released.threshold == candidates_of(released).edges[place]
 
 
+@pytest.mark.slow(unless=("1000000000000.0-none", "1e-06-none"))
 @pytest.mark.parametrize("mechanism", ["none", pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scale", [1e-6, 1e-300, 1e12])
 def test_scores_of_any_size_keep_their_bits(tmp_path, scale, mechanism):

@@ -57,6 +57,7 @@ def package_of(module):
     return [*module.split("."), ""][1]
 
 
+@pytest.mark.slow
 def test_packages_import_exported_names():
     wrong, checked = [], 0
     for name, path in MODULES.items():
@@ -91,6 +92,7 @@ def modules_after(program: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_import_loads_nothing_heavy_and_few_modules_beyond_numpy():
     """An annotation such as np.random.Generator would load numpy's random package."""
     added = modules_after("import confide") - modules_after("import numpy")

@@ -206,6 +206,7 @@ def test_stars_of_true_labels_and_probabilities_are_matched_by_name():
             other.readers(table)
 
 
+@pytest.mark.slow
 def test_columns_named_one_by_one_stand_in_the_order_of_the_classes():
     turned = ("p_malignant", "p_benign", "p_unclear")
     with refused(InputError, "classes"):

@@ -31,6 +31,7 @@ def test_privacy_bounds_every_attacker(queries):
     assert binomtest(right, rounds, bound, alternative="greater").pvalue > 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_candidates_that_end_at_the_largest_score_identify_a_person():
     """No finite threshold is possible with the person's record and without it."""

@@ -161,6 +161,7 @@ def in_order(path):
     return np.array([[name in one for name in NAMES] for one in found])
 
 
+@pytest.mark.slow(unless="sets_of_files")
 @pytest.mark.parametrize("front", [sets_of_estimator, sets_of_files])
 def test_every_front_gives_the_same_sets(front, released, tables, tmp_path):
     """Those of tensors and graphs: tests/scores/test_contract.py."""

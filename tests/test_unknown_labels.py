@@ -87,6 +87,7 @@ COLUMNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", ["lac", "aps_deterministic"])
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_tables_count_them_above_every_candidate(tmp_path, kind, score):
@@ -102,6 +103,7 @@ def test_tables_count_them_above_every_candidate(tmp_path, kind, score):
         assert stored.counts.tolist() == expected.tolist()
 
 
+@pytest.mark.slow(unless="class")
 @pytest.mark.parametrize("by", [None, "class"])
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_evaluations_count_them_as_missed(by):
@@ -153,6 +155,7 @@ def test_missing_labels_and_labels_of_another_type_are_errors(kind):
     assert "rop " not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [None, ""])
 def test_missing_labels_of_tables_are_errors(tmp_path, value):
     frame = FRAME.drop(columns="p").assign(y=_with(LABELS, value))

@@ -76,6 +76,7 @@ def test_nested_work_in_blocks(threads):
     assert (seen == 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_forked_process_has_new_threads(threads):
@@ -121,6 +122,7 @@ def test_when_machine_code_is_used(monkeypatch):
     assert not worth_compiling(2**28)
 
 
+@pytest.mark.slow
 def test_a_numba_that_does_not_load_is_ignored(tmp_path):
     (tmp_path / "numba.py").write_text("raise ImportError('Numba needs another NumPy')")
     program = (

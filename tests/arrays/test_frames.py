@@ -88,6 +88,7 @@ def test_columns_of_any_frame_are_classes_by_name(frame):
     np.testing.assert_allclose(confide.lac_score(np.array(ROWS), [0, 1]), own)
 
 
+@pytest.mark.slow
 def test_a_relation_is_collected():
     with duckdb.connect() as connection:
         two = connection.sql("select * from (values (0.25::double, 0.75::double), (0.5, 0.5)) as t(dog, cat)")

@@ -101,6 +101,7 @@ def test_model_is_chosen_and_the_release_is_verified(confide_run, records):
     assert confide_run(*predict).code == 0
 
 
+@pytest.mark.slow(unless="records_per_person-0")
 @pytest.mark.parametrize(("name", "value"), [("n_min", 10**15), ("records_per_person", 0)])
 def test_threshold_that_cannot_be_released_is_found_before_the_choice_is_charged(confide_run, records, name, value):
     asked = (*COLUMNS, *PLAIN, "--set", "choose=lac,aps_deterministic", "--set", f"{name}={value}", *PAID)

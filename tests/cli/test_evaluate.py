@@ -147,6 +147,7 @@ def test_columns_that_only_count_and_the_evaluation_of_another_release(confide_r
     assert not (folder / "r.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_warnings_are_in_the_json_too(confide_run, folder):
     release("infinite").save("release.json")
@@ -156,6 +157,7 @@ def test_warnings_are_in_the_json_too(confide_run, folder):
     assert done.json["warnings"][0].startswith("the threshold is +inf")
 
 
+@pytest.mark.slow(unless="private1")
 @pytest.mark.parametrize("private", [(), ("--epsilon", "1")])
 def test_coverage_below_the_promise(confide_run, folder, private):
     """It is stated first, in the JSON and on the page, and fails a pipeline on request: half are covered here.

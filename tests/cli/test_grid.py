@@ -184,6 +184,7 @@ def test_every_source_and_kind(run, source, folder, name):
         assert {part.name: part.n for part in one.groups} == sizes
 
 
+@pytest.mark.slow(unless="standard input, Arrow-lac")
 @on_every_source(["lac", "residuals"], everyday=[("parquet", "lac"), ("standard input, Arrow", "lac")])
 def test_a_private_evaluation_counts_the_same_from_every_source(run, source, name, draw_with):
     """Counts without noise equal those of arrays, except few records that text rounds over the threshold."""
@@ -271,6 +272,7 @@ def test_a_silo_answers_from_every_source(run, confide_run, source, folder, name
     assert done.code == 0, done.err
 
 
+@pytest.mark.slow(unless=("duckdb-sets/", "standard input, Arrow-sets.csv.gz"))
 @pytest.mark.parametrize(
     ("kind", "out"),
     grid(

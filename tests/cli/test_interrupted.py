@@ -68,6 +68,7 @@ def stopping(monkeypatch, place, number):
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 @pytest.mark.parametrize("name", ["evaluate", "privately", "watch", *slow(["recalibrate"])])
 def test_interrupted_while_it_reads(confide_run, files, monkeypatch, name, number, code):
@@ -86,6 +87,7 @@ def test_interrupted_while_it_reads(confide_run, files, monkeypatch, name, numbe
         assert [entry.release is not None for entry in Ledger("budget.db").account("patients").entries] == [True]
 
 
+@pytest.mark.slow(unless="privately-ctrl-c")
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 @pytest.mark.parametrize("name", KEPT)
 def test_interrupted_after_the_charge(confide_run, files, monkeypatch, name, number, code):

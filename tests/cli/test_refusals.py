@@ -336,6 +336,7 @@ def test_every_way_to_the_screen(capsys):
     assert json.loads(result.out[result.out.index("{") :])["name"] == HOSTILE
 
 
+@pytest.mark.slow(unless="True")
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
     rng = np.random.default_rng(0)

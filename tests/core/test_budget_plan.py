@@ -160,6 +160,7 @@ def noisy(count, epsilon, reach=25):
     return law / law.sum()
 
 
+@pytest.mark.slow(unless=("1-2.0-basic-0", "2-1.0-basic-0", "2-1.0-zcdp-0.01"))
 @pytest.mark.parametrize(("rule", "delta"), [("basic", 0), ("zcdp", 1e-2)])
 @pytest.mark.parametrize(("looks_per_person", "epsilon"), [(1, 2.0), (2, 1.0)])
 def test_a_small_year_by_enumeration(rule, delta, looks_per_person, epsilon):

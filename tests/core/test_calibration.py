@@ -55,6 +55,7 @@ def test_stated_privacy_losses(name):
         assert privacy.loss("add_remove", 2) == 2 * privacy.add_remove
 
 
+@pytest.mark.slow(unless=("delta, replace_one", "replace_one"))
 @pytest.mark.parametrize("name", ["replace_one", "delta, replace_one", "rho, replace_one", "people, replace_one"])
 def test_conditional_coverage_for_a_public_n(name):
     calibration = released(name)
@@ -99,6 +100,7 @@ def test_delta_is_a_probability(delta):
 # --- files
 
 
+@pytest.mark.slow
 def test_save_and_load(tmp_path):
     calibration = released("lac")
     for path in (tmp_path / "a.json", str(tmp_path / "b.json"), tmp_path / "ünï 数.json"):
@@ -145,6 +147,7 @@ def test_a_release_maps_keys_to_thresholds_within_the_budget(name):
                 getattr(release, field)
 
 
+@pytest.mark.slow(unless="sides")
 @pytest.mark.parametrize("name", ["levels", "levels, shares", "sides"])
 def test_one_of_several_levels_or_sides_is_a_release_with_its_share_of_the_budget(name):
     release = of_kind(name)
@@ -157,6 +160,7 @@ def test_one_of_several_levels_or_sides_is_a_release_with_its_share_of_the_budge
         assert confide.Release.from_json(alone.to_json()) == alone
 
 
+@pytest.mark.slow
 def test_one_threshold_limits_all_records():
     for name in ("guess", "losses"):
         release = of_kind(name)
@@ -184,6 +188,7 @@ def test_groups_and_classes_have_separate_thresholds():
         by_class.limits(1, groups=[0], classes=3)
 
 
+@pytest.mark.slow
 def test_the_bound_of_a_share_is_at_least_one():
     """Otherwise any risk could be claimed: it is the bound times a verified number."""
     content = json.loads(of_kind("false negatives").to_json())

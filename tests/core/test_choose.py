@@ -103,6 +103,7 @@ def test_utilities_are_those_of_the_definition(draw_with):
         assert utility == max(at_each)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("classes", "signal"), [(8, 1.5), (100, 2.0)])
 def test_saturated_outputs_choose_the_smallest_mean_size(classes, signal, draw_with):
     """Sets of `margin` are all or nothing: it wins if large sizes count the same, and has the larger mean size."""
@@ -283,6 +284,7 @@ def test_bad_input_raises(row):
     row.check()
 
 
+@pytest.mark.slow
 def test_widths_of_intervals_are_compared_in_steps(draw_with):
     """Widths base + slope t, at least 0 and at most 20, rounded down to thousandths of 20."""
     drawn = []

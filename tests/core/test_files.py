@@ -338,6 +338,7 @@ def test_a_noisy_number_that_does_not_fit_the_request_raises(name, counted):
         Release.from_json(signed(content))
 
 
+@pytest.mark.slow
 def test_consistent_changes_are_not_detected():
     """See the head of this module: consistent changes are accepted."""
     other, part = float(confide.Candidates.unit(100).edges[3]), ("thresholds", 0)

@@ -114,6 +114,7 @@ def test_levels_that_divide_the_budget_know_the_stated_ones_only(asked):
         released.at(0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"unit": 1.0}, {"candidates": confide.Candidates.around(1.0)}])
 def test_residuals_with_a_unit_or_a_guess_have_one_histogram(options):
     released = confide.calibrate(SCORES, LEVELS, 1.0, score="absolute_residual", **options)
@@ -121,6 +122,7 @@ def test_residuals_with_a_unit_or_a_guess_have_one_histogram(options):
     assert confide.Release.from_json(released.to_json()) == released
 
 
+@pytest.mark.slow
 def test_one_histogram_of_one_level_or_of_groups_answers_others_too():
     asked = {"score": "lac", "mechanism": "noisy-histogram"}
     single = confide.calibrate(SCORES, 0.1, 1.0, **asked)

@@ -24,6 +24,7 @@ STEPS = importlib.import_module("confide.core.steps")
 DRAWS = importlib.import_module("confide.core.draws")
 
 
+@pytest.mark.slow
 def test_every_release_draws_its_number():
     """It fails by chance in 1e-7: seven numbers without noise, each with probability tanh(1/10)."""
     assert {confide.calibrate(SCORES, 0.1, 1.0, score="lac").size.counted for _ in range(7)} != {2000}
@@ -41,6 +42,7 @@ def test_counts_over_the_longest_list_determine_counts_over_each(kind):
         assert np.array_equal(whole.over(listed).counts, ScoreHistogram.from_scores(scores, listed).counts)
 
 
+@pytest.mark.slow
 def test_repeated_request_counts_once_and_draws_nothing(tmp_path, monkeypatch, draw_with):
     """The ledger has the release: neither a number nor a threshold is drawn, and no second pass is needed."""
     account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "patients"}
@@ -74,6 +76,7 @@ def test_weighted_records_have_a_noisy_number(weighted):
     assert confide.Release.from_json(released.to_json()) == released
 
 
+@pytest.mark.slow
 def test_a_ledger_distinguishes_records_without_weight(tmp_path):
     """They change no weighted count, but the noisy number that is released."""
     asked = {"score": "lac", "weight_bound": 2.0, "ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "d"}

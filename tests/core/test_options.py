@@ -196,6 +196,7 @@ def test_a_number_of_candidates_is_a_list_in_equal_steps(name, candidates):
     assert all(part.recipe == EVEN.recipe for part in made.values())
 
 
+@pytest.mark.slow
 def test_a_number_gives_default_candidates_of_other_scores():
     kinds = {"absolute_residual": "residual", "aps_deterministic": "mass", "cqr": "signed", None: "any"}
     for score, kind in kinds.items():

@@ -48,6 +48,7 @@ def test_calibrate_runs_the_mechanism_of_the_plan(name):
     assert calibration.coverage_at_most(1000) == plan.coverage_at_most
 
 
+@pytest.mark.slow(unless="1000-0.945")
 @pytest.mark.parametrize(("n", "most"), [(1000, 0.945), (10_000, 0.91)])
 def test_the_upper_bound_on_coverage_says_something(n, most):
     """It lies above the coverage for uniform scores, and reaches the level as n grows."""
@@ -69,6 +70,7 @@ REQUESTS = [
 """Ordinary and extreme requests, each with each delta, and with one of the relations."""
 
 
+@pytest.mark.slow(unless="{'n': 1}-None-add_remove")
 @pytest.mark.parametrize(
     ("request_", "delta", "neighbors"),
     slow(
@@ -161,6 +163,7 @@ def test_stated_chances_are_those_of_the_draw(neighbors):
             assert abs(stated - measured) < 1 / 30
 
 
+@pytest.mark.slow
 def test_records_needed_does_not_depend_on_a_secret_n():
     assert len({confide.plan(alpha=0.1, epsilon=1.0, n=n).records_needed for n in (1, 1000, 10**6)}) == 1
 
@@ -191,6 +194,7 @@ def test_candidates_cost_no_more_than_their_rise():
     assert rising.target_rank < many.target_rank - 4
 
 
+@pytest.mark.slow
 def test_a_person_with_k_records_costs_k_times_the_noise():
     one, three = (confide.plan(alpha=0.1, epsilon=e, records_per_person=k) for e, k in [(0.5, 1), (1.5, 3)])
     assert one.mechanism == three.mechanism
@@ -306,6 +310,7 @@ def plan(n=1000, **options):
     return confide.plan(0.1, 1.0, n, **{"neighbors": "replace_one", **options})
 
 
+@pytest.mark.slow(unless="lac-1000")
 @pytest.mark.parametrize(("score", "n"), [("lac", 1000), ("lac", 300), ("aps_deterministic", 1000)])
 def test_set_sizes_match_samples_of_the_pilot(score, n):
     """Compared with forty samples of n records, exactly over the noise: within 2 %, also the non-private size."""
@@ -342,6 +347,7 @@ def test_the_non_private_threshold_is_that_of_n_records():
     assert (nothing.size, nothing.ratio) == (3.0, None)
 
 
+@pytest.mark.slow(unless="replace_one")
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_nothing_else_depends_on_the_pilot(neighbors):
     scores = np.random.default_rng(4).random(500)

@@ -217,7 +217,7 @@ def test_clipped_counts_are_served_with_a_warning(number):
     assert released.coverage >= 0.9
 
 
-@pytest.mark.long(unless="noise1")
+@pytest.mark.long
 @pytest.mark.parametrize(
     "noise", [{"parameter": 1e4, "copies": 100}, {"kind": "table", "parameter": [1 / (2**20 - 1)] * 2**19}]
 )
@@ -232,6 +232,7 @@ def test_the_largest_noise_takes_seconds(counts, noise):
     assert time.process_time() - began < 10
 
 
+@pytest.mark.slow(unless=("1", "2"))
 @pytest.mark.parametrize("copies", [1, 2, 50])
 def test_counts_further_below_zero_than_the_noise_allows_are_refused(copies):
     """The least count that passes is that of the exact tail: 64 P(S > r) <= 1e-9 for the sum S of the noises."""

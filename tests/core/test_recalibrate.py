@@ -115,6 +115,7 @@ def test_candidates_of_your_own_must_be_given_again():
         confide.recalibrate(of_kind("losses"), STEPS)
 
 
+@pytest.mark.slow
 def test_a_ledger_charges_the_renewal_of_another_release(tmp_path):
     account = {"ledger": Ledger(tmp_path / "l.db"), "dataset": "a"}
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", neighbors="replace_one", **account)

@@ -65,7 +65,7 @@ def test_the_noisy_number_of_records_decides_between_both_reasons(n, words):
     assert re.search(words + "more than a share alpha of the scores lie beyond the largest candidate", note), note
 
 
-@pytest.mark.slow(unless="secret")
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [{}, {"neighbors": "replace_one"}], ids=["secret", "public"])
 def test_no_threshold_beyond_all_residuals_is_silent(size, noisy_number):
     """Candidates have every size, so the noisy or public number of records is compared with what is needed."""

@@ -23,6 +23,7 @@ from tests.files import signed
 from tests.refused import refused
 
 
+@pytest.mark.slow
 def test_parallel_composition_by_enumeration():
     """Two groups, three bins: every data set, every neighbour under both adjacencies, every pair of outputs."""
     mechanism = slopes_for(Fraction(7, 10), Fraction(2), 3, 2, "add_remove", 1.0)

@@ -119,6 +119,7 @@ def test_blocks(monkeypatch, n):
     assert numbers(e) == [count, 0, n // 2]
 
 
+@pytest.mark.slow(unless="numpy-float32")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sorted_scores(dtype):
     """The first scores contain no information about the rest, and those of a thread none about another's."""

@@ -71,6 +71,7 @@ def test_images():
     assert binomtest(round(covered * 600), 600, 0.9, alternative="less").pvalue > 1e-6
 
 
+@pytest.mark.slow(unless=("images", "year"))
 @pytest.mark.parametrize("name", ["hospitals", "images", "year"])
 def test_stories_open_as_notebooks(name):
     jupytext = pytest.importorskip("jupytext")

@@ -55,6 +55,7 @@ def test_one_record_does_not_move_others(kind):
     np.testing.assert_array_equal(np.delete(parts(x, changed, everybody), 3), np.delete(whole, 3))
 
 
+@pytest.mark.slow
 def test_one_of_several_equal_records_does_not_move_others():
     """Five contents in 60 copies each: without one copy, the parts differ only by one record of that content."""
     x = np.arange(300) % 5

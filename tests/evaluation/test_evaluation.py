@@ -297,6 +297,7 @@ def plain(text):
     return json.dumps(json.loads(text), sort_keys=True)
 
 
+@pytest.mark.slow(unless=("intervals", "private-sets", "watch"))
 @pytest.mark.parametrize(
     "name",
     [

@@ -136,6 +136,7 @@ def test_levels_and_sides_use_one_cell_per_record(levels, sides, exact):
     assert sum(part.covered + part.missed for part in found.widths) == 4
 
 
+@pytest.mark.slow(unless=("all missed", "none", "one"))
 @pytest.mark.parametrize(
     ("count", "missed"), [(0, 0), (1, 0), (1, 1), (200, 200)], ids=["none", "one", "one missed", "all missed"]
 )

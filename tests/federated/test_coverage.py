@@ -115,6 +115,7 @@ def test_absence_and_lies_that_depend_on_all_scores(method, epsilon, alpha, liar
         assert coverage(threshold_law(plan, population, thresholds), population) >= promised - 1e-9
 
 
+@pytest.mark.slow(unless="0-fedcp2-qq-12.0")
 @pytest.mark.parametrize(("method", "epsilon"), [("private-qq", 4.0), ("fedcp2-qq", 12.0)])
 @pytest.mark.parametrize("liars", [0, 1])
 def test_training_conditional_promises(method, epsilon, liars):

@@ -197,6 +197,7 @@ def test_a_place_is_found_without_walking_over_the_silos():
         plan.position("west")
 
 
+@pytest.mark.slow(unless="n0rth")
 @pytest.mark.parametrize("other", ["north ", "n-orth", "n0rth"])
 def test_names_that_look_similar_are_pointed_out(other):
     with pytest.warns(SimilarNameWarning):

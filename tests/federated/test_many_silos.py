@@ -140,7 +140,7 @@ def test_impossible_guarantees_are_refused_with_the_reason():
 
 
 def test_a_comparison_is_one_table():
-    comparison = federated.compare(roster([200] * 5), 0.1, 1.0, candidates=Candidates.unit(100))
+    comparison = federated.compare(roster([100] * 3), 0.1, 2.0, candidates=Candidates.unit(20))
     _, heads, private, summed, *notes = str(comparison).splitlines()
     assert [head in heads for head in ("Method", "Uniform scores", "Gaussian scores", "A silo reveals")] == [True] * 4
     assert private.split()[:2] == ["private-qq", f"{comparison.alternatives[0].expected:.4f}"]
@@ -148,6 +148,10 @@ def test_a_comparison_is_one_table():
     assert summed.split()[:3] == ["secure-sum", "(recommended)", f"{comparison.recommended.expected:.4f}"]
     assert "only the sum of all silos" in summed
     assert ["pay again" in note for note in notes] == [False, False, True]
+
+
+@pytest.mark.slow
+def test_a_comparison_says_that_sizes_are_secret():
     secret = federated.compare(roster([None] * 3), 0.1, 5.0, candidates=Candidates.unit(50))
     assert "sizes are secret" in str(secret)
 

@@ -64,6 +64,7 @@ def read_content(text):
     return {name: value for name, value in json.loads(text).items() if name not in ("kind", "schema", "sha256")}
 
 
+@pytest.mark.slow(unless=("answer", "release of a sum", "silo"))
 @pytest.mark.parametrize("name", KINDS)
 def test_contents_changed_by_their_owner(name):
     """A signer can state what it wants; a content of another form, or that does not follow, is refused."""

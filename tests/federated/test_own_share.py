@@ -107,6 +107,7 @@ def test_a_silo_calibrates_at_one_level_with_other_candidates_and_a_delta(round_
     assert (own.coverage, own.guarantee.kind, own.guarantee.delta) == (0.6, "training_conditional", 0.05)  # half of 0.1
 
 
+@pytest.mark.slow(unless="8.0-0.3")
 @pytest.mark.parametrize(("epsilon", "alpha"), [(4.0, 0.4), (8.0, 0.3)])
 def test_local_population_is_covered_as_certified_by_enumeration(epsilon, alpha):
     """Enumerate the replies of three non-IID silos. The common threshold alone may undercover the third."""

@@ -219,6 +219,7 @@ def test_large_problems_are_solved():
     assert 0.9 <= unequal.coverage < 0.9001
 
 
+@pytest.mark.slow(unless=("options0", "options1"))
 @pytest.mark.parametrize("options", [{}, {"delta": 0.1}, {"honest": 3}])
 def test_the_stated_coverage_is_that_of_the_chosen_reply(options):
     sizes = [40, 60, 200, 500]

@@ -299,6 +299,7 @@ def test_words_that_no_plan_would_say_are_malformed(three, wrong):
         federated.read_plan(sign("plan", content | {"request": content["request"] | wrong}, three.coordinator.signing))
 
 
+@pytest.mark.slow(unless="scores1-classes must be the 2")
 @pytest.mark.parametrize(
     ("scores", "says"),
     [

@@ -55,6 +55,7 @@ def test_from_plan_to_verified_calibration(five):
     assert five.ledgers[0].spent == 10.0
 
 
+@pytest.mark.slow
 def test_what_opens_is_how_many_replied_what(five, monkeypatch):
     monkeypatch.setattr(FedCP2QQ, "reply", says([3, 9, 3, 10, 7]))
     text = five.plan(**SUM)
@@ -77,6 +78,7 @@ def test_every_histogram_gives_the_kth_smallest_reply(five):
         assert made.protocol.read_off(made, total, k) == few.values[kth_reply(replies, k, 4)]
 
 
+@pytest.mark.slow(unless="lie1")
 @pytest.mark.parametrize("lie", [[1, 1], [0, 0], [2, -1], [-5, 6], [900, -899]])
 def test_a_vector_that_is_no_reply(five, monkeypatch, lie):
     """A negative count that another silo's reply offsets is not detected, as the documentation states."""

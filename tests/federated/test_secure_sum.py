@@ -303,6 +303,7 @@ def test_an_honest_sum_is_refused_at_the_stated_level_at_most():
         check_plausible(counts + np.eye(m, dtype=int)[5] * int(room), n, scale, parameter)
 
 
+@pytest.mark.slow(unless="swap")
 @pytest.mark.parametrize("change", [-2000, -25, "swap"])
 def test_a_wrong_message_of_a_secure_sum_shows(tmp_path, change):
     three = Federation.uniform(tmp_path, *[400] * 3)

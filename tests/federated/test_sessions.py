@@ -178,6 +178,7 @@ def test_a_checkpoint_is_on_disk_with_its_file(three, tmp_path, monkeypatch):
     assert synced == [(tmp_path / "north.key.checkpoint").stat().st_ino, tmp_path.stat().st_ino]
 
 
+@pytest.mark.slow
 def test_the_keys_remember_before_anything_is_drawn(three, tmp_path, monkeypatch):
     """An interrupted draw leaves a checkpoint that contains its charge."""
     plan = three.plan()
@@ -214,6 +215,7 @@ def answers_of_both(copies, tmp_path, plan):
         yield federated.answer(plan, scores, keys, copies.policy, ledger)
 
 
+@pytest.mark.slow
 def test_without_a_name_two_ledgers_answer_under_one_mask(copies, tmp_path):
     """Two answers under one mask reveal the difference of the records, up to noise of scale 1."""
     plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)

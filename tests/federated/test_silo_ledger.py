@@ -185,6 +185,7 @@ def test_a_second_request_waits_for_the_first(three, monkeypatch):
     assert three.ledgers[0].spent == 2.0
 
 
+@pytest.mark.slow
 def test_a_second_process_is_notified_when_the_first_one_dies(three, monkeypatch):
     """A process is killed while another waits for it: its charge stays and has no answer."""
     plan = three.plan()
@@ -230,6 +231,7 @@ def test_where_there_are_no_file_locks_a_faster_process_is_noticed_by_its_charge
     assert three.ledgers[0].spent == 2.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["made, not kept", *slow(step for step in PAID_STEPS if step != "made, not kept")])
 def test_killed_between_charge_and_answer(three, step):
     """After SIGKILL in a separate process each draw has been charged, and is never repeated."""
@@ -251,6 +253,7 @@ def test_killed_between_charge_and_answer(three, step):
     assert silo.spent == 2.0
 
 
+@pytest.mark.slow
 def test_secure_sum_with_a_missing_silo_goes_on_in_a_fresh_session(three):
     """No sum is revealed.
 

@@ -94,6 +94,7 @@ def test_sharp_target_rank_is_the_smallest():
     assert sharp_target_rank(9, Fraction(9, 10), SlopeNoise(0.7, 0.3, 999), 16) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "delta", "n_min"), [(Fraction(9, 10), 0.05, 1), (Fraction(4, 5), 0.01, 50)])
 def test_secret_line_holds_at_every_n(level, delta, n_min):
     """Theorem C3, by evaluating Theorem C1b at every n in a long range, and at powers of two far beyond."""

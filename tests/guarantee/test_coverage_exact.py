@@ -45,6 +45,7 @@ def test_public_certificate_never_exceeds_the_exact_minimum(slopes, epsilon):
             assert worst_coverage(mechanism, n, m) >= promised - 1e-12
 
 
+@pytest.mark.slow
 def test_public_certificate_is_nearly_exact():
     """At T = n the certificate is within 0.015 of the exact minimum, and well above the random-rank lemma."""
     for n, m, left, right in [(8, 4, 18, 7), (10, 4, 1, 1), (12, 4, 7, 3)]:
@@ -56,6 +57,7 @@ def test_public_certificate_is_nearly_exact():
         assert sharp > marginal_coverage(n, n, slope, m - 1) + 0.03
 
 
+@pytest.mark.slow(unless=("0.2-6.0-3", "0.5-2.0-4"))
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "m"), [("0.5", 2.0, 4), ("0.3", 4.0, 4), ("0.2", 6.0, 3), ("0.4", 3.0, 5)]
 )
@@ -84,6 +86,7 @@ def test_rank_deficit_is_dominated_by_the_tail():
                     assert p[reached < r].sum() <= bound + 1e-12
 
 
+@pytest.mark.slow
 def test_rank_excess_is_dominated_by_the_tail():
     """Theorem C4: P(A_J - T >= d) <= tail(d) with the right slope."""
     mechanism = slopes_for(Fraction(0), Fraction(7, 2), 3, 2, "replace_one", 1.5)
@@ -96,6 +99,7 @@ def test_rank_excess_is_dominated_by_the_tail():
                 assert p[begins - 3.5 >= d].sum() <= bound + 1e-12
 
 
+@pytest.mark.slow
 def test_conditional_failure_bounds_the_exact_failure():
     """Theorem C1b on two-point scores, where the coverage of each threshold is known: an exact sum over all samples."""
     n, level, edges = 12, 0.6, 3
@@ -136,6 +140,7 @@ def planned_rising(n, m, **options):
     return designs.planned(designs.terms(candidates=m, **choices), n, **stated)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slopes", [(13, 7), *slow([((9, 1),), ((2, 3),)])])
 @pytest.mark.parametrize(("n", "m", "epsilon"), [(9, 3, 2.0), *slow([(7, 4, 1.0), (6, 5, 2.0)])])
 def test_rising_certificate_never_exceeds_the_exact_minimum(slopes, n, m, epsilon):
@@ -147,6 +152,7 @@ def test_rising_certificate_never_exceeds_the_exact_minimum(slopes, n, m, epsilo
             assert worst_coverage(mechanism, n, m) >= promised - 1e-12
 
 
+@pytest.mark.slow
 def test_rising_certificate_is_nearly_exact():
     """At T = n it is within 0.01 of the minimum, and exact in one case; without the heights it is much further away."""
     given_away = []
@@ -192,6 +198,7 @@ def test_planned_public_rise_covers(alpha, epsilon, m, rise, slopes):
 LINES = [(Fraction(0), Fraction(13, 2)), (Fraction(0), Fraction(4)), (Fraction(4, 5), Fraction(5, 2))]
 
 
+@pytest.mark.slow(unless="2-4")
 @pytest.mark.parametrize(("n", "m"), [(8, 4), (6, 5), (2, 4)])
 def test_rising_rank_deficit_is_dominated_by_the_tail(n, m):
     """Theorem C1 with G: P(B_J < r) <= tail(T - r + 1), and the law of the random rank is that of the tail."""
@@ -264,6 +271,7 @@ def worst_failure(mechanism, n, level):
     return max(p @ laws[:, bad].sum(axis=1) for p, bad in zip(each, failing, strict=True))
 
 
+@pytest.mark.slow
 def test_rising_conditional_failure_bounds_the_exact_failure():
     """Theorem C1b with G, for a public n: the exact sum over all samples, and a bound that is not loose."""
     closest = np.inf
@@ -293,6 +301,7 @@ def test_secret_line_bounds_the_exact_failure_at_every_n():
         assert worst <= kept < 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
 def test_planned_training_conditional_mechanism_with_a_rise(neighbors):
     """The failure probability is at most delta, by the exact sum over all samples; a rise lowers the target."""

@@ -86,6 +86,7 @@ def least_of_secret(level, y, laws, most, *, price=None, n_g=None):
     return min(found)
 
 
+@pytest.mark.slow(unless=("asymmetric", "few bins", "large numbers"))
 @pytest.mark.parametrize("name", SECRET)
 def test_a_secret_n_is_covered_from_one_record_on(name):
     """Theorem W3b for small n, and its control: a negative price and no guard."""

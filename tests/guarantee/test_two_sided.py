@@ -149,6 +149,7 @@ class Program:
 CASES = [(1.0, 0.5, 0.5, 20.0, 0.95), (0.4, 0.45, 0.55, 28.0, 0.9), (0.7, 2.0, 2.0, 28.0, 0.97)]
 
 
+@pytest.mark.slow(unless=("0.4-0.45-0.55-28.0-0.9", "1.0-0.5-0.5-20.0-0.95"))
 @pytest.mark.parametrize(("x", "left", "right", "total", "step"), CASES)
 def test_bound_of_every_spread_and_chain(x, left, right, total, step):
     """No spread of the mass, no s and no chain of bins exceeds the maximum, with and without a twin."""
@@ -170,6 +171,7 @@ def test_bound_of_every_spread_and_chain(x, left, right, total, step):
         pytest.fail("the bound is too large by more than 0.05 ranks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("x", "left", "right", "total", "step"), [*CASES, *slow([(0.5, 0.03, 0.05, 90.0, 0.9)])])
 def test_lines_stay_above_the_program(x, left, right, total, step):
     """A line is a bound at every W_0 for the program with its W_0 in phi_f, and the mixture of two for that of T1."""
@@ -207,6 +209,7 @@ def test_the_largest_mixture_of_two_lines():
     assert (found <= points.max(axis=1) + 1e-4).all()
 
 
+@pytest.mark.slow(unless="0.5")
 @pytest.mark.parametrize("right", [0.5, 0.02])
 def test_rows_lie_below_every_chain(right):
     """For random s and chains some mixture of two neighbouring rows of their s has at most this R and X."""
@@ -255,6 +258,7 @@ def test_ranks_saved():
         assert one - two > saved
 
 
+@pytest.mark.slow
 def test_small_slopes_and_few_candidates():
     """One candidate, s in groups, and a target without points beyond it."""
     assert two_sided_loss(1.0, SlopeNoise(0.5, 0.5, 0.0), 40) == pytest.approx(0.0, abs=1e-6)
@@ -277,6 +281,7 @@ def test_extreme_slopes(left, right, total):
         assert 0 <= found <= 1.02 * sharp + 1.1
 
 
+@pytest.mark.slow
 def test_holds_agrees_with_target_rank_and_coverage():
     """The target rank that is returned is the first step that holds; `two_sided_coverage` agrees."""
     for level, n, unit, noise in [
@@ -309,6 +314,7 @@ def test_a_release_rests_on_the_larger_certificate():
         assert (stated.coverage == 0.9) is enough
 
 
+@pytest.mark.slow
 def test_tiny_slopes_have_a_target_at_once():
     """It is far below that of the sharp certificate."""
     level, noise = Fraction(9, 10), SlopeNoise(6e-6, 4e-6, 23.0)

@@ -56,6 +56,7 @@ def test_coverage_of_the_shifted_population_by_enumeration(alpha: str, epsilon: 
     assert 0.45 * float(Fraction(alpha)) < worst <= float(Fraction(alpha)) + 1e-12
 
 
+@pytest.mark.slow
 def test_few_records_have_the_head_start_of_infinity() -> None:
     """One or two points over five candidates, at a small alpha: without the bonus half of them are missed."""
     mechanism = planned("1/10", 1.0, 5, 0.0)

@@ -98,6 +98,7 @@ def test_groups_share_a_limit_in_parallel(ledger):
         ledger.charge(Dataset("patients", Group("region", "west")), cost(0.5), digest("mismatch"))
 
 
+@pytest.mark.slow
 def test_relations_do_not_mix(ledger):
     ledger.charge("public n", cost(1.0, neighbors="replace_one"), digest(1))
     with refused(InputError, "dataset"):
@@ -135,6 +136,7 @@ OTHERS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{"alpha": 0.2}, *slow(OTHERS)])
 def test_identical_requests_cost_once_and_different_ones_do_not(ledger, change):
     asked = {"alpha": 0.1, "epsilon": 1.0, "score": "lac", "dataset": "patients", "ledger": ledger}
@@ -225,6 +227,7 @@ def test_arguments_are_checked(ledger):
         ledger.account("unknown")
 
 
+@pytest.mark.slow
 def test_export_is_plain_json_without_fingerprints(ledger):
     mark = fingerprint(bytes(range(32)), SCORES)
     released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset=Dataset("patients", fingerprint=mark))
@@ -234,6 +237,7 @@ def test_export_is_plain_json_without_fingerprints(ledger):
     assert read_entry(released.request, (None,), None, kept) == ({None: released.only}, released.versions)
 
 
+@pytest.mark.slow
 def test_threads_share_a_handle(ledger):
     """Those who read are not told of a copy of before while others charge."""
     ledger.set_limit("patients", 1.0)
@@ -292,6 +296,7 @@ def bare(ledger, scores=FEW):
     return confide.calibrate(scores, 0.1, mechanism="none", ledger=ledger, dataset="patients")
 
 
+@pytest.mark.slow
 def test_without_a_limit_the_total_is_infinite(ledger):
     confide.calibrate(FEW, 0.1, 1.0, neighbors="replace_one", ledger=ledger, dataset="patients")
     bare(ledger)

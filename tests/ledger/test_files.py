@@ -211,6 +211,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow(unless=("a later limit", "its account", "the limit"))
 @pytest.mark.parametrize("what", CHANGES)
 def test_rows_cannot_be_changed_and_changes_are_found(path, what):
     for limit in (200.0, 300.0):
@@ -222,6 +223,7 @@ def test_rows_cannot_be_changed_and_changes_are_found(path, what):
         Ledger(path).accounts()
 
 
+@pytest.mark.slow(unless="the limit")
 @pytest.mark.parametrize("what", ["the limit", "a later limit", "its totals"])
 def test_a_charge_finds_changes_of_what_it_depends_on(path, what):
     if what == "a later limit":
@@ -375,6 +377,7 @@ def test_a_pickled_ledger_remembers_how_far_it_reached_and_nothing_else(old, tmp
             one.charge("patients", COST, DIGEST)
 
 
+@pytest.mark.slow
 def test_a_restored_server_is_found(on_server):
     """The owner removes the last charges, as on a standby that missed them."""
     ledger = Ledger(on_server.url(JOBS))

@@ -226,6 +226,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.slow
 def test_opening_a_ledger_leaves_the_locks_of_other_threads_in_place(tmp_path):
     """While one thread writes, another one opens the ledger; other processes still wait, and no charge is lost.
 

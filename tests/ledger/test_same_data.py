@@ -113,6 +113,7 @@ def test_only_the_same_data_get_the_earlier_release(ledger, kind):
     assert charges(ledger) == 2 * before
 
 
+@pytest.mark.slow(unless=("file-groups", "file-levels"))
 @pytest.mark.parametrize("kind", ["threshold", "levels", "groups", "sides"])
 def test_an_earlier_release_states_the_versions_that_made_it(ledger, monkeypatch, kind):
     ask, paid = KINDS[kind], {"ledger": ledger, "dataset": "clinic"}
@@ -179,6 +180,7 @@ def test_again_belongs_to_a_ledger():
         confide.calibrate(month(1), 0.1, 1.0, again=True)
 
 
+@pytest.mark.slow
 def test_key_and_fingerprints_stay_in_the_file(ledger):
     confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic")
     keys = [ledger.look_up([confide.Dataset("clinic")], []).key]

@@ -61,6 +61,7 @@ def without_thresholds(document):
     return [without_thresholds(part) for part in document] if isinstance(document, list) else document
 
 
+@pytest.mark.slow(unless="slopes-add_remove")
 @pytest.mark.parametrize(("mechanism", "neighbors"), grid(list(MECHANISMS), NEIGHBORS))
 def test_no_output_depends_on_n(tmp_path, draw_with, mechanism, neighbors):
     draw_with(noisy_number=always(1010))

@@ -138,6 +138,7 @@ def test_a_level_rounded_for_each_n_would_leak():
     assert max(jumps) > 2.5
 
 
+@pytest.mark.slow(unless=("0.6-20-0.1-4.0-0.6", "0.8-6-0.1-4.0-0.99"))
 @pytest.mark.parametrize(
     ("alpha", "n", "gamma", "epsilon", "times"),
     [("0.6", 20, 0.1, 4.0, 0.6), ("0.8", 6, 0.1, 4.0, 0.99), ("0.9", 20, 0.1, 1.0, 1.05)],
@@ -170,6 +171,7 @@ def test_sampler_matches_the_law():
 # --- coverage ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(unless=("1/2-1/2-8.0", "1/2-4-2.0"))
 @pytest.mark.parametrize(("rate", "offset", "epsilon"), [("1/2", "1/2", 8.0), ("3/5", "1", 8.0), ("1/2", "4", 2.0)])
 def test_certified_coverage_holds_for_every_multiset_and_every_n(rate, offset, epsilon):
     mechanism, m = line(rate, offset, epsilon), 4

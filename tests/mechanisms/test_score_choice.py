@@ -107,6 +107,7 @@ def test_choice_and_threshold_lose_the_larger_epsilon_together(alpha, epsilon_ch
     assert 0.1 * max(epsilon_choice, epsilon) < loss <= max(epsilon_choice, epsilon) + 1e-12
 
 
+@pytest.mark.slow(unless="0.5-4.0-2-5")
 @pytest.mark.parametrize(("alpha", "epsilon", "m", "n"), [(0.1, 3.0, 3, 4), (0.5, 4.0, 2, 5)])
 def test_choice_alone_loses_at_most_epsilon_and_a_good_part_of_it(alpha, epsilon, m, n):
     choosing = ScoreChoice(1 - Fraction(str(alpha)), 2, epsilon)
@@ -159,6 +160,7 @@ def test_coverage_holds_whatever_was_chosen(alpha, epsilon_choice, epsilon, m, n
     assert 1 - alpha - 1e-12 <= worst < 1
 
 
+@pytest.mark.slow
 def test_choosing_on_the_calibration_records_breaks_coverage():
     """A control: the smallest of 50 thresholds on the same 100 records covers .81; 2000 runs, by chance below 1e-9."""
     rng = np.random.default_rng(0)

@@ -91,6 +91,7 @@ def test_tails_in_steps_are_bounds_from_above_and_close():
     assert r <= weight * (math.log(200) / epsilon + 3 * tail.step)
 
 
+@pytest.mark.slow
 def test_tiny_losses_have_bounded_tables():
     for parts in (((1, 1), (1, 99)), ((10**4, 9), (10**4, 1))):
         assert len(noise_tail(1e-6, parts).table) <= 2 * _WIDEST + 2000

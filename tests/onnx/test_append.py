@@ -356,6 +356,7 @@ def linear_classifier(*names):
     return "LinearClassifier", ["X"], ["label", "p"], attributes
 
 
+@pytest.mark.slow(unless=("13", "22"))
 @pytest.mark.parametrize("opset", [9, 12, 13, 22])
 def test_models_of_skl2onnx(released, by_group, opset):
     """Its default exports declare ai.onnx.ml 1, and opset 9 for support vector machines, 18 to 22 for other models."""

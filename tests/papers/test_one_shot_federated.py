@@ -427,6 +427,7 @@ def test_quantile_is_never_below_the_median():
     assert paper.private_ranks(3, 20, 0.1, 0.1, 10, 0.05) is None
 
 
+@pytest.mark.slow(unless=("2-10-0.1-1.0-100", "3-40-0.3-2.0-10"))
 @pytest.mark.parametrize(
     ("m", "n", "alpha", "epsilon", "bins"),
     [(5, 200, 0.1, 10.0, 100), (5, 200, 0.1, 5.0, 100), (3, 40, 0.3, 2.0, 10), (2, 10, 0.1, 1.0, 100)],
@@ -458,6 +459,7 @@ def test_published_compensation_at_its_best(epsilon, compensation):
     assert best_published(5, 200, 0.1, epsilon, 100).compensation == pytest.approx(compensation, abs=5e-6)
 
 
+@pytest.mark.slow
 def test_figure_2_falls_as_n_and_epsilon_grow():
     by_n = [paper.best_gamma(10, n, 0.1, 5.0, 100).compensation for n in (50, 200, 1000)]
     by_epsilon = [paper.best_gamma(10, 200, 0.1, epsilon, 100).compensation for epsilon in (1.0, 5.0, 20.0)]

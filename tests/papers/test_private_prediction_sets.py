@@ -134,6 +134,7 @@ def test_theorem_2_fails_below_one_half(alpha, n, epsilon, m, covers):
     np.testing.assert_allclose(few[:3], weight[0][40] / (3 * weight[0] + weight[1] + weight[2])[40], rtol=1e-9)
 
 
+@pytest.mark.slow(unless="q4")
 @pytest.mark.parametrize("q", [Fraction(7, 2**24), Fraction(1, 5), Fraction(1, 2), Fraction(9, 10), Fraction(1)])
 def test_weights_and_law_of_algorithm_2(q):
     """Weights against rationals, the law against the exponential of rationals, and against the installed mechanism."""
@@ -157,6 +158,7 @@ def test_weights_and_law_of_algorithm_2(q):
         np.testing.assert_allclose(law(utilities, installed.scale), found, rtol=1e-12)
 
 
+@pytest.mark.slow(unless="4.0-0.95")
 @pytest.mark.parametrize("q", [0.3, 0.5, 0.8, 0.95])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_lemma_1_for_every_histogram(q, epsilon):
@@ -175,6 +177,7 @@ def test_lemma_1_for_every_histogram(q, epsilon):
     assert pps.largest_share_below(n, 1.0, epsilon, m, 0.1) == np.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [0.3, 0.8])
 def test_equation_4_for_every_histogram(q):
     n, m, epsilon = 9, 4, 4.0
@@ -200,6 +203,7 @@ def test_equation_5(n, epsilon, m, level, bound, ours, mean):
     assert pps.beta_of_quantile(n, Fraction(rank, n))[0] == rank
 
 
+@pytest.mark.slow(unless=("0.5", "0.9", "q3"))
 @pytest.mark.parametrize("q", ["0.25", "0.5", "0.9", Fraction(2, 3)])
 def test_lemma_2(q):
     """The Beta law is that of the uniform order statistic; on five atoms F(F^-1(q)) lies between it and it + p_max."""

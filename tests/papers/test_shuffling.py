@@ -91,6 +91,7 @@ def test_delta_is_monotone():
     assert epsilons[0] > epsilons[5] > epsilons[10] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon_0", "n", "delta"), [(0.5, 1000, 1e-6), (1.0, 10_000, 1e-6), (4.0, 200_000, 1e-8)])
 def test_planning_is_the_inverse(epsilon_0, n, delta):
     epsilon = clones_epsilon(epsilon_0, n, delta)

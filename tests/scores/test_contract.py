@@ -228,7 +228,7 @@ def test_one_sentence_states_its_sets_and_an_example_shows_one(name):
         assert worked_example(released) is not None or name in ("cqr_low", "cqr_high")
 
 
-@pytest.mark.slow(unless="margin")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_release_states_its_name_and_covers(name):
     """Calibrate, write, read, evaluate: the true labels and targets that were calibrated are covered."""

@@ -32,7 +32,7 @@ MADE = {
 }
 
 
-@pytest.mark.slow(unless="normalised_residual")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_every_score_function_names_its_scores(name):
     """Therefore the shortest call is correct: a release of these scores has a name and classes."""

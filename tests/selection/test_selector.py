@@ -122,6 +122,7 @@ def test_every_draw_is_replaced_for_a_block():
         assert everything() == SECURELY
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("noisy_number")
 def test_no_draw_is_used_again():
     """Two of so wide draws are equal with a probability below 1e-8; coins agree at every distance as often as not."""

@@ -58,6 +58,7 @@ def test_a_correct_release_is_called_broken_at_most_at_the_stated_rate(name, n, 
     assert p_value > CHANCE / 1000
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # of +inf, or of few records
 @pytest.mark.parametrize(
     ("name", "counted"), slow([(name, n) for name in SIZED for n in (300, 1000, 3000)], [("add_remove", 1000)])
@@ -99,6 +100,7 @@ def test_the_number_in_a_finding_is_the_smallest():
     assert f"unless fewer than {found.from_records} records calibrated" in found.sentence
 
 
+@pytest.mark.slow(unless=("0.5-0.505-8780_0", "1.0-0.703-7180_0"))
 @pytest.mark.parametrize(
     ("epsilon", "share", "tested"),
     [

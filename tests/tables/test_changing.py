@@ -52,6 +52,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_cut_is_refused_before_a_charge(name, share, tmp_path):

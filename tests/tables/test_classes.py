@@ -38,6 +38,7 @@ def release(source, label="name", **options):
     return calibrate_table(source, what, 0.1, 1.0, **options)
 
 
+@pytest.mark.slow(unless=("postgres-code", "sqlite-code"))
 @pytest.mark.parametrize("label", ["code", *slow(["one"])])
 def test_integer_labels_with_named_classes_raise_an_error(engine, label):
     """Labels from 1 to K-1, without the last class, were once shifted by one silently."""
@@ -203,6 +204,7 @@ def test_invalid_logits_raise_an_error(broken, value):
     assert bad_rows(caught) == [(len(broken), broken[0])]
 
 
+@pytest.mark.slow(unless="False")
 @pytest.mark.parametrize("pair", [False, True])
 def test_probabilities_are_noticed(pair):
     p = SOFTMAX[4:]

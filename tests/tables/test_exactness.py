@@ -160,7 +160,7 @@ def cases(single):
     }  # fmt: skip
 
 
-@pytest.mark.long(unless=("sqlite", "postgres"))
+@pytest.mark.long(unless="postgres")
 def test_counts_are_those_of_arrays(engine):
     """In all, in groups in the same pass, and of the first two records of each person; each is rounded once."""
     lacking = [*("decimal",) * (not engine.decimals), *("s_list", "w_list", "z_list") * (not engine.lists)]

@@ -52,7 +52,7 @@ def expected(scores) -> list[int]:
     return ScoreHistogram.from_scores(scores, UNIT).counts.tolist()
 
 
-@pytest.mark.slow(unless="a{1,2}-parquet")
+@pytest.mark.slow
 @pytest.mark.parametrize(("stem", "suffix"), odd_files("parquet", "csv", "csv.gz", "arrow"))
 def test_file_names_are_taken_literally(tmp_path, suffix, stem):
     """The folder contains files that the name would match as a pattern."""
@@ -63,7 +63,7 @@ def test_file_names_are_taken_literally(tmp_path, suffix, stem):
     assert counts(path) == counts(str(path)) == expected(SCORES)
 
 
-@pytest.mark.slow(unless="~home-parquet")
+@pytest.mark.slow
 @pytest.mark.parametrize(("stem", "suffix"), odd_files("parquet", "csv", "arrow"))
 def test_file_names_in_a_folder_are_taken_literally(tmp_path, suffix, stem):
     folder = tmp_path / stem
@@ -129,7 +129,7 @@ def put(path, scores):
 # --- outputs
 
 
-@pytest.mark.slow(unless="sets/")
+@pytest.mark.slow
 @pytest.mark.parametrize("out", ["sets.parquet", "sets.csv", "sets.csv.gz", "sets", "sets/"])
 def test_existing_outputs_are_not_replaced(tmp_path, calibration, out):
     path = f"{tmp_path}/{out}"
@@ -185,6 +185,7 @@ def test_a_folder_is_written_and_read_back(tmp_path, calibration, monkeypatch):
         assert table.columns == ["id", "prediction_set", "set_size"]
 
 
+@pytest.mark.slow(unless="hdfs://host/sets-output")
 @pytest.mark.parametrize(("out", "argument"), [("hdfs://host/sets", "output"), ("sets.xlsx", "path")])
 def test_outputs_that_cannot_be_written(tmp_path, monkeypatch, calibration, out, argument):
     monkeypatch.chdir(tmp_path)
@@ -220,6 +221,7 @@ def test_values_that_are_not_tables_raise_an_error(source):
 # --- standard input
 
 
+@pytest.mark.slow(unless="/dev/stdin")
 @pytest.mark.parametrize("named", ["-", "/dev/stdin"])
 def test_standard_input_has_two_names(monkeypatch, named):
     text = "\n".join(["s", *map(str, SCORES)]).encode()

@@ -107,7 +107,7 @@ def test_unusable_values_are_not_missing_values(tmp_path):
             assert table.left_out() == 3
 
 
-@pytest.mark.slow(unless="n/a-True")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mark", "missing"), [*((mark, True) for mark in ("NA", "n/a", " NULL ", "\\N", "None", "#N/A")), ("abc", False)]
 )

@@ -53,7 +53,7 @@ def kept(person, most, sample, *order):
     return sorted(i for rows in owned.values() for i in sorted(rows, key=key)[:most])
 
 
-@pytest.mark.long(unless=("memory-3-2024", "sqlite-3-2024"))
+@pytest.mark.long(unless="sqlite-3-2024")
 @pytest.mark.parametrize(("most", "sample"), [(3, "2024"), (1, None)])
 def test_the_first_or_the_sampled_records_count(ranking, most, sample):
     """By numbers, by texts, and by two columns that distinguish a person's records only together."""
@@ -111,6 +111,7 @@ def up_to(k, change):
     return neighbours
 
 
+@pytest.mark.slow(unless="3")
 @pytest.mark.parametrize("k", [2, 3])
 def test_privacy_loss_of_up_to_k_added_or_removed_records(k):
     """All histograms of up to five records, all ways to add up to k: at most epsilon, and nearly that."""

@@ -87,6 +87,7 @@ def test_a_column_that_does_not_exist_costs_nothing(watched):
     assert seen == []
 
 
+@pytest.mark.slow(unless="sqlite")
 def test_a_public_number_of_rows_is_checked(engine):
     table = engine.table(pa.table({"s": SCORES}))
     options = {"neighbors": "replace_one", "candidates": CANDIDATES}

@@ -32,6 +32,7 @@ def test_a_stream_is_calibrated_as_planned():
         assert released.recipe == plan.candidates.recipe
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [batches, *slow([pa.table])])
 def test_candidates_fit_the_records_that_count(source):
     """170 of 200 rows are complete; 50 persons have four rows each, two of which count."""
@@ -65,6 +66,7 @@ def test_levels_and_sides_fit_the_actual_number():
 AROUND = confide.Candidates.around(2.0)
 
 
+@pytest.mark.slow(unless="{'unit': 2.0}")
 @pytest.mark.parametrize("options", [{}, {"unit": 2.0}, {"candidates": AROUND}, *slow([{"delta": 0.05}])], ids=str)
 def test_a_loader_is_calibrated_as_planned(options):
     torch = pytest.importorskip("torch", reason="needs the extra 'torch'")

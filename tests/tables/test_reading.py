@@ -24,6 +24,7 @@ def counts(path: Path, pattern: str, label: str, classes: list[str] | None = Non
     return score_histogram(path, what, UNIT).counts.tolist()
 
 
+@pytest.mark.slow(unless="label-float32-arrow")
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize(
     ("label", "dtype"),
@@ -39,6 +40,7 @@ def test_patterns_and_lists_in_every_format(tmp_path, suffix, label, dtype):
         assert counts(path, "p", label, list(NAMES), positions) == expected(p, y)
 
 
+@pytest.mark.slow(unless="arrow")
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_other_kinds_of_columns(tmp_path, suffix):
     p, y = classified(dtype=np.float16 if suffix == "arrow" else np.float32)
@@ -57,6 +59,7 @@ def test_other_kinds_of_columns(tmp_path, suffix):
         assert counts(path, column, "category", list(NAMES)) == expected(p, y)
 
 
+@pytest.mark.slow(unless=('"score"\\n"0.5"\\n0.25\\n', "\\ufeffscore,note\\n0.5,a\\n0.25,b"))
 @pytest.mark.parametrize(
     "text",
     [
@@ -71,12 +74,14 @@ def test_dialects_of_csv(tmp_path, text):
     assert score_histogram(path, ScoreColumn("score"), UNIT).total == 2
 
 
+@pytest.mark.slow
 def test_quotes_that_appear_late_in_a_csv(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("score,note\n" + "0.5,a\n" * 30_000 + '0.5,"x, ""y"""\n')
     assert score_histogram(path, ScoreColumn("score"), UNIT).total == 30_001
 
 
+@pytest.mark.slow
 def test_names_that_need_quoting(tmp_path):
     p, y = classified()
     columns = {f"p \"{k}' -- ": p[:, k] for k in range(3)} | {"select *": y}

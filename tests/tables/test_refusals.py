@@ -237,6 +237,7 @@ def test_a_decimal_comma_can_be_read(tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_a_csv_column_that_changes_its_type_late(tmp_path, calibration):
     path = tmp_path / "a.csv"
     path.write_text("id,p_a,p_b,p_c\n" + "1,0.5,0.5,0\n" * 40_000 + f"{PLANTED},0.5,0.5,0\n")
@@ -267,6 +268,7 @@ def test_missing_files(tmp_path):
         refusal("path", scores, tmp_path / name)
 
 
+@pytest.mark.slow(unless="arrow")
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_tables_without_rows(tmp_path, suffix):
     empty = {"s": pa.float64(), "p": pa.list_(pa.float32()), "label": pa.string()}
@@ -295,6 +297,7 @@ def test_missing_and_unsuitable_columns(tmp_path, act, argument):
     refusal(argument, act, write(tmp_path / "a.parquet", class_table(10)))
 
 
+@pytest.mark.slow(unless="frame")
 @pytest.mark.parametrize("kind", ["memory", "frame", "batches", "parquet", "arrow"])
 def test_names_that_differ_in_case_alone_are_refused_where_they_are_read(tmp_path, kind):
     """DuckDB would read the first of them for both."""

@@ -104,7 +104,7 @@ def cases(lists, single):
     return found
 
 
-@pytest.mark.long(unless="postgres")
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # thresholds at the ends and beyond
 def test_predictions_are_those_of_arrays(engine, tmp_path):
     source = engine.table(DATA if engine.lists else DATA.drop_columns("p"))
@@ -147,6 +147,7 @@ KINDS = (
 )
 
 
+@pytest.mark.slow(unless="postgres")
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_a_table_without_rows_gives_one_without_rows(engine, tmp_path):

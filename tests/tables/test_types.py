@@ -231,6 +231,7 @@ def csv_with(name, values):
 FIRST, LATER = ("7", "12", "2024-01-01", "true"), ("007", "12.7", "2024-01-01 10:30:00", "1")
 
 
+@pytest.mark.slow(unless="packed-sets.arrow")
 @csv_with("out", ["sets.parquet", "sets.arrow", "sets.csv"])
 def test_cells_are_copied_as_texts(tmp_path, monkeypatch, place, out):
     text = "p,id,dose,day,flag\n" + f"0.3,{','.join(FIRST)}\n" * MANY + f"0.3,{','.join(LATER)}\n"

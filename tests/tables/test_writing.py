@@ -40,6 +40,7 @@ def test_sets_in_every_format(tmp_path, calibration, source, target):
     assert target in ("csv", "tsv") or back.schema.field("set_size").type == pa.int32()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
 def test_class_names_are_written_unchanged(tmp_path, share):
     rng = np.random.default_rng(int(10 * share))
@@ -77,6 +78,7 @@ def test_name_clashes_and_cells_that_csv_cannot_hold(tmp_path, calibration):
     assert list(tmp_path.iterdir()) == [records]
 
 
+@pytest.mark.slow(unless="kind1-folder")
 @pytest.mark.parametrize("out", ["a.parquet", "folder"])
 @pytest.mark.parametrize("kind", [pa.duration("s"), pa.month_day_nano_interval(), pa.struct([])])
 def test_columns_that_parquet_lacks_are_named(tmp_path, calibration, out, kind):
@@ -88,6 +90,7 @@ def test_columns_that_parquet_lacks_are_named(tmp_path, calibration, out, kind):
     predict(table, tmp_path / out, calibration, keep=("id",))
 
 
+@pytest.mark.slow(unless="False")
 @pytest.mark.parametrize("lists", [False, True])
 def test_order_is_kept_over_many_batches_and_row_groups(tmp_path, calibration, lists):
     n = 150_000

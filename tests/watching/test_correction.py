@@ -84,6 +84,7 @@ def climbed(rng, a, b, delay, share, side, steps, looks=50, size=40, epsilon=1.0
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0, 3])
 @pytest.mark.parametrize(("a", "b"), [(1, 10), (1, 2)])
 def test_adversary_with_all_noise_stays_within_both_bounds(a, b, delay):
@@ -412,6 +413,7 @@ def scores(*values):
     return pa.table({"s": np.asarray(values, float)})
 
 
+@pytest.mark.slow
 def test_looks_count_at_the_threshold_in_force(tmp_path):
     """All records of a score that the first look misses are covered once the threshold has risen above it."""
     state, what, released = tmp_path / "watch.json", ScoreColumn("s"), calibration_at(0.5, score=None)

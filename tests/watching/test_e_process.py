@@ -32,6 +32,7 @@ def mean_of_noise(rate, epsilon, slack):
     return float(np.sum(law * np.exp(rate * z)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 4.0])
 @pytest.mark.parametrize("least", [0.5, 0.88, 0.97])
 def test_mean_of_bet_is_one_at_least_coverage_and_at_most_one_above(least, epsilon):
@@ -118,6 +119,7 @@ def test_records_of_one_person_may_be_identical(people):
     assert binom.pmf(c, 12, least) @ np.exp(people * (-s * c + u * (12 - c))) > 1.01
 
 
+@pytest.mark.slow
 def test_dependent_records_are_less_evidence():
     """Ten thousand records of a thousand people say as much as a thousand do, with the noise that protects people."""
     x, y = np.array([8400]), np.array([1600])
@@ -152,6 +154,7 @@ def test_power_with_one_start_equals_published_power(n, epsilon, records):
     assert abs(found * n - records) <= max(n, 0.1 * records)
 
 
+@pytest.mark.slow
 def test_fresh_wealth_detects_late_drop_sooner():
     late = {"before": 20, "looks": 52}
     with_stakes = looks_to_alarm(0.88, 100, 1.0, 0.9, 0.85, **late)
@@ -172,10 +175,12 @@ def test_confidence_sequence_is_simultaneous(p):
     assert binomtest(missed_ever, paths, 0.05, alternative="greater").pvalue > LEVEL
 
 
+@pytest.mark.slow
 def test_look_without_records_excludes_nothing():
     assert confidence_sequence([0], [0], 100, 0.1) == [(0.0, 1.0)]
 
 
+@pytest.mark.slow
 def test_confidence_sequence_narrows_and_shows_change():
     still = confidence_sequence([90] * 60, [10] * 60, 100, 1.0)
     widths = [high - low for low, high in still]

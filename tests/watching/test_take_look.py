@@ -160,6 +160,7 @@ def test_look_is_charged_and_answered_once(state, tmp_path):
     assert kept["counts"] == list(first.looks[0].counts)
 
 
+@pytest.mark.slow(unless="parquet")
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_counts_equal_those_of_evaluate(tmp_path, suffix):
     path = write(tmp_path / f"records.{suffix}", class_table(500, lists=False))

@@ -91,6 +91,7 @@ def test_small_reference_gives_no_tests():
     assert watch.parts_below(watch.points[-1]) == []
 
 
+@pytest.mark.slow(unless=("add_remove-1", "replace_one-1"))
 @pytest.mark.parametrize(("neighbors", "people"), [("add_remove", 1), ("replace_one", 1), ("add_remove", 3)])
 def test_loss_of_look_equals_statement(neighbors, people):
     """All small tables of two parts and all their neighbours: the largest log ratio of the laws of what leaves."""
