@@ -72,7 +72,7 @@ def read_release(path: Path, arguments: dict[str, Any]) -> Release:
 def read_fingerprint(
     path: FileLocation, records: Iterable[FileLocation] = (), decimals: int | None = None
 ) -> ModelFingerprint:
-    """The fingerprint in a table of outputs on public probe records, by all its columns, or else of a model's file.
+    """The fingerprint of a model: of a table of its outputs on public probe records, all columns, or of its file.
 
     A file of the private records raises `InputError`, because a fingerprint is published.
     """

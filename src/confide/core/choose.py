@@ -50,7 +50,7 @@ _LEAST_KEY = 16
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Choice:
-    """The chosen score, and the records that did not choose. It contains private scores, and cannot be pickled.
+    """The chosen score, and the records not used for the choice. It contains private scores, and cannot be pickled.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Choice:
         return self.chosen.name
 
     def calibrate(self, **options: Unpack[Options]) -> Release:
-        """Release the threshold of the chosen score, as `confide.calibrate` does, from the records that did not choose.
+        """Release the chosen score's threshold, as `confide.calibrate` does, from the records not used for the choice.
 
         Parameters
         ----------

@@ -32,9 +32,9 @@ class Combination:
     Parameters
     ----------
     given, values
-        The argument that it depends on, and the values for which it applies; empty: all values.
+        The argument that the rule depends on, and the values for which the rule applies; empty: all values.
     others, allowed
-        The arguments that it restricts, and their permitted values, in addition to being left out.
+        The arguments that the rule restricts, and their permitted values; they may always be left out.
     because
         The reason, with `{value}` for the value of `given`, and `{rejected}` for the rejected value.
     requirement

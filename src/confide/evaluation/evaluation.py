@@ -182,7 +182,7 @@ class Finding(Measured):
     def shortfall(self) -> Shortfall | None:
         """Finding that coverage over all records lies below the promise by more than chance in calibration explains.
 
-        Without the evaluated release the result does not state whether an unlucky calibration explains it.
+        Without the evaluated release the result does not state whether an unlucky calibration explains the shortfall.
         """
         evaluation = self.evaluation
         coverage = self.coverage_at(CHANCE / 2 if evaluation.private else CHANCE)
@@ -461,7 +461,7 @@ class Evaluation(Document, Measured):
         Raises
         ------
         InputError
-            If it is an evaluation of another release, or states other promises.
+            If this is an evaluation of another release, or states other promises.
         """
         same = self.calibration == release.checksum
         require("evaluation", same, "must be one of this calibration", "one of another", "evaluate again")

@@ -1,7 +1,7 @@
 """Signed messages: Dead Simple Signing Envelopes of JSON (DSSE, https://github.com/secure-systems-lab/dsse).
 
-Ed25519 signs the type and the payload, in base64. The payload has the fields of one type, and is accepted only if its
-content is written with the same bytes. `keyid` is the public key.
+Ed25519 signs the type and the payload, in base64. The payload has the fields of one type, and is accepted only if
+writing its content again gives the same bytes. `keyid` is the public key.
 """
 
 import base64

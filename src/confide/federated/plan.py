@@ -1,7 +1,8 @@
 """The plan of a federated calibration: a signed request, from which everything else follows; public, before any data.
 
 Mechanisms, certificates and privacy losses follow from the stated silos, request, method and conditions. Every
-participant derives them and compares their digest, so versions that would derive others notice it before a charge.
+participant derives them and compares their digest, so a version of confide that derives anything else raises an error
+before a charge.
 """
 
 import json

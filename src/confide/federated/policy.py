@@ -34,8 +34,8 @@ class Policy:
     methods
         Allowed methods. The defaults include private methods only.
     peers
-        For `secure-sum` and `fedcp2-qq-sum`: the identity of every silo that may take part, by name, compared out of
-        band.
+        For `secure-sum` and `fedcp2-qq-sum`: the identity of every silo that may take part, by name, compared over
+        another channel.
     least_colluding
         For these methods: minimum number of silos that may collude with the coordinator without reducing the stated
         privacy. Plans that withstand fewer are rejected.
@@ -77,7 +77,7 @@ class Policy:
         plan
             The plan, as it was read.
         own
-            The silo's position in it.
+            The silo's position in the plan.
         cost
             The charge under the adjacency of the silo's ledger: `SiloLedger.cost`.
 
@@ -108,7 +108,7 @@ class Policy:
             )
 
     def check_coordinator(self, plan: FederatedPlan) -> None:
-        """Reject a plan that is not signed by the pinned coordinator.
+        """Reject a plan that is not signed by the policy's coordinator.
 
         Raises
         ------

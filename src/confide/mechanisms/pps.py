@@ -266,7 +266,7 @@ class PpsOfSecretSize(Mechanism):
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
 
-        If they might exceed 64 bits they are saturated, relative to the largest, as those of `Slopes`.
+        Utilities that might exceed 64 bits are saturated relative to the largest one, as in `Slopes.utilities`.
         """
         # r = (1-q)/q, and whether 64 bits are enough.
         n = int(counts.sum())

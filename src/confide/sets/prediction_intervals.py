@@ -56,7 +56,7 @@ class PredictionIntervals(_Ends, Records):
     lower, upper
         float64, shape (n,): both ends belong to the interval, which is empty if lower > upper.
     promised
-        The coverage that the calibration guarantees at least, if the intervals come from one; not an item of the pair.
+        The coverage that the release guarantees, if the intervals come from one; not an item of the pair.
     calibration
         The calibration that they come from, as in `PredictionSets`; not an item of the pair.
     index

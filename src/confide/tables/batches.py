@@ -57,7 +57,7 @@ def score_batches(
     scores
         `ClassColumns`, `TargetColumns` or `LossColumns`, which name the columns that a score is computed from; the name
         of the column of scores; a function from a batch to its scores, shape (n,), where NaN marks a record without
-        one; or None if the batches are the scores.
+        one; or None if the batches themselves are scores.
     score
         The score's name, for a column or a function. It determines the valid range and the default candidates.
     candidates

@@ -98,7 +98,8 @@ def evaluate(
         For arrays: the group of each record, shape (n,).
     table, what, by, people, skip_incomplete, progress
         Instead of arrays: a source that `confide.tables.open_table` opens, its columns, the column of the group, and
-        the bound on the records of a person (with epsilon only); the others as in `evaluate_table`.
+        the bound on the records of a person (with epsilon only). `skip_incomplete` and `progress` as in
+        `evaluate_table`.
     examples
         Number of records to keep unchanged; not with epsilon.
     epsilon
@@ -204,7 +205,7 @@ def evaluate_table(
     by
         The column of each record's group. It is required for thresholds per group, and for `ScoreColumn` with
         thresholds per class, where it names the class. If groups overlap: their columns, as in `predict_table`. For
-        every other release it is a check: coverage is measured group by group.
+        every other release it is optional: coverage is then also measured by group.
     examples
         Number of records to keep unchanged, with sets and true labels; the first ones.
     skip_incomplete

@@ -1,8 +1,8 @@
 """Tables that this process never reads: the query that counts one, and the files of its answer as a source.
 
-A request states all columns, so that the readers of every other table check them and write their expressions. Types
-are not known: numbers are cast to double precision, and labels and groups to texts. Noisy counts of other engines are
-read from files in the same way, strictly. **Private**: no message contains a count.
+A request states all columns, so that the same readers as for other tables check the columns and write the expressions.
+Types are not known: numbers are cast to double precision, and labels and groups to texts. Noisy counts of other engines
+are read from files in the same way, strictly. **Private**: no message contains a count.
 """
 
 import csv
@@ -153,7 +153,7 @@ COLUMNS = ("query", "part", "reason", "group", "bin", "n")
 
 
 def read_counts(places: Sequence[FileLocation], jobs: Sequence[Job], digest: str) -> list[Counts]:
-    """The counts of each job in the answers to the query with this digest; those of several files are added.
+    """The counts of each job in the answers to the query with this digest; counts of several files are added.
 
     Raises
     ------

@@ -276,7 +276,7 @@ def records_for(tolerance: float, level: float) -> int:
 
 
 def records_enough(coverage: float, epsilon: float) -> int:
-    """Number of records at which the sampling variance equals the noise variance of a look; smaller ones show little.
+    """Number of records at which sampling and noise vary a look's coverage equally; smaller looks show little.
 
     Examples
     --------

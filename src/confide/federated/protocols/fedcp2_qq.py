@@ -1,4 +1,4 @@
-"""`fedcp2-qq`, and `fedcp2-qq-sum`, which opens only the sum of its replies: for equal public sizes.
+"""`fedcp2-qq`, and `fedcp2-qq-sum`, which reveals only the sum of the replies: for equal public sizes.
 
 Both are from Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. The coverage
 M(l, k) of the k-th smallest of m replies, each the l-th smallest score of its silo, is an integral over one variable

@@ -132,7 +132,7 @@ class SortedReplies(Method):
         return lambda level: conditional_coverage_failure(replies, k - terms.liars, level, honest)
 
     def _laws(self, terms: Terms, answered: Sequence[int]) -> list[ReplyLaw]:
-        """The laws of the replies that a certificate counts: of all silos, if they may stay away by their scores.
+        """The laws of the replies that a certificate counts: of all silos, if absence may depend on their scores.
 
         The k-th smallest reply of any subset is at least the k-th smallest of all.
         """
