@@ -127,7 +127,7 @@ class Candidates:
         except TypeError as error:
             if isinstance(error, InputTypeError):
                 raise
-            raise InputError("recipe", f"must have the numbers of the kind {kind!r}") from None
+            raise InputError("recipe", f"must have the numbers that candidates of the kind {kind!r} need") from None
         return candidates
 
     @classmethod

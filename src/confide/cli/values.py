@@ -65,7 +65,7 @@ def read_release(path: Path, arguments: dict[str, Any]) -> Release:
     # One level.
     if "alpha" not in arguments:
         return release
-    require("alpha", release.by == "level", "needs a calibration of several levels")
+    require("alpha", release.by == "level", "must be left out, because the release does not have several levels")
     return release.at(arguments.pop("alpha"))
 
 

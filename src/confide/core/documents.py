@@ -67,7 +67,9 @@ class Kind:
         with refused_content(self.form.name, self.what or self.form.name):
             value = self.read(stated.copy())
         if checksum(stated) != checksum(self.content(value)):
-            raise FormatError(self.form.name, "must be written as its content is: it was altered", remedy=UNUSABLE)
+            raise FormatError(
+                self.form.name, "must be the text that confide writes for its content: it was altered", remedy=UNUSABLE
+            )
         return value
 
 

@@ -66,7 +66,7 @@ class Options(Choices, LedgerOptions, total=False):
     partition: str | None
 
 
-BY_NEEDS_GROUPS = "must be left out without groups, of which it is the type"
+BY_NEEDS_GROUPS = "must be left out without groups: it states whether they are groups or classes"
 
 # The fields of `Payer`.
 _PAYERS = ("ledger", "dataset", "partition", "again")

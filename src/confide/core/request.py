@@ -160,11 +160,13 @@ class Request:
         # Invalid combinations, and values of another type.
         check_combinations({spec.name: getattr(self, spec.name) for spec in fields(self) if spec.init})
         if self.chosen is not None and self.overlap is not None:
-            why = "with a chosen score: its loss is compared with that of one threshold of each record"
-            raise InputError("names", f"must be groups that divide the records {why}", got="columns of groups")
+            why = "with a score chosen by choose_score: the release states the larger loss of choice and threshold"
+            raise InputError("names", f"must be one list of disjoint groups {why}", got="columns of groups")
         one_of("neighbors", self.neighbors, NEIGHBORS)
         if self.chosen is not None and not isinstance(self.chosen, Chosen):
-            raise InputTypeError("chosen", "must be the statement of choose_score", got=type(self.chosen).__name__)
+            raise InputTypeError(
+                "chosen", "must be of type Chosen, as choose_score states its choice", got=type(self.chosen).__name__
+            )
         if self.renews is not None and not re.fullmatch("[0-9a-f]{64}", str(self.renews)):
             raise InputError("renews", "must be None or 64 hexadecimal digits")
         check_fingerprint(self.fingerprint)

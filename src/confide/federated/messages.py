@@ -102,7 +102,9 @@ def read_message(kind: str, text: str, form: type[Content], most: int = MOST_CHA
     payload, signer, signature = open_message(kind, text, most)
     content = read_content(kind, lambda: msgspec.json.decode(payload, type=form))
     if encode(content) != payload:
-        raise Refusal("malformed", f"the {kind} is not written as its content is; request the original")
+        raise Refusal(
+            "malformed", f"the {kind} is not the text that confide writes for its content; request the original"
+        )
     return Message(content, signer, digest(payload), signature)
 
 

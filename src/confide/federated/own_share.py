@@ -144,7 +144,7 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     if not plan.channel.single_replies:
         raise InputError(
             "plan",
-            f"a silo has no share of its own with the method {plan.method!r}: no single silo's part opens",
+            f"the method {plan.method!r} reveals only a sum over all silos, and no answer of a single silo",
             remedy="A threshold for the silo by confide.calibrate is charged separately",
         )
     message = read_answer(released.plan, answer)

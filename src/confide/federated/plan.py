@@ -462,7 +462,7 @@ def read_plan(text: str) -> FederatedPlan:
         why = "other mechanisms follow from the plan here than at its coordinator; use the same version of confide"
         raise Refusal("malformed", why)
     if plan.payload != encode(stated):
-        raise Refusal("malformed", "the plan is not written as its content is; request the original")
+        raise Refusal("malformed", "the plan is not the text that confide writes for its content; request the original")
     return plan
 
 

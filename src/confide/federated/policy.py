@@ -104,7 +104,7 @@ class Policy:
             raise Refusal(
                 "not-allowed",
                 f"the ledger would charge {cost.epsilon:.6g} for this plan (under {cost.neighbors}), and the policy "
-                f"allows {self.per_plan:g} for one",
+                f"allows {self.per_plan:g} for one plan",
             )
 
     def check_coordinator(self, plan: FederatedPlan) -> None:
@@ -117,7 +117,8 @@ class Policy:
         """
         if plan.coordinator is None or self.coordinator not in (plan.coordinator.signing, plan.coordinator.identity):
             raise Refusal(
-                "coordinator-unknown", "the plan is signed with another key than the policy pins; request a new plan"
+                "coordinator-unknown",
+                "the plan is signed with another key than that of the policy's coordinator; request a new plan",
             )
 
     def _check_peers(self, plan: FederatedPlan, position: int) -> None:

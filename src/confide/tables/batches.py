@@ -166,8 +166,8 @@ def merge_counts(
             "tables",
             "every record must have a usable score",
             remedy=(
-                f"{unusable} do not: a number is missing or out of range, a label is no class, or a list has "
-                "another length; call score_batches on a worker for details"
+                f"{unusable} do not: a number is missing or out of range, a label is none of the classes, or a list "
+                "has another length; call score_batches on a worker for details"
             ),
         )
     return ScoreHistogram(chosen, total[_MOST_REASONS:])

@@ -120,7 +120,7 @@ class ColumnSpec(ABC):
         for suffix, level in levels.items():
             if level.by == "group" and by is None:
                 raise InputError(
-                    "by", "must be given, the column of each record's group, each of which has a threshold"
+                    "by", "must be given: the column of each record's group, because each group has a threshold"
                 )
             if level.by != "group" and by is not None:
                 raise InputError("by", "must be left out: the release has no thresholds per group of records")
@@ -269,7 +269,7 @@ class ClassColumns(ColumnSpec):
         if self.label_positions and matched != p:
             raise InputError(
                 "classes",
-                "must stand in the order of the columns with label_positions, which count them",
+                "must have the order of the columns, because label_positions counts the classes in this order",
                 got="another",
             )
         return replace(matched, logits=self.logits), classes

@@ -248,7 +248,9 @@ def _tallied(
     by_release = release.needs_groups(sets=what._labelled)
     if by_release and by is None:
         each = "true class" if release.by == "class" else "group"
-        raise InputError("by", f"must be given, the column of each record's {each}, each of which has a threshold")
+        raise InputError(
+            "by", f"must be given: the column of each record's {each}, because each {each} has a threshold"
+        )
     reader, comparison = what._comparison(table, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
     groups: NamedColumn | GroupedColumns | AnyGroups | None = None

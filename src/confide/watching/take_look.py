@@ -331,5 +331,7 @@ def stored_look(text: str, name: str) -> Look:
         look = msgspec.convert(content, Look, strict=True)
         # Only what is written again with the same content is accepted
         if look.name != name or content != json.loads(look_text(content["release"], look)):
-            raise FormatError("look", "must be written as its content is: it was altered", remedy=UNUSABLE)
+            raise FormatError(
+                "look", "must be the text that confide writes for its content: it was altered", remedy=UNUSABLE
+            )
         return look

@@ -65,8 +65,8 @@ class Channel(ABC):
             names = ", ".join(repr(name) for name in absent[:_NAMED]) + (", ..." if len(absent) > _NAMED else "")
             raise Refusal(
                 "missing",
-                f"this secure sum opens only with all silos; {len(absent)} have not answered: {names}; wait for them, "
-                "or make a new plan without them, for which the others pay again",
+                f"this secure sum needs the answers of all silos; {len(absent)} have not answered: {names}; wait for "
+                "them, or make a new plan without them, for which the others pay again",
             )
 
     @abstractmethod

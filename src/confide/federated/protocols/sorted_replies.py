@@ -69,8 +69,8 @@ class SortedReplies(Method):
             raise Refusal(
                 "implausible",
                 f"the opened sum counts {replies} replies of {len(answered)} silos, {negative} of its numbers are "
-                "negative: a silo's vector is not one reply, and the silo cannot be identified; ask all silos, and "
-                "make a new plan",
+                "negative: the vector of some silo is not a single reply, and the silo cannot be identified; ask all "
+                "silos, and make a new plan",
             )
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
