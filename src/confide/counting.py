@@ -360,7 +360,9 @@ class ScoreHistogram:
         if self.records is None and other.records is None:
             return ScoreHistogram(self.candidates, self.counts + other.counts)
         if any(histogram.records is None and histogram.counts.any() for histogram in (self, other)):
-            raise InputError("other", "must be sums of weights with a number of records, or neither must be")
+            raise InputError(
+                "other", "must state a number of records, as for sums of weights, if and only if this histogram does"
+            )
         return ScoreHistogram(self.candidates, self.counts + other.counts, self.total + other.total)
 
     def __repr__(self) -> str:

@@ -346,7 +346,11 @@ def _cells(dataset: str | Dataset | None, partition: str) -> list[Dataset]:
 
     whole = dataset if isinstance(dataset, Dataset) else Dataset("" if dataset is None else dataset)
     if whole.group is not None:
-        raise InputError("dataset", "must be the whole one, without a group", remedy="Its two shares are charged")
+        raise InputError(
+            "dataset",
+            "must be a data set without a group",
+            remedy="The two shares of its records are charged as groups",
+        )
     return [replace(whole, group=Group(partition, cell)) for cell in ("choosing", "calibrating")]
 
 

@@ -104,7 +104,7 @@ class FederatedPlan(Federation, Described):
         if self.by in ("group", "class"):
             _check_groups(self.method, self.silos)
         elif self.request.neighbors != ("replace_one" if public else "add_remove"):
-            raise InputError("neighbors", "must follow from whether the silos' sizes are public")
+            raise InputError("neighbors", "must be 'replace_one' if the silos' sizes are public, and else 'add_remove'")
 
         # What follows from it
         object.__setattr__(self, "parts", self._derived_parts())

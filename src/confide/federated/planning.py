@@ -120,8 +120,8 @@ def plan(
         Number of Byzantine silos, which may send anything; by default none.
     dropouts
         Number of silos that may be missing while the threshold is still planned to be finite; by default none. If more
-        are missing the guarantee still holds, if necessary by the threshold +inf. A sum opens only with all silos: if
-        one does not answer, the others pay again for a new plan.
+        are missing the guarantee still holds, if necessary by the threshold +inf. A sum needs the answers of all silos:
+        if one does not answer, the others pay again for a new plan.
     missing
         `"independent"` (default): a silo answers independently of its scores; `"arbitrary"`: no such assumption.
     population

@@ -72,7 +72,7 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
     totals = Totals.of(charged)
     if bare := totals.bare:
         derivation = (
-            f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
+            f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy: the total is infinite"
         )
         return Loss((Bound(math.inf, 0.0, "sum", derivation),))
     concentrated = totals.concentrated

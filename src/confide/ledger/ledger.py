@@ -306,7 +306,7 @@ class Ledger(Described):
             # A token is charged once
             for charge in charges:
                 earlier = connection.rows("SELECT id FROM charge WHERE token = ?", charge.token)
-                require("token", not earlier, "must be new", remedy="The ledger has a charge with this one")
+                require("token", not earlier, "must be new", remedy="The ledger has a charge with this token")
 
             # Check all charges before the first is added; an error takes back the opening of the data set
             groups = [charge.dataset.group for charge in charges if charge.dataset.group]

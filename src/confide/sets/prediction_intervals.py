@@ -341,7 +341,7 @@ _FIRST = 1000
 
 
 def warn_of_widths(records: int, width: float, least: float, most: float) -> None:
-    """Warn if intervals are uninformative; `width` is that of the narrowest, the rest describes the predictions.
+    """Warn if intervals are uninformative: the narrowest has `width`; the other numbers describe the predictions.
 
     There is no warning for equal predictions, or for infinite intervals, which have another warning.
 

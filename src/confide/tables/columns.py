@@ -577,7 +577,7 @@ class LossColumns(ColumnSpec):
 
 
 def _no_candidates() -> InputError:
-    return InputError("candidates", "must be given for losses: the thresholds that they belong to")
+    return InputError("candidates", "must be given for losses: the thresholds at which the losses are stated")
 
 
 def _upper_first(lower: str, upper: str) -> bool:

@@ -101,7 +101,7 @@ def evaluate(
         the bound on the records of a person (with epsilon only). `skip_incomplete` and `progress` as in
         `evaluate_table`.
     examples
-        Number of records to keep unchanged; not with epsilon.
+        Number of records to store unchanged in the result, as examples; must be left out with epsilon.
     epsilon
         Privacy loss per person. None: the numbers of `evaluate_sets`, `evaluate_intervals`, `evaluate_scores` or
         `evaluate_table`, which are not private.
@@ -207,7 +207,7 @@ def evaluate_table(
         thresholds per class, where it names the class. If groups overlap: their columns, as in `predict_table`. For
         every other release it is optional: coverage is then also measured by group.
     examples
-        Number of records to keep unchanged, with sets and true labels; the first ones.
+        Number of records to store unchanged in the result, with sets and true labels; the first ones are used.
     skip_incomplete
         Leave out records with a missing value in a column that is read, instead of raising an error. `left_out()` of an
         open table returns their number.

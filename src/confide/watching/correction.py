@@ -233,7 +233,7 @@ class Correction:
         """
         # The noise of a look
         noise, half = noise_of_coverage(self.gamma, self.alpha, size, epsilon), self.alpha / 2
-        must = f"must leave the coverage of a look within alpha/2 = {float(half):.3g} by noise alone"
+        must = f"must be such that noise moves the coverage of a look by at most alpha/2 = {float(half):.3g}"
         remedy = "Take larger looks, a larger epsilon or a smaller gamma"
         require("correct", noise <= half, must, f"about {noise:.2g}", remedy)
         notes = []
