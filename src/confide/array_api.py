@@ -43,13 +43,14 @@ def predict_mask(probabilities: Any, calibration: Release, *, u: Any = None) -> 
     calibration
         From a classification score.
     u
-        For randomised scores: shape (n,), in [0, 1], of the same library; drawn by default.
+        For randomised scores: one random number per record, shape (n,), in [0, 1], of the same library; drawn by
+        default.
 
     Raises
     ------
     InputError, InputTypeError
-        If the probabilities leave [0, 1] or do not sum to one, or the calibration is of another kind, or for another
-        number of classes.
+        If the probabilities leave [0, 1] or do not sum to one, or if the release is for a regression score or for
+        another number of classes.
 
     Examples
     --------
@@ -129,7 +130,7 @@ def _known_scores(xp: Any, probabilities: Any, column: Any, kind: ScoreKind, u: 
 
 
 def above_threshold(p: Any, threshold: float) -> Any:
-    """Where 1 - p is at most the threshold, exactly: bool, of any shape, on the same device.
+    """Whether each 1 - p is at most the threshold, computed exactly: bool, of any shape, on the same device.
 
     Examples
     --------

@@ -39,7 +39,7 @@ _TAIL = 0.005
 class Cells:
     """Count scores per cell with numpy only; scores in the cell of an edge are returned to be sorted.
 
-    Scores outside [low, high] belong to the first or the last cell, whose scores are always returned.
+    Scores outside [low, high] are in the first or the last cell. The scores in these two cells are always returned.
     """
 
     def __init__(self, edges: NDArray[np.float64], low: float, high: float) -> None:
@@ -157,7 +157,8 @@ class BinCounter:
     def add(self, scores: NDArray[Any], position: int | None = None) -> None:
         """Count real numbers of any type. Unusable numbers increase `missing` or `outside`; see `first`.
 
-        `position` is their position among all scores, by default after the scores that were added before.
+        `position` is the position of the first of them among all scores; by default they follow the scores added
+        before.
         """
         if position is not None:
             self.seen = position
@@ -302,8 +303,8 @@ class ScoreHistogram:
         Parameters
         ----------
         scores
-            Shape (n,), possibly empty, float16/32/64 or integers. They are compared with the candidates in float64, so
-            exactly.
+            Shape (n,), possibly empty, float16/32/64 or integers. They are compared with the candidates in float64,
+            which is exact.
         score
             The score's name. If it is a known name, the range is checked.
 
@@ -336,7 +337,7 @@ class ScoreHistogram:
         Raises
         ------
         InputError
-            If one of the candidates is not among those that were counted over.
+            If one of the candidates is not among those of this histogram.
 
         Examples
         --------
@@ -359,7 +360,9 @@ class ScoreHistogram:
         if self.records is None and other.records is None:
             return ScoreHistogram(self.candidates, self.counts + other.counts)
         if any(histogram.records is None and histogram.counts.any() for histogram in (self, other)):
-            raise InputError("other", "must be sums of weights with a number of records, or neither must be")
+            raise InputError(
+                "other", "must state a number of records, as for sums of weights, if and only if this histogram does"
+            )
         return ScoreHistogram(self.candidates, self.counts + other.counts, self.total + other.total)
 
     def __repr__(self) -> str:

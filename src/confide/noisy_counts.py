@@ -281,7 +281,7 @@ def coverage_interval(
         Probability that an interval may miss; for several disjoint parts at once see `simultaneous`.
     guess
         A public guess of the coverage, not computed from these records. Intervals are valid for every guess, and
-        shortest if it is right. It is not used with `size`.
+        shortest if it is right. The guess is not used with `size`.
     noises
         Number of noises in each count, for counts that are sums of noisy cells; or two numbers, for covered and
         for missed.
@@ -358,7 +358,7 @@ def _interval(
 def _sizes(
     total: Ints, n: Ints | None, epsilon: float, weight: Fraction, noises: tuple[int, int], beta: float
 ) -> tuple[Ints, int]:
-    """The first sizes of blocks that cover R, shape (parts, blocks), and how many sizes a block has.
+    """The first sizes of blocks that together cover R, shape (parts, blocks), and the number of sizes in a block.
 
     A block lowers t by at most a hundredth of the standard deviation of T in the smallest part.
     """

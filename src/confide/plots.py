@@ -70,8 +70,8 @@ def plot_coverage(
 ) -> Any:
     """Plot coverage of each class or group with exact intervals, the least covered at the top. Returns the axes.
 
-    A dashed line shows `level`. Classes that are below it beyond chance, all classes at once, are red triangles. The
-    picture is **not private**, because it is computed from labels without noise.
+    A dashed line shows `level`. Classes whose coverage is below the line by more than chance explains, for all classes
+    at once, are red triangles. The picture is **not private**, because it is computed from labels without noise.
 
     Parameters
     ----------

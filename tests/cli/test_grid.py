@@ -341,6 +341,7 @@ def test_a_public_number_is_charged_before_the_engine_is_queried(confide_run, fo
     assert spent() == 1
     assert "0.5 left" in calibrate("none.json", "--n", N, "--set", "n_min=2").error
     confide.Ledger("budget.db").set_limit("patients", 2, neighbors="replace_one")
-    assert calibrate("none.json", "--n", N - 1).error.startswith("--n: must be the number of records that count; got")
+    must = f"--n: must be the number of counted records, {N}; got {N - 1}"
+    assert calibrate("none.json", "--n", N - 1).error.startswith(must)
     assert spent() == (2 if queried else 1)
     assert not (folder / "none.json").exists()

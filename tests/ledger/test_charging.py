@@ -303,7 +303,7 @@ def test_without_a_limit_the_total_is_infinite(ledger):
     account = ledger.account("patients")
     for loss in (account.spent(), account.spent(1e-6)):
         assert loss.epsilon == math.inf
-        assert str(loss) == "NOT PRIVATE: 1 of 2 releases is without privacy, which no sum can hold"
+        assert str(loss) == "NOT PRIVATE: 1 of 2 releases is without privacy: the total is infinite"
     assert account.remaining() is None
     (document,) = json.loads(json.dumps(ledger.export(), allow_nan=False))["datasets"]
     assert document["spent"] == "+inf"

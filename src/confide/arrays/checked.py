@@ -204,10 +204,10 @@ def finite(block: NDArray[np.float64]) -> bool:
 
 
 def unit_check(array: NDArray[Any]) -> Callable[[slice], bool]:
-    """Return a function that checks whether some rows lie in [0, 1] without NaN, in one pass for floats.
+    """Return a function that checks whether a slice of rows lies in [0, 1] without NaN, in one pass for floats.
 
     The bits of a float, read as an unsigned integer, are at most those of 1.0 exactly for the numbers from 0 to 1. NaN,
-    negative and larger numbers lie above. So does -0.0, which a second check accepts.
+    negative and larger numbers have larger bits. -0.0 has larger bits as well; a second check accepts it.
 
     Examples
     --------

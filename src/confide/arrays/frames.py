@@ -71,7 +71,8 @@ def _is_default_index(index: Any) -> bool:
 def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] | None:
     """The column names of a data frame of any kind, or an Arrow table; None for data without names.
 
-    Columns that only count, as in a frame made from an array (0 to K-1, or column_0 to column_K-1), have no names.
+    Columns that are only numbered, as in a frame made from an array (0 to K-1, or column_0 to column_K-1), count as
+    columns without names.
 
     Examples
     --------
@@ -134,7 +135,7 @@ def in_order(table: NDArray[Any], order: list[int]) -> NDArray[Any]:
 def as_true_labels(truth: Any, shape: tuple[int, ...], names: Sequence[object] | None = None) -> NDArray[np.bool_]:
     """Whether each label of each record is true, shape (n, K), from booleans or from 1 and 0.
 
-    If `names`, the labels, names the columns of a data frame, they are put in the order of `names`.
+    If the columns of a data frame have the labels in `names` as their names, they are put in the order of `names`.
 
     Examples
     --------
@@ -165,9 +166,11 @@ def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: A
     columns
         Names, all different, and values of shape (n,).
     like
-        A data frame of the kind, or the kind's name. The index of a pandas frame is used, and it must have n rows.
+        A data frame whose type the result has, or the name of its library. The result has the index of a pandas frame,
+        which must have n rows.
     index
-        The existing index of the rows, or None: of a pandas frame by name, and the index that `like` must have.
+        The existing index of the rows, or None. It is the index of the result if `like` is "pandas"; a pandas frame as
+        `like` must have the same index.
 
     Examples
     --------

@@ -21,7 +21,7 @@ Groups: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
 
 @dataclass(frozen=True)
 class GroupColumns:
-    """Columns of groups with their public values. A record belongs to one group of each, so to as many as columns.
+    """Columns of groups with their public values. A record belongs to one group of each column.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class GroupColumns:
     Raises
     ------
     InputError, InputTypeError
-        If it is not such a mapping, or two groups have the same name `column=value`.
+        If `columns` is not such a mapping, or two groups have the same name `column=value`.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class GroupColumns:
         return ", ".join(f"{column} ({len(values)})" for column, values in self.columns.items())
 
     def places(self, groups: Groups, n: int) -> NDArray[np.int64]:
-        """The positions of each record's groups among all, int64, shape (n, columns).
+        """The positions of each record's groups in `names`, int64, shape (n, columns).
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class GroupColumns:
         return dict(zip(self.columns, array.T, strict=True))
 
     def read_from(self, by: str | Sequence[str]) -> tuple[str, ...]:
-        """The column of a table for each column: by name if the names are the same, else in this order.
+        """The table's column for each column of groups: by name if `by` has the same names, else in the order of `by`.
 
         Examples
         --------

@@ -30,8 +30,8 @@ def as_labels(
     """Labels as class indices: integers in [0, k), or members of `classes`; shape (n,).
 
     With `classes`, labels are matched by name (`confide.support.names`), so that [10, 20] or ["cat", "dog"] work. Other
-    labels raise an error, or with `unknown` have the index -1. Missing labels, labels of a type that no class name has,
-    and integers without names that seem to count from 1 always raise one.
+    labels raise an error, or with `unknown` have the index -1. An error is always raised for missing labels, labels of
+    a type that no class name has, and integers that seem to count from 1 while classes have no names.
     """
     array = one_per_record(name, as_array(name, data))
     require(name, len(array) == n, "must have as many entries as there are rows", f"{len(array)} for {n} rows")
@@ -114,7 +114,7 @@ def as_positions(
 ) -> NDArray[np.int64]:
     """The position of every record's group, or class, in a public list of their names, shape (n,).
 
-    With `unknown`, that of a name that is not in the list is -1.
+    With `unknown`, a name that is not in the list has the position -1.
     """
     array = as_array(name, data)
     require(name, array.shape == (n,), f"must have shape ({n},), one entry per record", f"shape {array.shape}")
@@ -161,7 +161,7 @@ def image_by_image(images: Iterable[tuple[Any, Any]], work: Callable[[Any, Any],
 
 
 def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, Any]]:
-    """Class by class, the pixels where it is true and those that count, or None if all do: bool, shape `(*spatial)`.
+    """For each class the pixels of this class, and the pixels that count (None: all of them): bool, shape `(*spatial)`.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
     Raises
     ------
     InputError
-        If the shapes do not fit, or pixels have other numbers: how many.
+        If the shapes do not fit, or pixels have other numbers. The message states how many.
 
     Examples
     --------

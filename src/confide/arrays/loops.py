@@ -31,7 +31,7 @@ def at_or_above(
     rank: NDArray[np.int64],
     equal: NDArray[np.int64],
 ) -> None:
-    """For row i: the number of entries of at least p[i, y[i]], the number of those equal to it, and the sum of both.
+    """For row i: the sum and the number of the entries that are at least p[i, y[i]], and how many of them equal it.
 
     Sums count units of the last place of `magic`, to whose multiples entries are rounded. They are whole numbers, which
     machine code may add in any order. Entries lie in [0, 1], and a row's sum is below `magic`.

@@ -30,7 +30,7 @@ SUM_REMEDY = (
 
 
 def checked_rows(k: int, rows: int = CHECKED_ROWS) -> int:
-    """The number of rows of k entries that are checked; it is smaller for very many entries.
+    """The number of rows, of k entries each, whose sums are checked; it is smaller for large k.
 
     Examples
     --------
@@ -44,8 +44,9 @@ def far_sums(xp: Any, p: Any) -> Any:
     """Whether each row has a sum that rounding cannot explain; `xp` has the functions of the array API standard.
 
     Half precision changes a sum by less than 0.01, and a softmax in float32 or half precision can lose 2^-24 in each
-    entry. If all entries of a row have at most six decimals, each can also have lost half a unit of the last one, and
-    nonzero entries can have gained it, but the sum by at most 0.4. So rows of zeros are never probabilities.
+    entry. If all entries of a row have at most six decimals, rounding can also have lowered each by half a unit of the
+    last decimal, and raised nonzero entries by as much; the sum changes by at most 0.4. So a row of zeros is never
+    accepted.
 
     Examples
     --------
@@ -151,7 +152,7 @@ _LEAST_ROWS_OF_ONE_NUMBER = 30
 
 
 def look_like_probabilities(rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """The first rows to reject as logits: all if all are probabilities; shape (n, K), K = 1 for one of two classes.
+    """Mark the first rows if all look like probabilities, not logits; shape (n, K), K = 1 for one of two classes.
 
     Examples
     --------

@@ -109,7 +109,7 @@ class Candidates:
         Raises
         ------
         InputError, InputTypeError
-            If the recipe does not determine them, as for user-defined values, or has wrong numbers.
+            If the recipe does not determine the candidates, as for values of your own, or has wrong numbers.
 
         Examples
         --------
@@ -127,7 +127,7 @@ class Candidates:
         except TypeError as error:
             if isinstance(error, InputTypeError):
                 raise
-            raise InputError("recipe", f"must have the numbers of the kind {kind!r}") from None
+            raise InputError("recipe", f"must have the numbers that candidates of the kind {kind!r} need") from None
         return candidates
 
     @classmethod
@@ -197,7 +197,7 @@ class Candidates:
 
     @classmethod
     def published(cls, size: int) -> "Candidates":
-        """The bins of *Private Prediction Sets*: e_j = j/size for scores in [0, 1], the last one +inf for e_m = 1.
+        """The bins of *Private Prediction Sets*: e_j = j/size for scores in [0, 1], with +inf instead of e_m = 1.
 
         With a threshold of 1 or +inf a set contains every label. `unit(size)` has the finite candidates j/(size-1),
         including 1, and +inf. Evenly spaced bins are poor for over-confident models, whose scores are mostly near 0 and

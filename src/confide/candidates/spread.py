@@ -1,8 +1,8 @@
 """Candidates as quantiles of a public heavy-tailed law: dense where thresholds are likely, and far-reaching.
 
 The law is a Cauchy law in a coordinate for each kind of score: the logit of a probability, the logarithm of a residual.
-Because of its heavy tails a wrong guess costs resolution only. Lists are parts of the finest one, so that counts over a
-long list determine those over shorter ones.
+Because of its heavy tails a wrong guess costs resolution only. All lists are contained in the finest one, so that
+counts over a long list determine the counts over shorter ones.
 """
 
 import math
@@ -153,7 +153,7 @@ class Shape:
     words
         How the candidates are spread.
     edges
-        Number and spread -> about as many finite candidates.
+        Function from a number and a spread to about as many finite candidates.
     guesses
         The least and the largest guess of a threshold; None if no list can be centred.
     has_unit, is_log_spaced
@@ -163,11 +163,12 @@ class Shape:
     plausible
         The largest plausible size of a threshold. This and the next two are without a unit or guess.
     density
-        Candidates per alpha n epsilon with which the search of a design begins.
+        The number of candidates with which the search of a design begins, divided by alpha n epsilon.
     federated_factor
         Factor of the number of candidates of a federation.
     uniform
-        Candidates -> P(score <= candidate) if probabilities are uniform; None for one that rises evenly over the list.
+        Function from candidates to P(score <= candidate) if probabilities are uniform; None if it rises evenly over the
+        list.
     is_concentrated, atom_weight
         Whether scores concentrate in a small part of the list; the weight of the law with all at the first candidate.
     """
@@ -293,7 +294,7 @@ class Spread:
     def edges(self, size: int) -> _Edges:
         """The finite candidates, increasing, before they are rounded; float64 of shape about (size,).
 
-        The list of a size is a part of the list of every multiple of it that divides `FINEST`.
+        A list is contained in every list whose size is a multiple of its size and divides `FINEST`.
         """
         shape = self.shape
         size = positive_integer("size", size, most=MOST_CANDIDATES - 3)

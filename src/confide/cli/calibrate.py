@@ -98,7 +98,12 @@ class _Counts(Source):
 def _from_counts(counts: _Counts, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
     request, partition = _request_without_table(arguments)
     is_one_file = budget.ledger_key is None or len(counts.files) == 1
-    require("ledger_key", is_one_file, "binds to one file's bytes", remedy="Leave it out for several --counts")
+    require(
+        "ledger_key",
+        is_one_file,
+        "must be left out unless one file is read, to whose bytes it binds the data set",
+        remedy="Several --counts are several files",
+    )
     make_release(request, counts, budget, partition, output)
 
 

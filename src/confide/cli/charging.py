@@ -156,7 +156,9 @@ class Accounting(LedgerOptions):
         # A key binds the charge to the bytes of one file.
         named_by("key", "ledger_key")
         is_one_file = self.ledger_key is None or Path(file).is_file()
-        require("ledger_key", is_one_file, "binds to one file's bytes", remedy="Leave it out for everything else")
+        require(
+            "ledger_key", is_one_file, "must be left out unless one file is read, to whose bytes it binds the data set"
+        )
         data_fingerprint = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
         dataset = Dataset(self.dataset, _group(self.group), data_fingerprint, self.one_cell)
         return {"ledger": Ledger(self.ledger, by=self.charged_by), "dataset": dataset, "again": self.again}

@@ -148,7 +148,7 @@ def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[typ
     """Register the command of a class of options, such as `ledger show`; the class becomes a dataclass when it is used.
 
     The function that runs it, `module:name`, is imported when the command runs. `names` are the arguments of the Python
-    API that it takes by options or by `--set`.
+    API that the command takes by options or by `--set`.
     """
 
     def register(options: type[_Options]) -> type[_Options]:

@@ -154,7 +154,7 @@ def _contribution_bound(people: Any) -> ContributionBound:
         raise InputTypeError(PEOPLE, f"must be stated as {', '.join(f'{PEOPLE}.{name}' for name in names)}")
     check_unknown_arguments(PEOPLE, people, names)
     for name in ("person", "most", "order"):
-        require(f"{PEOPLE}.{name}", name in people, "must be stated with the others of people")
+        require(f"{PEOPLE}.{name}", name in people, "must be stated: people needs person, most and order")
     return ContributionBound(**people)
 
 

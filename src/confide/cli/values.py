@@ -65,14 +65,14 @@ def read_release(path: Path, arguments: dict[str, Any]) -> Release:
     # One level.
     if "alpha" not in arguments:
         return release
-    require("alpha", release.by == "level", "needs a calibration of several levels")
+    require("alpha", release.by == "level", "must be left out, because the release does not have several levels")
     return release.at(arguments.pop("alpha"))
 
 
 def read_fingerprint(
     path: FileLocation, records: Iterable[FileLocation] = (), decimals: int | None = None
 ) -> ModelFingerprint:
-    """The fingerprint in a table of outputs on public probe records, by all its columns, or else of a model's file.
+    """The fingerprint of a model: of a table of its outputs on public probe records, all columns, or of its file.
 
     A file of the private records raises `InputError`, because a fingerprint is published.
     """

@@ -160,7 +160,7 @@ class Payer:
         # Each group is a cell of the partition.
         whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
         if whole.group is not None:
-            must, remedy = "must be the whole one, without a group", "Its groups are charged by their names"
+            must, remedy = "must be a data set without a group", "The groups of the release are charged by their names"
             raise InputError("dataset", must, remedy=remedy)
         named = {key: (self.partition, str(key)) for key in request.terms}
 

@@ -65,9 +65,10 @@ def calibrate(
     With groups, each has its own guarantee (Mondrian conformal prediction: Vovk, Lindsay, Nouretdinov and Gammerman,
     "Mondrian confidence machine", 2003). They are disjoint, so under `add_remove` each may spend the whole budget. A
     replaced record can leave one group and enter another: under `replace_one` each spends half of it (docs/theory.md,
-    section 6). Their sizes stay secret under both. Groups overlap if `groups` has several columns, such as sex, age and
-    site: the budget is divided among the columns, and the set of a record takes the largest threshold of its groups, so
-    that every group of every column has the guarantee (docs/theory.md, Theorem G1). There is none for intersections.
+    section 6). The sizes of groups stay secret under both adjacencies. Groups overlap if `groups` has several columns,
+    such as sex, age and site: the budget is divided among the columns, and the set of a record takes the largest
+    threshold of its groups, so that every group of every column has the guarantee (docs/theory.md, Theorem G1).
+    Intersections of groups have no guarantee.
 
     Parameters
     ----------

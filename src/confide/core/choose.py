@@ -50,7 +50,7 @@ _LEAST_KEY = 16
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Choice:
-    """The chosen score, and the records that did not choose. It contains private scores, and cannot be pickled.
+    """The chosen score, and the records not used for the choice. It contains private scores, and cannot be pickled.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Choice:
         return self.chosen.name
 
     def calibrate(self, **options: Unpack[Options]) -> Release:
-        """Release the threshold of the chosen score, as `confide.calibrate` does, from the records that did not choose.
+        """Release the chosen score's threshold, as `confide.calibrate` does, from the records not used for the choice.
 
         Parameters
         ----------
@@ -346,7 +346,11 @@ def _cells(dataset: str | Dataset | None, partition: str) -> list[Dataset]:
 
     whole = dataset if isinstance(dataset, Dataset) else Dataset("" if dataset is None else dataset)
     if whole.group is not None:
-        raise InputError("dataset", "must be the whole one, without a group", remedy="Its two shares are charged")
+        raise InputError(
+            "dataset",
+            "must be a data set without a group",
+            remedy="The two shares of its records are charged as groups",
+        )
     return [replace(whole, group=Group(partition, cell)) for cell in ("choosing", "calibrating")]
 
 

@@ -69,10 +69,10 @@ def published_list(terms: Terms, n: int) -> Candidates:
 
 @lru_cache(maxsize=1024)
 def histogram_size(spread: Spread, n: int, levels: tuple[Fraction, ...], scale: float) -> int:
-    """About the best number of bins of a noisy histogram, whose bins have noise of this scale in records.
+    """About the best number of bins of a noisy histogram; the noise in each bin has the given scale, in records.
 
-    More bins cost less distance between candidates, and more spread: the noise of all bins beyond a threshold adds up.
-    The size minimises the root mean square of both together, over typical scores and scores that crowd below all bins.
+    With more bins candidates are closer together, but more noise adds up: that of all bins beyond a threshold. The size
+    minimises the root mean square of both errors together, for typical scores and for scores below all bins.
     """
 
     def price(size: int) -> float:

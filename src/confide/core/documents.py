@@ -45,11 +45,11 @@ def common_form(kind: str, name: str, *, integer_bits: int = _NAME_BITS) -> Form
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of release whose files are accepted only if they are written as their content is.
+    """A kind of release. A file is accepted only if it is equal to what `write` makes of its content.
 
-    The value is written again after reading, so that this finds all that `read` does not check. `content` converts a
-    value to JSON values, and `read` these to a value. `what` is the name of the kind in errors, if it is not that of
-    the form.
+    The value is written again after reading, and the two texts are compared, which finds all that `read` does not
+    check. `content` converts a value to JSON values, and `read` these to a value. `what` is the name of the kind in
+    errors; by default the name of the form.
     """
 
     form: Form
@@ -67,7 +67,9 @@ class Kind:
         with refused_content(self.form.name, self.what or self.form.name):
             value = self.read(stated.copy())
         if checksum(stated) != checksum(self.content(value)):
-            raise FormatError(self.form.name, "must be written as its content is: it was altered", remedy=UNUSABLE)
+            raise FormatError(
+                self.form.name, "must be the text that confide writes for its content: it was altered", remedy=UNUSABLE
+            )
         return value
 
 
@@ -173,7 +175,7 @@ def load(path: str | Path) -> Document:
     Raises
     ------
     FormatError
-        If it is not a release, is damaged, altered or of another schema, or if a claim does not follow.
+        If the file is not a release, is damaged, altered or of another schema, or if a claim does not follow.
     InputError
         If it cannot be read.
 

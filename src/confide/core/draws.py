@@ -115,7 +115,7 @@ class CountThenDraw:
         return Draw({key: sized_design(terms, size) for key, terms in self.parts.items()}, self.request)
 
     def rehearsed(self) -> dict[Key, Threshold]:
-        """The threshold +inf after a negative number of records of many digits, without a mechanism.
+        """The answer +inf without a mechanism, as for the smallest possible noisy number of records.
 
         `Terms.check_designs` has checked all mechanisms.
         """

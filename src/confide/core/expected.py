@@ -247,7 +247,7 @@ def terms_of(release: Thresholds) -> dict[Key, Terms]:
 
 
 def records_needed(release: Thresholds, key: Key = None) -> int | None:
-    """About the required number of records, as in `confide.plan`; None for published methods, and without one.
+    """About how many records a threshold needs, as in `confide.plan`; None if unknown, as for published methods.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def records_needed(release: Thresholds, key: Key = None) -> int | None:
 
 
 def needed_facts(release: Thresholds, each: str = "") -> Facts:
-    """A printable fact: the number for the most demanding threshold; `each` is a phrase for what it belongs to.
+    """A printable fact: the records that the most demanding threshold needs; `each` is a phrase as " in each group".
 
     Empty for published methods, and if a public number of records suffices.
     """

@@ -78,8 +78,8 @@ def class_list(classes: Classes, most: int = 10) -> str:
 def facts_of(release: Release) -> dict[str, str]:
     """Level, privacy loss, guarantee, score and checksum of a release, and the version of confide, as strings.
 
-    Several levels have commas between them. There is a `rho` if there is no finite epsilon, and a `score` if it has
-    one.
+    Several levels have commas between them. There is a `rho` if there is no finite epsilon, and a `score` if the
+    release states one.
     """
     thresholds = as_release(release).parts.values()
     scores = dict.fromkeys(threshold.score for threshold in thresholds if threshold.score is not None)

@@ -52,8 +52,8 @@ class Options(Choices, LedgerOptions, total=False):
         For residuals: a public number in their units, such as a typical size of the target or of an error. Candidates
         are spread around it. If it is right within a factor of 100, thresholds are sharper and rarely exceed the data.
     chosen
-        The public statement of `choose_score`, if the score was chosen privately on a share of the records, of which
-        these are the others. The release then states the choice, and the privacy loss of both together.
+        The public statement of `choose_score`, if the score was chosen privately on a share of the records. The records
+        of this call are all others. The release then states the choice, and the privacy loss of both together.
     partition
         For groups and classes, required with a ledger: the public name of the attribute that divides the records, such
         as `"hospital"`. A name must always stand for the same division.
@@ -66,7 +66,7 @@ class Options(Choices, LedgerOptions, total=False):
     partition: str | None
 
 
-BY_NEEDS_GROUPS = "must be left out without groups, of which it is the type"
+BY_NEEDS_GROUPS = "must be left out without groups: it states whether they are groups or classes"
 
 # The fields of `Payer`.
 _PAYERS = ("ledger", "dataset", "partition", "again")

@@ -91,7 +91,8 @@ class OnPilot:
         The mean number of classes in a set, with all classes for +inf, and without privacy; None without class scores.
     ratio
         The mean set size or interval width, divided by that without privacy. None if neither sizes nor widths are
-        given, or if everything would be included without privacy, too. Widths are those of finite thresholds as above.
+        given, or if the threshold without privacy excludes nothing. Widths are those of thresholds up to the largest
+        score of the sample.
     chance_beyond, chance_of_all
         The probability of a threshold beyond the largest score of the sample, +inf included, and that of +inf.
     """

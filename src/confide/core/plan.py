@@ -168,8 +168,9 @@ class Plan(Described):
     def records_needed(self) -> int:
         """About the number of records from which on the answer lies among the scores with probability 99 %.
 
-        It is within 10 %. With fewer records, +inf or a threshold beyond all typical scores soon becomes likely. Each
-        public or noisy number has its own design. A release of this plan needs the same number.
+        The number is accurate to about 10 %. With fewer records, +inf or a threshold beyond all typical scores soon
+        becomes likely. Each public or noisy number of records has its own design. A release made by this plan needs as
+        many records.
         """
         return records_for(self.terms)
 

@@ -62,7 +62,7 @@ class ClassShift:
 
     @classmethod
     def of_weights(cls, weights: Mapping[Any, Any]) -> "ClassShift":
-        """From new share divided by old share, up to a common factor, by class.
+        """From the new share of each class divided by its old share, up to a common factor.
 
         Raises
         ------

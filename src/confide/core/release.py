@@ -92,7 +92,7 @@ class Release(Document, SingleThreshold):
         return self.by == "group" or (self.by == "class" and not sets)
 
     def at(self, alpha: Level | None) -> "Release":
-        """The release of one level; without one that of the only level.
+        """The release of one level; without an argument that of the only level.
 
         If the release contains a noisy histogram, every other level can be computed from it at no further privacy loss.
         The guarantee of a level holds if the level was chosen without looking at the release. It does not hold if you
@@ -116,7 +116,8 @@ class Release(Document, SingleThreshold):
         Raises
         ------
         InputError
-            If it is not one of the levels, and none can be computed, or is missing although there are several.
+            If `alpha` is not one of the levels and no other level can be computed, or is missing although there are
+            several levels.
 
         Notes
         -----
@@ -178,12 +179,12 @@ class Release(Document, SingleThreshold):
         return other
 
     def for_model(self, fingerprint: ModelFingerprint) -> Self:
-        """The release itself, if its fingerprint is that of the model that is used; all functions that apply it follow.
+        """Return this release if its fingerprint is that of the model in use; otherwise raise an error.
 
         Parameters
         ----------
         fingerprint
-            That of the model that is used, from the same public probe records or from its file.
+            The fingerprint of the model in use, from the same public probe records or from its file.
 
         Raises
         ------

@@ -27,7 +27,7 @@ from confide.support import caller_stacklevel, decimal_text
 _UNIT = "state a public typical size of the scores (unit=)"
 _MORE = "take more, or a larger epsilon or alpha"
 _UNKNOWN_LABELS = (
-    "more than a share alpha of the scores is +inf, as those of labels that are no class are: check their names"
+    "more than a share alpha of the scores is +inf, as it is for labels that are none of the classes: check their names"
 )
 
 # Warn if the next candidate is more than this many times as large.

@@ -105,14 +105,15 @@ class Request:
     loss, bound
         For risk control: the name of the loss, and its largest value.
     renews
-        The SHA-256 checksum of the release that it renews, 64 hexadecimal digits: see `recalibrate`.
+        The SHA-256 checksum of the earlier release that is renewed, 64 hexadecimal digits: see `recalibrate`.
     noise
         The law of the noise in counts that another engine made: see `calibrate_counts`. `epsilon` is then the privacy
         loss that their maker states.
     n_noise
         For such counts with a noisy number of records: the scale of its discrete Laplace noise.
     chosen
-        The statement of a private choice of the score (`choose_score`), whose other records are calibrated.
+        The statement of a private choice of the score (`choose_score`). This request is about the records that were not
+        used for the choice.
     neighbors, n_min, delta, records_per_person, mechanism
         The choices of each threshold: see `confide.calibrate`.
 
@@ -159,11 +160,13 @@ class Request:
         # Invalid combinations, and values of another type.
         check_combinations({spec.name: getattr(self, spec.name) for spec in fields(self) if spec.init})
         if self.chosen is not None and self.overlap is not None:
-            why = "with a chosen score: its loss is compared with that of one threshold of each record"
-            raise InputError("names", f"must be groups that divide the records {why}", got="columns of groups")
+            why = "with a score chosen by choose_score: the release states the larger loss of choice and threshold"
+            raise InputError("names", f"must be one list of disjoint groups {why}", got="columns of groups")
         one_of("neighbors", self.neighbors, NEIGHBORS)
         if self.chosen is not None and not isinstance(self.chosen, Chosen):
-            raise InputTypeError("chosen", "must be the statement of choose_score", got=type(self.chosen).__name__)
+            raise InputTypeError(
+                "chosen", "must be of type Chosen, as choose_score states its choice", got=type(self.chosen).__name__
+            )
         if self.renews is not None and not re.fullmatch("[0-9a-f]{64}", str(self.renews)):
             raise InputError("renews", "must be None or 64 hexadecimal digits")
         check_fingerprint(self.fingerprint)
@@ -257,9 +260,9 @@ class Request:
         return {self.row(key): terms.score for key, terms in self.terms.items()}
 
     def designs(self, n: int | None) -> dict[Key, Design | None]:
-        """The design of each threshold for the public number of records, or a guess of it.
+        """The design of each threshold for a public number of records, or for a guess of a secret one.
 
-        None for a threshold whose design waits for a noisy number.
+        It is None for a threshold whose design follows from a noisy number of records, which is drawn later.
         """
         return {
             key: None if terms.size_scale is not None else design(terms, n or terms.guess)
@@ -267,9 +270,10 @@ class Request:
         }
 
     def counted_over(self, n: int | None = None) -> Candidates:
-        """The candidates over which records are counted: the list of all designs, or the one that they are parts of.
+        """The candidates over which records are counted: the list of all designs, or one that contains their lists.
 
-        `n` is the number of records if it is public. If it is still unknown, all lists that may be chosen are parts.
+        `n` is the number of records if it is public. If `n` is still unknown, the result contains every list that a
+        design can have.
         """
         if n is None and self.public_n:
             return longest_list(self._first)
@@ -319,10 +323,10 @@ class Request:
         return terms
 
     def _is_joint(self) -> bool:
-        """Whether several levels share a noisy histogram, rather than the budget.
+        """Whether one noisy histogram serves several levels, instead of a division of the budget among them.
 
-        A histogram has no statement with `delta`, and for a zCDP loss, and over a list of many decades, most bins of
-        which are empty, a division needs fewer records.
+        A histogram has no guarantee with `delta`. For a zCDP loss, and for candidates over many orders of magnitude, a
+        division of the budget needs fewer records.
         """
         divides = any(option is not None for option in (self.shares, self.delta, self.rho))
         if self.mechanism not in NUMBERED or divides:

@@ -128,7 +128,8 @@ def calibrate_losses(
 def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: Uniforms = None) -> NDArray[np.float64]:
     """Critical thresholds of the false-negative rate: for each record the score 1 - p of one true label, chosen by u.
 
-    With T true labels it is the ceil(T (1-u))-th smallest of their scores; 0 without true labels. float64, shape (n,).
+    With T true labels the threshold is the ceil(T (1-u))-th smallest of their scores; without true labels it is 0.
+    float64, shape (n,).
     """
     p, names = class_columns(probabilities, None, check=True)
     refuse_other_rows(probabilities=probabilities, truth=truth, u=u)

@@ -32,9 +32,9 @@ class Combination:
     Parameters
     ----------
     given, values
-        The argument that it depends on, and the values for which it applies; empty: all values.
+        The argument that the rule depends on, and the values for which the rule applies; empty: all values.
     others, allowed
-        The arguments that it restricts, and their permitted values, in addition to being left out.
+        The arguments that the rule restricts, and their permitted values; they may always be left out.
     because
         The reason, with `{value}` for the value of `given`, and `{rejected}` for the rejected value.
     requirement
@@ -78,7 +78,7 @@ def _is_given(name: str, value: Any) -> bool:
 # Arguments that exclude each other: an argument and its values, the others, the reason, and what the others may be.
 COMBINATIONS = (
     Combination("mechanism", _PUBLISHED, ("rho", "delta"),
-                "with mechanism={value!r}; it belongs to mechanism='slopes'"),
+                "with mechanism={value!r}: only mechanism='slopes' accepts it"),
     Combination("mechanism", ("noisy-histogram",), ("n_min",),
                 "with mechanism={value!r}: a noisy number of records is released first, and the guarantee holds for "
                 "every number"),
@@ -103,7 +103,7 @@ COMBINATIONS = (
     Combination("by", ("side",), ("population",),
                 "with two sides: weights belong to one threshold for one population"),
     Combination("by", _DISJOINT, ("mechanism",),
-                "with groups or classes: their sizes stay secret, and {rejected!r} needs them",
+                "with groups or classes: their sizes stay secret, and the mechanism {rejected!r} needs them",
                 **_OF_SECRET_N),
     Combination("by", _DISJOINT, ("shares",),
                 "with groups or classes: each record is in one of them, which has the whole privacy budget"),
@@ -111,18 +111,20 @@ COMBINATIONS = (
     Combination("by", ("level", "side", *_DISJOINT), ("loss",),
                 "with several thresholds: a loss is bounded at one threshold"),
     Combination("chosen", (), ("neighbors",),
-                "with a chosen score: a replaced record may enter the other share, and the sizes of both stay secret",
+                "with a score chosen by choose_score: a replaced record may move to the share that made the choice, "
+                "and the sizes of both shares stay secret",
                 ("add_remove",)),
     Combination("chosen", (), ("mechanism",),
-                "with a chosen score: the size of its share is secret, and {rejected!r} needs it",
+                "with a score chosen by choose_score: the number of records is secret, and the mechanism {rejected!r} "
+                "needs it",
                 **_OF_SECRET_N),
     Combination("chosen", (), ("by",),
-                "with a chosen score: the loss of a choice is compared with that of one threshold of each record",
+                "with a score chosen by choose_score: the release states the larger loss of choice and threshold",
                 _DISJOINT),
-    Combination("loss", (), ("unit",), "with a loss: its thresholds have a scale of their own"),
+    Combination("loss", (), ("unit",), "with a bound on a loss: its candidates have a scale of their own"),
     Combination("noise", (), ("rho", "by", "loss", "population", "chosen", "unit", "n_min", "delta",
                               "records_per_person"), "with counts that another engine made"),
-    Combination("noise", (), ("mechanism",), "with counts that another engine made: their noise is drawn",
+    Combination("noise", (), ("mechanism",), "with counts that another engine made: their noise is already drawn",
                 ("slopes",), "left out"),
 )  # fmt: skip
 

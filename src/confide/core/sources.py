@@ -85,7 +85,7 @@ def first_and_all(values: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores in memory, shape (n,), by row: of both sides, or by None of every record, with its group, class or weight.
+    """Scores in memory, shape (n,), by key: one row per side, or one row with the key None; with groups or weights.
 
     `places` may replace `groups`: the position of each record's group among the rows of the request, -1 for no group,
     of shape (n,), or (n, columns) if groups overlap.

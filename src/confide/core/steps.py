@@ -38,7 +38,7 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
     steps = prepare(request, 1 if n == 0 else n)
     account = payer.account(request, {key: step.bill for key, step in steps.items()})
     if n == 0:  # an account with a secret number has raised its own error
-        raise InputError("n", "must be a positive integer", got="0, no records, whose number would be public")
+        raise InputError("n", "must be at least 1 if the number of records is public", got="0")
 
     with account.alone() as account:
         # Check the limit, once an identical request in progress has ended, and everything else that may fail.
@@ -104,7 +104,10 @@ def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple
     if n is not None:
         return source, n
     if source.reading_is_visible and payer.has_ledger:
-        raise InputError("n", "must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
+        raise InputError(
+            "n",
+            "must be given under neighbors='replace_one' with a ledger, which is charged before the records are read",
+        )
     if payer.has_ledger:  # an account with a secret n raises an error whatever n is, before a record is read
         payer.account(request, {key: step.bill for key, step in prepare(request, 1).items()})
     source = GivenCounts(source.count(request, request.counted_over()))
@@ -137,7 +140,9 @@ def _check_weighted(counts: ScoreHistogram, terms: Terms) -> None:
     if terms.population is None and counts.records is not None:
         raise InputError("histogram", "must be counts of records without weights, unless population is given")
     if terms.population is not None and terms.size_scale is not None and counts.records is None:
-        raise InputError("histogram", "must have the number of records with weights, ScoreHistogram(..., records=...)")
+        raise InputError(
+            "histogram", "must state the number of records if they have weights, by ScoreHistogram(..., records=...)"
+        )
 
 
 def _tell_released(drawn: Mapping[Key, Mapping[Key, Threshold]]) -> None:

@@ -102,7 +102,7 @@ CHOICES = tuple(Choices.__annotations__)
 
 @dataclass(frozen=True)
 class Terms:
-    """All public parameters of one threshold but the number of records; a `Request` makes them.
+    """All public parameters of one threshold except the number of records; a `Request` makes them.
 
     See `plan` and `calibrate` for the meaning of most fields.
 
@@ -114,11 +114,12 @@ class Terms:
         If it is a number, a noisy number of records with noise of this scale is released first, and the design follows
         it. Otherwise the design is for the public number, or for a guess.
     choice
-        The privacy loss of one record of a private choice of the score, on other records; None without one.
+        The privacy loss of one record in a private choice of the score, which used other records; None without a
+        choice.
     noise
         The law of the noise in counts that another engine made (`mechanism="published-counts"`).
     largest
-        The largest value of the score, from which on a threshold excludes nothing.
+        The largest value of the score; a threshold of at least this value excludes nothing.
     levels
         The miscoverage levels that one noisy histogram serves; empty if it serves this one alone.
     """
@@ -243,8 +244,9 @@ class Terms:
     def check_designs(self) -> None:
         """Raise if the utilities of a design for some noisy number of records do not fit into 64 bits.
 
-        The scale is a convex function of the left slope, so that the ends of its range have the largest one. A design
-        with `delta`, whose rate has another denominator, has no weights, and fits for every privacy loss.
+        The scale of the utilities is a convex function of the left slope, so it is largest at an end of the slope's
+        range. A design with `delta`, whose rate has another denominator, has no weights, and fits for every privacy
+        loss.
         """
         for left in (LEFTS[0], LEFTS[-1]):
             offset = Fraction(1, self.unit)
@@ -275,10 +277,10 @@ class Budget:
         return [Budget(**{name: loss}) for loss in split_epsilon(privacy_loss(name, total), pieces)]
 
     def spent(self, method: str, records: int, share: SizeShare | None) -> tuple[float, float | None]:
-        """The epsilon of a person, and the scale of the noise of a number of records that is released first.
+        """The epsilon of a person, and the scale of the noise in the number of records that is released first.
 
-        `share` is that of the noisy number, if the budget suffices for it. The epsilon is infinite without privacy; the
-        scale is None without a noisy number.
+        `share` is the share of the budget for the noisy number of records, if the budget suffices for one. The epsilon
+        is infinite without privacy; the scale is None without a noisy number.
         """
         if method == "none":
             return math.inf, None

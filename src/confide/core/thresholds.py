@@ -1,4 +1,4 @@
-"""Released thresholds: what is published about each, and what follows for those of one request together.
+"""Released thresholds: what is published about each, and what follows for all thresholds of one request together.
 
 They contain no data but the thresholds themselves, noisy counts, and a noisy number of records.
 """
@@ -53,8 +53,8 @@ class Threshold(Described):
     Parameters
     ----------
     threshold
-        The selected candidate. +inf excludes nothing: every label is in every set, every interval is the whole line. So
-        does the largest value of a bounded score (`excludes_nothing`).
+        The selected candidate. +inf excludes nothing: every label is in every set, every interval is the whole line.
+        The largest value of a bounded score also excludes nothing (`excludes_nothing`).
     alpha
         Miscoverage level, an exact fraction.
     score
@@ -62,7 +62,7 @@ class Threshold(Described):
     guarantee
         The coverage guarantee.
     privacy
-        The privacy loss in every unit; with a private choice of the score, of both together.
+        The privacy loss in every unit; with a private choice of the score, the loss of threshold and choice together.
     mechanism
         The complete public statement of the mechanism; None if the answer was +inf without reading the data.
     candidates
@@ -74,8 +74,8 @@ class Threshold(Described):
     largest
         The largest value of the score, up to rounding; +inf if it is unknown.
     noisy_counts
-        The noisy number of records in the bin below each candidate, from which it follows, and a threshold for any
-        other level, too (`Release.at`); None if none were released.
+        The noisy number of records in the bin below each candidate. The threshold follows from these counts, and so
+        does a threshold for any other level (`Release.at`). None if no counts were released.
     """
 
     threshold: float
@@ -160,7 +160,7 @@ class Threshold(Described):
         return lambda level: law_failure(law, records, level)
 
     def coverage_at_most(self, n: int | None = None) -> float:
-        """Upper bound on mean coverage of continuous scores, up to the mass of one bin; 1 for a mechanism without one.
+        """Upper bound on mean coverage of continuous scores, up to the mass of one bin; 1 if no bound is known.
 
         Theorem C4 of docs/theory.md. `n` as in `conditional_coverage`.
         """
@@ -280,8 +280,9 @@ class Thresholds(Stated, Mapping[Key, Threshold]):
     def privacy(self) -> PrivacyStatement:
         """The privacy loss of all thresholds together (docs/theory.md, section 6).
 
-        That of the noisy histogram that serves all levels; otherwise sequential composition of levels and sides;
-        parallel composition of the groups of a column, and the sum over columns.
+        Levels that one noisy histogram serves have its loss. The losses of other levels, and of sides, add up
+        (sequential composition). Of groups, the largest loss in each column counts (parallel composition), and columns
+        add up.
         """
         losses = [threshold.privacy for threshold in self.parts.values()]
         if self.by is None or self.request.joint:
@@ -310,7 +311,7 @@ class Thresholds(Stated, Mapping[Key, Threshold]):
 
     @property
     def promised(self) -> float:
-        """The coverage that is guaranteed for every record: the least over groups; of two sides together.
+        """The coverage that is guaranteed for every record: the least over groups; for two sides of their interval.
 
         For a bound on a loss it is the coverage of critical thresholds.
         """
@@ -362,12 +363,12 @@ class Thresholds(Stated, Mapping[Key, Threshold]):
         return guarantee.of(limit if guarantee.delta is None else f"on average {limit}")
 
     def level_of(self, alpha: Level | None) -> Fraction:
-        """The level of several that is meant; without one the only level.
+        """The key of the level `alpha`; without an argument the only level.
 
         Raises
         ------
         InputError
-            If it is not one of the levels, or is missing although there are several.
+            If `alpha` is not one of the levels, or is missing although there are several levels.
         """
         # A release of one level accepts that level, too.
         level = None if alpha is None else exact_level("alpha", alpha)

@@ -66,8 +66,8 @@ class PlannedReleases:
     count
         Their number.
     per_person
-        In how many of them one person's records can be. This is a public statement about the people, which cannot be
-        verified from the releases.
+        In how many of these releases one person's records can be. This is a public statement about the people, which
+        cannot be verified from the releases.
     epsilon
         The privacy loss of each of them, per person.
 
@@ -151,7 +151,7 @@ class BudgetPlan(Described):
     def records_of(self, entry: PlannedReleases, alpha: Level = 0.1) -> int:
         """How many records a look or an evaluation needs, about: 22/epsilon**2 at alpha = 0.1.
 
-        From there on the noise on a count has less variance than the number of covered records has by chance, which is
+        With at least this many records the noise in a count has a smaller variance than the number of covered records,
         n alpha (1 - alpha).
         """
         level = float(exact_level("alpha", alpha))

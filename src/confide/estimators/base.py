@@ -106,8 +106,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         **fit_params
             Arguments for the estimator's own `fit`, such as `sample_weight`, or `step__sample_weight` of a pipeline;
             arrays with one entry per record are divided like the records. Weights are for training: all records have
-            the same weight in calibration. With scikit-learn's metadata routing, only what the estimator requests, and
-            `sample_weight` if this one requests it.
+            the same weight in calibration. With scikit-learn's metadata routing, only arguments that the inner
+            estimator requests, and `sample_weight` if this estimator requests it.
         """
         # A fitted estimator calibrates on all records.
         target = self._check(X, y, groups, reset=True)

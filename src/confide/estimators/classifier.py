@@ -38,7 +38,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         The guaranteed coverage, 1 - alpha, instead of `alpha`; also several.
     conformity_score
         A classification score such as `"lac"` or `"aps"`; see `confide.class_score`. It is not called `score`, because
-        that is the method that rates the point predictions. One of several names is chosen in the same way.
+        `score` is the method that rates point predictions. From several names one is chosen privately, as for
+        `estimator`.
     calibration_size
         Share of the records that is held out for calibration: the probability of each record, drawn independently.
     prefit
@@ -108,7 +109,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     def predict_set(
         self, X: Any, *, u: Uniforms = None, groups: ArrayLike | None = None, alpha: Level | None = None
     ) -> PredictionSets:
-        """Prediction sets of class names; `u` and `groups` as in `confide.predict_set`, `alpha` is one of several.
+        """Prediction sets of class names; `u` and `groups` as in `confide.predict_set`; `alpha` selects a level.
 
         X may have no rows.
         """

@@ -42,7 +42,7 @@ def pipeline_sets(
     Raises
     ------
     InputTypeError
-        If it does not end with such an estimator.
+        If the pipeline or the search does not end with such an estimator.
 
     Warns
     -----

@@ -79,7 +79,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     ) -> PredictionIntervals:
         """Prediction intervals, with the index of a data frame X; they unpack as lower and upper ends, shape (n,) each.
 
-        `groups` as in `confide.predict_interval`, `alpha` is one of several levels. X may have no rows.
+        `groups` as in `confide.predict_interval`; `alpha` selects one of several levels. X may have no rows.
         """
         self._check_new(X)
         refuse_other_rows(X=X, groups=groups)

@@ -19,9 +19,9 @@ from confide.support import raise_for_rows
 def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool_]:
     """The records of n that calibrate, bool, shape (n,); `columns` are the contents of the records.
 
-    Proposition. Let D' be D without one record. Then the parts of D' are those of D without that record: one part lacks
-    it, the other is the same. Therefore, if it calibrated, the model is the same, the calibration records are
-    neighbours, and the privacy loss is that of the release.
+    Proposition. Let D' be D without one record. Then the parts of D' are the parts of D without that record: one part
+    lacks the record, the other part is unchanged. If the record was a calibration record, the model is therefore the
+    same, the two calibration parts are neighbours, and the privacy loss is that of the release.
 
     A record calibrates if its number in [0, 1) is below the share. Without a seed the numbers are fresh, independent of
     the records and of each other, so those of the common records have the same law in D and D'. With a seed a record's

@@ -61,14 +61,16 @@ class CountTables:
         # As many records, sums and examples as there can be.
         q, total = self.query, self.cells[0]
         if any((counts < 0).any() for counts in self.cells) or not 0 < total.sum() <= MOST_RECORDS:
-            raise InputError("counts", "must be of at least one record, and not negative")
+            raise InputError("counts", "must be at least 0, and count at least one record")
         shapes = [q.sums_shape(table) for table in q.tables] if q.measure else []
         fitting = [len(sums) for sums in self.sums] == [math.prod(shape) for shape in shapes]
         if not fitting or any(number < 0 for sums in self.sums for number in sums):
-            raise InputError("sums", "must be one for each part and level, and not negative")
+            raise InputError("sums", "must have one number of at least 0 for each part and level")
         shown = {len(of_level) for of_level in examples}
         if shown and (len(examples) != q.levels or len(shown) != 1 or max(shown) > min(MOST_EXAMPLES, total.sum())):
-            raise InputError("examples", f"must be at most {MOST_EXAMPLES}, of the records, for each level")
+            raise InputError(
+                "examples", f"must be at most {MOST_EXAMPLES} for each level, and no more than there are records"
+            )
 
         # Without noise the first table counts all records, and each of the others divides them by one partition.
         measured = [np.array(sums).reshape(shape) for sums, shape in zip(self.sums, shapes, strict=True)]
@@ -76,11 +78,11 @@ class CountTables:
             counts, held = self.cells[table], q.held(partition.statement, ()) if partition.statement else None
             expected = total if held is None else np.array([total[held].sum(), total[~held].sum()])
             if q.outcome != "area" and not np.array_equal(counts.sum(axis=0), expected):
-                raise InputError("counts", "must add up to those of all records in each partition")
+                raise InputError("counts", "must have the same total in each partition as over all records")
             if partition.kind == "size":
                 _check_sizes(counts, partition, measured[table][:, 0])
             if q.measure == "size" and held is None and not np.array_equal(measured[table].sum(axis=0), measured[0]):
-                raise InputError("sums", "must add up to the labels in all sets")
+                raise InputError("sums", "must add up to the number of labels in all sets")
 
     # Counts of parts.
 
@@ -158,8 +160,14 @@ def _check_sizes(counts: NDArray[Any], partition: Partition, labels: NDArray[Any
     """Check counts by set size: `labels` is the number of labels in the sets of each size."""
     sizes = np.arange(len(partition))
     if partition.edges != tuple(sizes) or counts[0, :-1].any():
-        raise InputError("partitions", "must be of single sizes, of which 0 covers no label")
-    require("sums", np.array_equal(labels, counts.sum(axis=1) * sizes), "must be the labels in sets of each size")
+        raise InputError(
+            "partitions", "must have a part for each single set size, and no covered record in an empty set"
+        )
+    require(
+        "sums",
+        np.array_equal(labels, counts.sum(axis=1) * sizes),
+        "must be the number of labels in the sets of each size",
+    )
 
 
 # Means of set sizes and interval widths: from their sum, or from the noisy shares of bins.

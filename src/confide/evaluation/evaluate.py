@@ -195,7 +195,7 @@ def _comparison_of(
 
 
 def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
-    """Query without noise: by class, by single set sizes at every level, and by group.
+    """Query without noise: by class, by each single set size at every level, and by group.
 
     Groups without thresholds of their own take their names from the records; at most 1000 are allowed.
     """

@@ -182,7 +182,7 @@ class Finding(Measured):
     def shortfall(self) -> Shortfall | None:
         """Finding that coverage over all records lies below the promise by more than chance in calibration explains.
 
-        Without the evaluated release the result does not state whether an unlucky calibration explains it.
+        Without the evaluated release the result does not state whether an unlucky calibration explains the shortfall.
         """
         evaluation = self.evaluation
         coverage = self.coverage_at(CHANCE / 2 if evaluation.private else CHANCE)
@@ -320,9 +320,9 @@ class Evaluation(Document, Measured):
         object.__setattr__(self, "confidence", float(exact_level("confidence", self.confidence)))
         numbers = [count for cells in self.counts for count in cells]
         fit = [len(cells) for cells in self.counts] == self.query.cells
-        require("counts", fit, "must have one number for each cell of each table")
+        require("counts", fit, "must have one number for each count of the query")
         if any(abs(count) > MOST_NOISY for count in numbers):
-            raise InputError("counts", "must not exceed the largest number of records with noise")
+            raise InputError("counts", f"must lie within +-{MOST_NOISY:,}, noise included")
         are_integers = self.query.outcome == "area" or all(isinstance(count, int) for count in numbers)
         require("counts", are_integers, "must be integers")
 
@@ -331,7 +331,7 @@ class Evaluation(Document, Measured):
         if not self.private:
             self._count_tables.check(self.examples)
         elif self.sums or self.examples:
-            raise InputError("sums", "must be left out of counts with noise, like examples")
+            raise InputError("sums", "must be left out if counts have noise, and so must examples")
 
     @classmethod
     def longest_of(cls, query: CountQuery, confidence: float) -> "Evaluation":
@@ -461,10 +461,10 @@ class Evaluation(Document, Measured):
         Raises
         ------
         InputError
-            If it is an evaluation of another release, or states other promises.
+            If this is an evaluation of another release, or states other promises.
         """
         same = self.calibration == release.checksum
-        require("evaluation", same, "must be one of this calibration", "one of another", "evaluate again")
+        require("evaluation", same, "must be of this release", "one of another release", "evaluate again")
 
         # Its statements.
         counted = "covered" if self.query.outcome == "area" else self.query.outcome
@@ -478,7 +478,7 @@ class Evaluation(Document, Measured):
                 kinds.add(partition.kind)
                 promised = zip(partition.names, partition.promised, strict=True)
                 same = same and all(thresholds.get(name) == coverage for name, coverage in promised)
-        requirement = "must have the promises and parts of this calibration"
+        requirement = "must have the promises and the parts of this release"
         require("evaluation", same and kinds == {release.by} & {"class", "group"}, requirement, remedy="evaluate again")
         return replace(self, release=release)
 

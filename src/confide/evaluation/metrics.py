@@ -64,7 +64,7 @@ def coverage(
 
 
 def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 0.95) -> CoverageTable:
-    """Coverage and mean set size of the records of each class, and of other labels, if there are some.
+    """Coverage and mean set size of the records of each class, and of records whose label is none of the classes.
 
     Examples
     --------
@@ -153,8 +153,8 @@ def size_coverage(
     sets, labels
         Sets of classes, and the true class of each record.
     bins
-        Increasing integers that begin with 0. Each part contains the sizes from one to just below the next; the last
-        part has no upper end.
+        Increasing integers that begin with 0. Each part contains the sizes from one integer to just below the next; the
+        last part has no upper end.
     confidence
         Confidence level of the interval of each part.
 

@@ -52,11 +52,12 @@ class Part(Described):
     promised
         Promised coverage of this part, or of all records; None if nothing is promised.
     below
-        Whether it is covered less than promised beyond chance, with all parts of the kind at once.
+        Whether coverage of the part is below the promise by more than chance explains, for all parts of its kind at
+        once.
     mean_size, mean_width
         Mean number of labels in the sets of the part, or mean width of its intervals; None if they were not measured.
     confidence
-        Confidence of its interval alone; None if the interval holds at once with all others of a private evaluation.
+        Confidence of this interval by itself; None in a private evaluation, whose intervals all hold at once.
     """
 
     name: str
@@ -137,9 +138,9 @@ class PartCounts:
     n: int | None = None
 
     def parts(self, error: float) -> tuple[Part, ...]:
-        """The parts with intervals that each miss with probability `error`; those without noise are exact.
+        """The parts with intervals, each of which is wrong with probability `error`; intervals without noise are exact.
 
-        Intervals with noise hold at once, and decide which parts are below their promise.
+        Intervals with noise hold all at once, and decide which parts are below their promise.
         """
         x, y = self.covered, self.missed
         size = None if self.n is None else np.full(len(x), self.n)
@@ -315,7 +316,7 @@ class CoverageTable(Described):
         return tuple(sorted((row for row in self.parts if row.below), key=lambda row: row.seeming))
 
     def surely_below(self, level: float) -> NDArray[np.bool_]:
-        """Parts with coverage below a level, boolean, shape of `n`, by intervals that hold for all parts at once.
+        """Whether each part surely has coverage below a level: boolean, by intervals that hold for all parts at once.
 
         Examples
         --------

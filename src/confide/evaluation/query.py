@@ -81,11 +81,16 @@ class Partition:
         # The names of bins follow from their edges.
         if self.binned:
             names = _width_names(self.edges) if self.kind == "width" else _names_of_sizes(self.edges, self.most)
-            require("names", self.names in ((), names), "must follow from the edges of sizes and widths")
+            require("names", self.names in ((), names), "must be left out, or follow from the edges of the bins")
             object.__setattr__(self, "names", names)
 
         # The names are different, and each has its promise.
-        require("parts", 0 < len(self.names) <= _MOST_PARTS, f"must be 1 to {_MOST_PARTS}", got=str(len(self.names)))
+        require(
+            "parts",
+            0 < len(self.names) <= _MOST_PARTS,
+            f"must number from 1 to {_MOST_PARTS}",
+            got=str(len(self.names)),
+        )
         check_names("names", self.names)
         fits = self.promised is None or len(self.promised) == len(self.names)
         require("promised", fits, "must have one entry for each part")
@@ -138,7 +143,7 @@ def _size_edges(most: int, *, exact: bool) -> tuple[float, ...]:
 
 def _names_of_sizes(edges: tuple[float, ...], most: int | None) -> tuple[str, ...]:
     if most is None or edges != _size_edges(most, exact=len(edges) == most + 1):
-        raise InputError("edges", "must be those of set sizes up to the largest one")
+        raise InputError("edges", "must be the bins of set sizes that a query has for its largest set size")
     return size_names(list(map(int, edges)), most)
 
 
@@ -196,7 +201,7 @@ class CountPrivacy:
         object.__setattr__(self, "epsilon", privacy_loss("epsilon", self.epsilon))
         people = positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
         object.__setattr__(self, "records_per_person", people)
-        must = f"must leave at least {LEAST_LOSS:g} to each count of each record of a person"
+        must = f"must leave each count a privacy loss of at least {LEAST_LOSS:g} for each record of a person"
         require("epsilon", self.noise >= LEAST_LOSS, must, got=f"{self.noise:.3g} for each")
 
     @property
@@ -331,27 +336,29 @@ class CountQuery:
         names, promised = tuple(self.statements), list(self.statements.values())
         expected = {"covered": ("",), "area": ("",), "sides": SIDES}.get(self.outcome, names)
         are_shares = names == expected and names and all(0 <= level <= 1 for level in promised)
-        require("statements", are_shares, "must be those of the outcome, with a coverage in [0, 1] each")
+        require(
+            "statements", are_shares, "must have the names that belong to the outcome, and each a coverage in [0, 1]"
+        )
         are_levels = all(name.startswith("alpha ") for name in names) and promised == sorted(promised)
-        must = "must be named by alpha for levels, in increasing order of coverage"
+        must = "must have names such as 'alpha 1/10' for levels, in increasing order of coverage"
         require("statements", self.outcome != "levels" or are_levels, must)
         if self.loss is not None:
             positive_number("bound", self.loss[1])
 
         # The parts.
         are_stated = all(partition.statement in ("", *names) for partition in self.partitions)
-        require("partitions", are_stated, "must be of all levels, or of one of them")
+        require("partitions", are_stated, "must each be about all levels, or about one stated level")
         # Groups may be divided by several columns, which have different names.
         kinds = {(p.kind, p.statement, p.names if p.kind == "group" else ()) for p in self.partitions}
-        require("partitions", len(kinds) == len(sizes), "must be of different kinds, or of different columns of groups")
+        require("partitions", len(kinds) == len(sizes), "must differ in their kinds, or be groups by different columns")
 
         # What noise excludes, and what it requires.
         if (n is None) != (not noisy or self.neighbors == "add_remove"):
             raise InputError("n", "must be given if and only if neighbors is 'replace_one'; else it is secret")
         if noisy and (self.measure or self.outcome == "area"):
-            raise InputError("measure", "must be left out of counts with noise")
+            raise InputError("measure", "must be left out if counts have noise")
         if not noisy and (self.measure == "size") != any(partition.kind == "size" for partition in self.partitions):
-            raise InputError("measure", "must be the size if and only if sets are counted by size")
+            raise InputError("measure", "must be 'size' if and only if a partition is by set size")
         if noisy and sum(self.cells) > _MOST_CELLS:
             raise InputError(
                 "tables", f"must have at most {_MOST_CELLS:,} counts", remedy="Request fewer parts at once"

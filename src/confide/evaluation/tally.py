@@ -40,7 +40,7 @@ class RecordOutcomes:
 
 
 def outcomes_of(record_outcomes: Sequence[RecordOutcomes]) -> NDArray[Any]:
-    """Outcome of each record: the number of nested levels that do not cover it; 1 or 0 for one level.
+    """Outcome of each record: the number of levels whose set does not cover it; with one level 0 (covered) or 1.
 
     Examples
     --------
@@ -113,7 +113,7 @@ class RecordComparison(ABC):
         return [group_parts(names[column], promised[column]) for column in columns]
 
     def places(self, groups: Groups | None, n: int) -> NDArray[np.int64] | None:
-        """Position of each record's group or true class among those with a threshold; None for one threshold.
+        """Position of each record's group or true class among those with their own thresholds; None for one threshold.
 
         If groups overlap: the positions of all its groups, shape (n, columns).
         """
@@ -275,7 +275,7 @@ class Counts:
     def add(
         self, places: Sequence[NDArray[np.int64]], outcome: NDArray[Any], sizes: Sequence[NDArray[Any] | None] = ()
     ) -> None:
-        """Count n records by their part in each division, their outcome (first: covered), and their size at each level.
+        """Count n records by their part in each division, their outcome (0: covered), and their set size at each level.
 
         Sums of widths may overflow to infinity.
         """
@@ -314,7 +314,8 @@ class Tally:
         groups
             Group of each record, shape (n,); its true class if these have their own thresholds.
         places
-            Instead of groups without thresholds of their own: their positions in the public list, -1 for all others.
+            Instead of `groups`, if groups have no thresholds of their own: the position of each record's group in the
+            public list, -1 for other groups.
         """
         # Compare with the release at each level.
         needs_groups, query = self.comparison.needs_groups, self.query

@@ -72,7 +72,7 @@ def answer(
     ledger
         The silo's budget ledger, which stores answers and charges.
     groups
-        If the plan has a threshold for each group or class: that of each score, shape (n,).
+        If the plan has a threshold for each group or class: the group or class of each score, shape (n,).
     now
         The present time, with a time zone; by default that of the system clock.
 
@@ -165,7 +165,7 @@ def _position(plan: FederatedPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
 
 
 def _count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None) -> Counts:
-    """Counts over the candidates of the plan, int64, shape (m,); for groups, classes or sides shape (parts, m).
+    """Counts of scores over the m candidates of the plan, int64, shape (m,); for several parts shape (parts, m).
 
     Raises
     ------
@@ -314,7 +314,7 @@ def sorted_refusals(refused: Mapping[str | int, str]) -> tuple[tuple[str | int, 
 
 
 def message_head(text: str) -> Message[Sending]:
-    """A silo's answer without a plan, enough to sort files; only the plan shows whether the key is that silo's.
+    """Read a silo's answer without its plan, for example to sort files; only the plan shows whether its key is genuine.
 
     Raises
     ------
@@ -336,8 +336,8 @@ def message_head(text: str) -> Message[Sending]:
 def replies(plan: str, answers: Sequence[str], *, drop_refused: bool = False) -> dict[str, float]:
     """The candidate that each silo replied, by name, the lowest first; empty for methods that open only a sum.
 
-    The threshold is one of these replies. They are private where the method is. IID silos have similar replies, but a
-    few replies prove nothing (docs/federated.md, Non-IID silos).
+    The threshold is one of these replies. The replies are private if the method is. IID silos have similar replies, but
+    a few replies prove nothing (docs/federated.md, Non-IID silos).
 
     Parameters
     ----------

@@ -37,7 +37,8 @@ _KINKED = 1e-10
 def order_statistic_coverage(replies: Replies, k: int, honest: int | None = None) -> float:
     """Coverage of the k-th smallest reply: 1 - int_0^1 P(at least k replies <= t) dt; +inf beyond all replies covers.
 
-    `honest` silos are unknown: at every t those of largest G_j(t) are taken, which is the worst case. By default all.
+    It is unknown which `honest` silos are honest: at every t those with the largest G_j(t) are taken, the worst case.
+    By default all are honest.
 
     Examples
     --------
@@ -90,8 +91,9 @@ def certified(
 ) -> Fraction | float:
     """The certified coverage of the k-th smallest honest reply.
 
-    Marginal coverage is a fraction for one reply, and where quadrature cannot distinguish it from the level; else a
-    float. With a delta it is the level, or 0 if coverage given the data is below it too often.
+    Marginal coverage is a fraction for one reply, and if quadrature cannot distinguish it from the level; else a float.
+    With a delta the result is the level, or 0 if coverage given the data is below the level with probability above
+    delta.
 
     Examples
     --------
@@ -133,7 +135,7 @@ def certified_k(
     honest: int | None = None,
     guess: int | None = None,
 ) -> tuple[int, float] | None:
-    """The smallest k that is `certified` to cover the level, and its coverage; None if no k up to `honest` is.
+    """The smallest k whose `certified` coverage reaches the level, and this coverage; None if no k up to `honest` does.
 
     Examples
     --------
@@ -181,9 +183,9 @@ def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float
 
 
 def smallest(enough: Callable[[int], bool], most: int, guess: int | None = None) -> int | None:
-    """The smallest number in 1..most that is enough, by galloping from a guess and bisection; None if none is.
+    """The smallest number in 1..most for which `enough` is true, by doubling steps from a guess; None if there is none.
 
-    If a number is enough, every larger number must be enough.
+    If `enough` is true for a number, it must be true for every larger number.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class Conditions:
         states zCDP only, or that protects labels only, fails. The losses of all batches (looks) of a monitor add up.
     coverage_at_least
         The smallest allowed coverage guarantee of each threshold, and of two sides together. A bound on the missed
-        share of labels or area guarantees the rest; a bound on another loss guarantees no coverage.
+        share of labels or area counts as coverage of 1 minus the bound; a bound on another loss guarantees no coverage.
     private
         Whether records must be protected, not their labels only.
     signed

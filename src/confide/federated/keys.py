@@ -1,7 +1,8 @@
 """Keys of silos and coordinators, and their identities.
 
 Each silo and the coordinator have an Ed25519 key for signatures and an X25519 key for masks. An identity is a hash of a
-name and both public keys, a roster one of the identities of all participants. People compare their fingerprints.
+name and both public keys; a roster is a hash of the identities of all participants. People compare fingerprints of
+both.
 """
 
 import hashlib
@@ -60,7 +61,8 @@ def roster(silos: "Iterable[Silo]") -> str:
 
     Examples
     --------
-    Two silos with the same number have the same keys of all participants. So one comparison replaces one for each silo:
+    Two silos with the same roster have the same keys of all participants. So one comparison replaces a comparison for
+    each silo:
 
     >>> from confide.federated import SiloKeys
     >>> north, south = SiloKeys("north", b"\1" * 32, b"\2" * 32), SiloKeys("south", b"\3" * 32, b"\4" * 32)
@@ -73,16 +75,16 @@ def roster(silos: "Iterable[Silo]") -> str:
 def fingerprint(digest: str, groups: int = 8) -> str:
     r"""The digits of an identity or a roster that people compare: groups of 5, by default 40 digits or 132 bits.
 
-    The owner of an identity is honest. An attacker who impersonates it must match its digits, which takes 2^132
-    attempts. An attacker who makes the rosters that several silos see needs only two that agree, which takes half as
-    many bits: 2^66 attempts with 8 groups. The command line shows rosters in 12 groups: 199 bits and 2^99 attempts.
+    An attacker who impersonates an honest owner of an identity must match its digits, which takes 2^132 attempts. An
+    attacker who makes the rosters that several silos see needs only two rosters with equal digits, which takes 2^66
+    attempts with 8 groups. The command line shows rosters in 12 groups: 199 bits and 2^99 attempts.
 
     Parameters
     ----------
     digest
         64 hexadecimal digits: an identity, or what `roster` returns.
     groups
-        Number of groups. Fewer groups are the last ones of more.
+        Number of groups of digits. A shorter fingerprint is the end of a longer one.
 
     Examples
     --------

@@ -203,7 +203,8 @@ def tails(chances: NDArray[np.float64], silos: NDArray[np.int64], honest: int | 
     """The function k -> P(at least k silos reply low) at every node: exact for few silos, else approximate.
 
     `chances` has the probability of a low reply for every representative size, float64 of shape (sizes, nodes), and
-    `silos` their numbers. `honest` silos count, at every node those with the largest probabilities; by default all.
+    `silos` the number of silos of each size. Only `honest` silos count, at every node those with the largest
+    probabilities; by default all.
     """
     total = int(silos.sum())
     if total > _MOST_EXACT:
@@ -260,7 +261,7 @@ _FINE = 100
 
 @lru_cache(maxsize=8192)
 def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply:
-    """The law of a silo's reply on uniform scores, for a public size; its ranks are not integers.
+    """The law of a silo's reply on uniform scores, for a public size; the ranks of the law are not integers.
 
     The candidates are evenly spread over the real numbers 0..n+1, as ranks.
     """

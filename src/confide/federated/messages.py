@@ -1,7 +1,7 @@
 """Signed messages: Dead Simple Signing Envelopes of JSON (DSSE, https://github.com/secure-systems-lab/dsse).
 
-Ed25519 signs the type and the payload, in base64. The payload has the fields of one type, and is accepted only if its
-content is written with the same bytes. `keyid` is the public key.
+Ed25519 signs the type and the payload, in base64. The payload has the fields of one type, and is accepted only if
+writing its content again gives the same bytes. `keyid` is the public key.
 """
 
 import base64
@@ -102,7 +102,9 @@ def read_message(kind: str, text: str, form: type[Content], most: int = MOST_CHA
     payload, signer, signature = open_message(kind, text, most)
     content = read_content(kind, lambda: msgspec.json.decode(payload, type=form))
     if encode(content) != payload:
-        raise Refusal("malformed", f"the {kind} is not written as its content is; request the original")
+        raise Refusal(
+            "malformed", f"the {kind} is not the text that confide writes for its content; request the original"
+        )
     return Message(content, signer, digest(payload), signature)
 
 

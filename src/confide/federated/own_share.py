@@ -102,7 +102,7 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     released
         The release of `aggregate`.
     answer
-        The silo's signed answer to its plan. It need not count in the release.
+        The silo's signed answer to the plan of this release. The answer need not count in the release.
     of
         For a release of several thresholds the level, group, class or side.
 
@@ -114,7 +114,7 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     Raises
     ------
     InputError
-        If the method's answers are not thresholds: no single silo's part of a sum opens. In this case
+        If the method reveals only a sum over all silos, so that no answer of a single silo is a threshold. In this case
         `confide.calibrate` makes a threshold for the silo, which is charged separately.
     Refusal
         If the answer does not belong to the plan of the calibration.
@@ -144,7 +144,7 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     if not plan.channel.single_replies:
         raise InputError(
             "plan",
-            f"a silo has no share of its own with the method {plan.method!r}: no single silo's part opens",
+            f"the method {plan.method!r} reveals only a sum over all silos, and no answer of a single silo",
             remedy="A threshold for the silo by confide.calibrate is charged separately",
         )
     message = read_answer(released.plan, answer)

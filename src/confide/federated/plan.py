@@ -1,7 +1,8 @@
 """The plan of a federated calibration: a signed request, from which everything else follows; public, before any data.
 
 Mechanisms, certificates and privacy losses follow from the stated silos, request, method and conditions. Every
-participant derives them and compares their digest, so versions that would derive others notice it before a charge.
+participant derives them and compares their digest, so a version of confide that derives anything else raises an error
+before a charge.
 """
 
 import json
@@ -103,7 +104,7 @@ class FederatedPlan(Federation, Described):
         if self.by in ("group", "class"):
             _check_groups(self.method, self.silos)
         elif self.request.neighbors != ("replace_one" if public else "add_remove"):
-            raise InputError("neighbors", "must follow from whether the silos' sizes are public")
+            raise InputError("neighbors", "must be 'replace_one' if the silos' sizes are public, and else 'add_remove'")
 
         # What follows from it
         object.__setattr__(self, "parts", self._derived_parts())
@@ -461,7 +462,7 @@ def read_plan(text: str) -> FederatedPlan:
         why = "other mechanisms follow from the plan here than at its coordinator; use the same version of confide"
         raise Refusal("malformed", why)
     if plan.payload != encode(stated):
-        raise Refusal("malformed", "the plan is not written as its content is; request the original")
+        raise Refusal("malformed", "the plan is not the text that confide writes for its content; request the original")
     return plan
 
 

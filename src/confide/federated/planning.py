@@ -1,7 +1,7 @@
 """Make a plan from a request, by the requested method or the recommended one; and compare the methods.
 
 Expected coverages are not guarantees: they hold for scores of a known distribution (docs/federated.md, "Which method").
-A public pilot sample gives those of its scores.
+With a public pilot sample they are also computed for the scores of the sample.
 """
 
 import secrets
@@ -101,8 +101,8 @@ def plan(
         `"private-qq"`, `"secure-sum"`, `"fedcp2-qq"` or `"fedcp2-qq-sum"`; by default the one of the first two that
         `compare` recommends for these sizes and terms.
     by, names
-        `"group"` or `"class"` for a threshold of each, with all their **public** names; `"side"` for one of each end of
-        conformalized quantile regression, as in `confide.calibrate_sides`. The numbers of records of groups stay
+        `"group"` or `"class"` for a threshold of each, with all their **public** names; `"side"` for one for each end
+        of conformalized quantile regression, as in `confide.calibrate_sides`. The numbers of records of groups stay
         secret, so the method is `private-qq` and silos have no public size. If a group has too few records its
         threshold is +inf.
     shares
@@ -120,8 +120,8 @@ def plan(
         Number of Byzantine silos, which may send anything; by default none.
     dropouts
         Number of silos that may be missing while the threshold is still planned to be finite; by default none. If more
-        are missing the guarantee still holds, if necessary by the threshold +inf. A sum opens only with all silos: if
-        one does not answer, the others pay again for a new plan.
+        are missing the guarantee still holds, if necessary by the threshold +inf. A sum needs the answers of all silos:
+        if one does not answer, the others pay again for a new plan.
     missing
         `"independent"` (default): a silo answers independently of its scores; `"arbitrary"`: no such assumption.
     population
@@ -130,9 +130,9 @@ def plan(
         For `secure-sum` and `fedcp2-qq-sum`: number of silos that may collude with the coordinator; by default fewer
         than half, and one of two.
     n_min, n_typical
-        For secret sizes: public lower bound on, and guess of, the number of records per silo, for groups of one group
-        in one silo. With `n_min` = 0, the default for groups, the guarantee also holds where silos have no records, at
-        a small cost.
+        For secret sizes: a public lower bound on the number of records of a silo, and a public guess of it; with
+        groups, of one group in one silo. With `n_min` = 0, the default for groups, the guarantee also holds where silos
+        have no records, at a small cost.
     closes
         Time after which answers are late.
     classes, about
@@ -288,7 +288,7 @@ class Alternative:
         Mean coverage for scores that are uniform over the candidates, and for Gaussian scores over the middle of them.
         For several thresholds it is the mean over them. NaN without a plan.
     infinite
-        Probability of the threshold +inf, the larger one of the two.
+        Probability of the threshold +inf, the larger one for the two kinds of scores.
     on_pilot
         Results on the public pilot sample, if one is given.
     recommended

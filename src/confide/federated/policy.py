@@ -34,8 +34,8 @@ class Policy:
     methods
         Allowed methods. The defaults include private methods only.
     peers
-        For `secure-sum` and `fedcp2-qq-sum`: the identity of every silo that may take part, by name, compared out of
-        band.
+        For `secure-sum` and `fedcp2-qq-sum`: the identity of every silo that may take part, by name, compared over
+        another channel.
     least_colluding
         For these methods: minimum number of silos that may collude with the coordinator without reducing the stated
         privacy. Plans that withstand fewer are rejected.
@@ -77,7 +77,7 @@ class Policy:
         plan
             The plan, as it was read.
         own
-            The silo's position in it.
+            The silo's position in the plan.
         cost
             The charge under the adjacency of the silo's ledger: `SiloLedger.cost`.
 
@@ -104,11 +104,11 @@ class Policy:
             raise Refusal(
                 "not-allowed",
                 f"the ledger would charge {cost.epsilon:.6g} for this plan (under {cost.neighbors}), and the policy "
-                f"allows {self.per_plan:g} for one",
+                f"allows {self.per_plan:g} for one plan",
             )
 
     def check_coordinator(self, plan: FederatedPlan) -> None:
-        """Reject a plan that is not signed by the pinned coordinator.
+        """Reject a plan that is not signed by the policy's coordinator.
 
         Raises
         ------
@@ -117,7 +117,8 @@ class Policy:
         """
         if plan.coordinator is None or self.coordinator not in (plan.coordinator.signing, plan.coordinator.identity):
             raise Refusal(
-                "coordinator-unknown", "the plan is signed with another key than the policy pins; request a new plan"
+                "coordinator-unknown",
+                "the plan is signed with another key than that of the policy's coordinator; request a new plan",
             )
 
     def _check_peers(self, plan: FederatedPlan, position: int) -> None:

@@ -12,7 +12,7 @@ CODES = {
     "out-of-range": "the answer is not one of the candidates",
     "implausible": "the opened sum cannot be that of the silos' records: a message is wrong",
     "missing": "not all required silos have answered",
-    "coordinator-unknown": "the silo's policy pins another coordinator",
+    "coordinator-unknown": "the silo's policy names another coordinator",
     "not-allowed": "the silo's policy does not allow this plan",
     "not-invited": "the plan does not name this silo with its keys",
     "size-differs": "the silo does not have the number of records that the plan states",

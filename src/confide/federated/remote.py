@@ -66,8 +66,8 @@ class SiloSetup:
     Parameters
     ----------
     scores
-        Its nonconformity scores, or a histogram over the plan's candidates; or a function that reads them, which is
-        called for an answer only, because opening a sum needs no records.
+        The silo's nonconformity scores, or a histogram over the plan's candidates; or a function that reads them, which
+        is called only if a plan has to be answered.
     keys, policy, ledger
         As in `confide.federated.answer`.
     groups

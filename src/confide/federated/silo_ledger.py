@@ -1,7 +1,7 @@
 """A silo's answers and their cost in its budget ledger, and the checkpoint that detects a restored copy of the ledger.
 
 An answer is a release like any other. Its request is the plan's digest, and its token is the plan's session, which a
-ledger accepts once: a second request gets the first message again, and an interrupted one never gets an answer.
+ledger accepts once: a second request gets the first message again, and an interrupted request never gets an answer.
 
 A restored backup, or a standby that took over too early, is a whole and valid ledger of an earlier day. Only a later
 charge that is stored elsewhere, next to the keys of the silo, shows that charges are missing.
@@ -223,8 +223,8 @@ def update_checkpoint(file: Path | None, ledger: Ledger, *, charged: bool) -> No
     would cost a second loss that is not counted. So keys sign nothing if the ledger lacks the charge of their last
     answer, or if the checkpoint cannot be written. A loss of both files together cannot be detected.
 
-    Call it before a charge and, with `charged`, after it, before anything is drawn. Keys that were not read from a file
-    have no checkpoint.
+    Call this function before a charge and again, with `charged`, between the charge and the draw. Keys that were not
+    read from a file have no checkpoint.
 
     Raises
     ------

@@ -42,8 +42,8 @@ def sharp_losses(
 ) -> NDArray[np.float64]:
     """L(x) for many x, float64 of shape (k,): the largest expected number of missed points up to rank ceil(T)+1.
 
-    A candidate of index d falls short of the target by (d + x - 1)_+ ranks. x is the fractional part of T in (0, 1],
-    or larger when T(n) exceeds n. The point of index 0 has a competitor of weight `competitor` in [0, 1], shape (k,),
+    A candidate of index d falls short of the target rank T by (d + x - 1)_+ ranks. x is the fractional part of T in (0,
+    1], or larger if T(n) exceeds n. The point of index 0 has a competitor of weight `competitor` in [0, 1], shape (k,),
     all others have one of weight 1; None means 1 for all. The slope is in log-odds per rank.
 
     Examples
@@ -96,7 +96,7 @@ _MOST_FRACTIONS = 128
 
 @lru_cache(maxsize=4096)
 def worst_loss(unit: int, noise: SlopeNoise) -> float:
-    """The largest L(f) + f where T(n) <= n, over all fractional parts f of target ranks in steps of 1/unit.
+    """The largest L(f) + f over the fractional parts f of target ranks T(n) <= n, in steps of 1/unit.
 
     L falls with f, so L(low) + high bounds an interval.
     """
@@ -163,7 +163,7 @@ def weighted_loss(z: float, slope: float, rivals: float) -> float:
 
 
 def weighted_shortfall(rate: Fraction, offset: Fraction, bonus: float, fade: float, noise: SlopeNoise) -> float:
-    """Number of ranks that `offset` lacks for coverage >= rate of the shifted population; at most 0 if enough.
+    """By how many ranks `offset` is too small for coverage >= rate in the shifted population; at most 0 if it suffices.
 
     If it is at most 0, the guarantee holds for every number of records and all weights. Prior bonus and fade are in
     ranks of the left slope. A bonus that is too small makes the shortfall infinite.

@@ -1,6 +1,7 @@
 """The certificate for a secret number of records: a target that moves half with it (docs/theory-one-number.md, H).
 
-From some n~ on, many points are beyond the target for every Z that counts, and the two-sided certificate serves.
+From some noisy number n~ on, many points lie beyond the target for all relevant noise Z, and the two-sided certificate
+applies.
 """
 
 import math
@@ -53,7 +54,7 @@ def moving_rate(level: Fraction) -> Fraction:
 def moving_offset(level: Fraction, scale: float, counted: int, noise: SlopeNoise, unit: int) -> Fraction | None:
     """A small offset of the line rate (n + 1) + offset, in steps of 1/unit; None if the answer must be +inf.
 
-    `counted` is n~, `scale` that of its noise, `noise` that of the selection.
+    `counted` is the noisy number n~, `scale` the scale of its noise, and `noise` the noise of the selection.
     """
     base, margin = _base(level, counted), reserve(level, scale, counted)
     if math.isinf(margin):

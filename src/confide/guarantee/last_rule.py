@@ -1,8 +1,8 @@
 """The certificate of noisy histograms: one number, whatever the number of bins (docs/theory-one-number.md, W3, W3b).
 
 Candidate i is reached if the noisy number of scores beyond it is at most a limit. The last rule selects the first
-candidate at which, and beyond which everywhere, this holds. Noise costs c = sup over g >= 0 of E[X - g | X > g] ranks:
-the mean by which a noise that exceeds a gap exceeds it.
+candidate from which on every candidate is reached. Noise costs c = sup over g >= 0 of E[X - g | X > g] ranks: the mean
+by which a noise that exceeds a gap exceeds it.
 """
 
 import math

@@ -113,7 +113,7 @@ def two_sided_target_rank(n: int, level: Fraction, noise: SlopeNoise, unit: int)
 def two_sided_loss(x: float, noise: SlopeNoise, beyond: int, *, at_least: bool = False) -> float:
     """L2(x; Y): an upper bound on the expected number of missed points less the number Y of points beyond rank c + 1.
 
-    It is for Y = `beyond`, or with `at_least` for every Y >= `beyond` (Theorem T1b).
+    The bound is for Y = `beyond`, or with `at_least` for every Y >= `beyond` (Theorem T1b).
     """
     # The table of rows, each with the first ranges of W_0.
     rows = _right_side(x, noise, beyond, at_least)

@@ -33,9 +33,9 @@ class Entry(Described):
     cost
         The cost that was charged.
     release
-        The text of the release; None if the run ended before there was one. Its charge stands.
+        The text of the release; None if the run ended before the release was stored. The charge stands.
     fingerprint
-        Fingerprint of the mechanism's input under the ledger's own key; None if it was not stored. Not for publication.
+        Fingerprint of the mechanism's input under the ledger's own key; None if it was not stored. Do not publish it.
     by
         Who charged it: on a server the role, in a file the text of `Ledger(by=...)`; None if nothing was stored.
     """
@@ -113,8 +113,8 @@ class Account(Described):
     entries
         Every charge, oldest first; empty if they were not read.
     totals
-        The exact totals of its charges, by default of `entries`. An account without its entries has the sums only of
-        the cells that were requested.
+        The exact totals of its charges, by default of `entries`. An account without entries has sums only for the
+        partition cells that were requested.
     shared
         The partitions in which other cells than the requested ones were charged.
     """
@@ -206,7 +206,7 @@ class Account(Described):
     def remaining(self, group: Group | None = None) -> float | None:
         """The largest epsilon of one more release that the limit certainly allows; None without a limit.
 
-        The sum of epsilons alone determines it: with dp_delta > 0 the limit may allow a larger epsilon. After a release
+        Only the sum of epsilons is used: with dp_delta > 0 the limit may allow a larger epsilon. After a release
         without privacy nothing is left, and the result is 0.
         """
         return None if self.limit is None else self.limit.left(self.totals, group)

@@ -72,7 +72,7 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
     totals = Totals.of(charged)
     if bare := totals.bare:
         derivation = (
-            f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
+            f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy: the total is infinite"
         )
         return Loss((Bound(math.inf, 0.0, "sum", derivation),))
     concentrated = totals.concentrated
@@ -120,8 +120,8 @@ class Totals:
     """The exact totals of the charges of a data set: what a decision about another charge depends on.
 
     `sums` are the losses of the person who loses most: releases about all records count in full, and of each partition
-    the cell with the largest sum. `bare` and `concentrated` are the numbers of charges without privacy, and with
-    zero-concentrated privacy alone; `partitions` have the largest sums of a cell of each.
+    the cell with the largest sum. `bare` counts the charges without privacy, and `concentrated` those with
+    zero-concentrated privacy alone. `partitions` has the largest sum of a cell for each partition.
     """
 
     sums: Sums = field(default_factory=Sums)
@@ -182,10 +182,10 @@ class Limit(NamedTuple):
         return decimal_form(self.epsilon) + (f" at delta {self.dp_delta:g}" if self.dp_delta else "")
 
     def holds(self, totals: Totals) -> bool:
-        """Whether these totals, of costs that have an epsilon each, are within the limit.
+        """Whether these totals, of releases that all have a finite epsilon, are within the limit.
 
-        The exact sum of the epsilons is within it, or with dp_delta > 0 the sum of the zero-concentrated losses. One
-        delta is spent because only one of the two rules has one (docs/theory-composition.md, Lemma B2).
+        The exact sum of the epsilons must be within the limit, or with dp_delta > 0 the sum of the zero-concentrated
+        losses. dp_delta is spent once, because only the second rule uses it (docs/theory-composition.md, Lemma B2).
 
         Examples
         --------

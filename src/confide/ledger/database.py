@@ -3,7 +3,7 @@
 A writer holds the ledger from before it reads until its transaction ends, so that no other process charges between its
 check and its charge. The transaction is on disk when the block ends without an error.
 
-The row of a charge contains the exact totals of its data set after it. A decision reads the last rows alone.
+The row of a charge contains the exact totals of its data set after this charge. A decision reads the last rows alone.
 """
 
 import json

@@ -76,7 +76,7 @@ def warn_of_similar_names(name: str, known: Iterable[str]) -> None:
 
 def check_relation(account: Account, neighbors: Neighbors) -> None:
     """Check that a loss is stated for the adjacency of its account."""
-    requirement = f"{account.dataset!r} is accounted under {account.neighbors!r}, and this is stated for {neighbors!r}"
+    requirement = f"{account.dataset!r} is accounted under {account.neighbors!r}, and this request states {neighbors!r}"
     require("dataset", account.neighbors == neighbors, requirement, remedy=f"Use neighbors={account.neighbors!r}")
 
 
@@ -95,8 +95,8 @@ def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
         raise InputError(
             "dataset",
             f"{account.dataset!r} was charged for other cells of the partition {min(shared)!r}, and "
-            "the records of a person are bounded in this table alone: a person in two cells would lose "
-            "the sum, and the larger would be charged. If each person is in one cell, give one_cell=True",
+            "records_per_person holds in this table alone: for a person in two cells the losses add up, and "
+            "only the larger would be charged. If each person is in one cell, give one_cell=True",
             remedy="Otherwise give this release a partition of its own, which adds up",
         )
 
@@ -114,14 +114,14 @@ def _budget_error(account: Account, limit: Limit, costs: Sequence[Cost]) -> Budg
     # An earlier release without an epsilon
     if not account.totals.private:
         lacks = "without privacy" if account.totals.bare else "with zCDP alone and no epsilon"
-        requirement = f"has nothing left of its {stated}: a release {lacks} was made from it, which no limit can hold"
+        requirement = f"has nothing left of its {stated}: an earlier release {lacks} exceeds every limit"
         remedy = "Use other people's records"
     # A new release without an epsilon
     elif Totals.of(costs).bare:
         requirement = f"has the {stated}, and this release is not private: its loss is infinite"
         remedy = "Use a private mechanism"
     elif not Totals.of(costs).private:
-        requirement = f"has the {stated}, and this release has zCDP alone: no limit in epsilon can hold it"
+        requirement = f"has the {stated}, and this release has zCDP alone, without an epsilon to compare with it"
         remedy = "Use a mechanism that has an epsilon"
     # The sum of the epsilons
     else:

@@ -157,7 +157,7 @@ def check_whole(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def lock(path: Path, names: Sequence[str], timeout: float) -> Iterator[None]:
-    """Lock names by files next to the ledger, which are removed at the end. Without file locks nothing is locked.
+    """Lock names by files next to the ledger, removed at the end. On a system without file locks nothing is locked.
 
     The lock of a process that is killed ends; its empty file remains until the same name is locked again.
     """

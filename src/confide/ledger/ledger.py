@@ -306,7 +306,7 @@ class Ledger(Described):
             # A token is charged once
             for charge in charges:
                 earlier = connection.rows("SELECT id FROM charge WHERE token = ?", charge.token)
-                require("token", not earlier, "must be new", remedy="The ledger has a charge with this one")
+                require("token", not earlier, "must be new", remedy="The ledger has a charge with this token")
 
             # Check all charges before the first is added; an error takes back the opening of the data set
             groups = [charge.dataset.group for charge in charges if charge.dataset.group]
@@ -333,7 +333,7 @@ class Ledger(Described):
         return [charge.token for charge in charges]
 
     def lock(self, *names: str) -> AbstractContextManager[None]:
-        """Lock names, such as a token or a request, for the block; other processes and threads wait as long as it runs.
+        """Lock names, such as a token or a request, while the block runs; other processes and threads wait for its end.
 
         If a charge has no release although you hold its lock, the process that charged was interrupted. A lock is
         released when its process ends. On a system without file locks (Windows) nothing is locked.
@@ -415,12 +415,12 @@ class Ledger(Described):
         return keyed_digest(self._read(_key), _IDENTITY)
 
     def checkpoint(self, known: tuple[int, str], who: str) -> tuple[int, str]:
-        """The number and the seal of the last charge, after a check that the ledger has the charge that `who` stores.
+        """The number and the seal of the last charge, after a check that no charge is missing that `who` has stored.
 
         Raises
         ------
         MissingRecordsError
-            If it has not: an older copy of the ledger was put back, or it is another one.
+            If the ledger lacks that charge: an older copy of the ledger was put back, or it is another ledger.
         """
         number, sealed = known  # (0, "") is known of an empty ledger
         rows = self._read(lambda connection: connection.rows("SELECT seal FROM charge WHERE id = ?", number))

@@ -1,8 +1,8 @@
 """Payment: return the earlier release of an identical request, or charge a ledger, draw, and store the release.
 
 Two requests are identical if privacy, mechanism, public contents, data set, group and fingerprint are equal. A keyed
-fingerprint of the mechanism's input decides whether their data are. A release that exists once, whatever is requested
-later, has a token of its own (`SingleRelease`), such as an answer to a federated plan.
+fingerprint of the mechanism's input decides whether their data are. A release that must never be drawn twice, such as
+an answer to a federated plan, has a token of its own (`SingleRelease`).
 """
 
 import warnings
@@ -47,7 +47,7 @@ class SingleRelease:
     token
         Of `Ledger.charge`.
     reuse
-        Returns the text of the release of a charge with this token, or raises an error.
+        A function that returns the text of the release of a charge with this token, or raises an error.
     """
 
     token: str
@@ -59,7 +59,7 @@ class Payment:
     """A ledger, a data set, a cost under the data set's adjacency, and a request's digest.
 
     With `again` earlier releases of the request are ignored. `at_most` bounds all releases about the data set in
-    addition to its own limit. With `once` there is one release for its token, whatever the data are later.
+    addition to its own limit. With `once` a token has one release only, even if the data change later.
     """
 
     ledger: Ledger
@@ -75,8 +75,8 @@ class Payment:
 class Transaction(Generic[Key]):
     """Payments for releases that are drawn together, from one ledger and about one data set.
 
-    `charged` are the earlier charges of requests that look identical, newest first, none with `again`. `account` is the
-    account of the data set, without its entries, when the ledger was read; None if it is new.
+    `charged` are the earlier charges of requests that look identical, newest first; empty with `again`. `account` is
+    the account of the data set, without its entries, when the ledger was read; None if it is new.
     """
 
     payments: Mapping[Key, Payment]

@@ -69,9 +69,9 @@ def first_row() -> str:
 
 
 def seal(before: Mapping[str, Any] | None, values: Iterable[Any], salt: str | None = None) -> str:
-    """The seal of a row: 16 random digits, by which copies of a ledger that went on differ, and 48 of a checksum.
+    """The seal of a row: 16 random digits, which differ in copies that are continued, and 48 digits of a checksum.
 
-    It is the checksum of a list: these digits, the seal, time and account of the row before, and the row's own values.
+    The checksum is of a list: these digits, the seal, time and account of the row before, and the row's own values.
     """
     digits = salt or secrets.token_hex(8)
     earlier = [None if before is None else before[name] for name in ("seal", "made", "by")]

@@ -91,7 +91,7 @@ def read_mechanism(content: Mapping[str, Any], noise: Noise | None = None) -> Me
         most_denominator = 1000 if name == "flat" else 64 * MAX_DENOMINATOR
         is_fine = not isinstance(value, Fraction) or value.denominator <= most_denominator
         if name in names and value is not None and not (is_fine and low <= value <= high):
-            raise InputError(f"mechanism.{name}", "must be a number that a design can have")
+            raise InputError(f"mechanism.{name}", "must be a number that a calibration can give this field")
     return mechanism
 
 

@@ -85,8 +85,8 @@ def certify(
 ) -> Guarantee:
     """The guarantee of a mechanism over m candidates, for a public n or a secret one (docs/theory.md, Theorems C2, C3).
 
-    Without a mechanism the answer is +inf, which covers all. A training-conditional guarantee that does not hold is
-    certified at coverage 0. A mechanism without a certificate has a guarantee of kind `"none"`.
+    Without a mechanism the answer is +inf, which covers all records. A training-conditional guarantee that does not
+    hold has coverage 0. A mechanism without a certificate has a guarantee of kind `"none"`.
     """
     level = 1 - alpha
     if mechanism is None:

@@ -1,8 +1,8 @@
 """Noisy histograms with the last rule (docs/theory-one-number.md, W3, W3b): `noisy-histogram` and `published-counts`.
 
 With noisy counts c_j + Z_j, candidate k is reached if sum_(j>k) (c_j + Z_j) is at most a limit. The last rule selects
-the first candidate from which on all are reached. The noise costs a number of ranks that does not depend on the number
-of bins.
+the first candidate from which on all candidates are reached. The noise costs a number of ranks that does not depend on
+the number of bins.
 
 `noisy-histogram` is the release of Private Prediction Sets version 1 (arXiv 2102.06202v1) with this calibration: no
 gamma, no union bound. `published-counts` takes the noisy counts of another engine (docs/theory-published-counts.md,
@@ -91,9 +91,9 @@ def noisy_histogram_for(level: Fraction, epsilon: float, n: int) -> NoisyHistogr
 
 
 def sized_histogram_for(level: Fraction, epsilon: float, counted: int, size_scale: float) -> NoisyHistogram | None:
-    """The largest limit for a noisy number of records, whose noise has the scale `size_scale`; None if it is too small.
+    """The largest limit for a noisy number of records, with noise of scale `size_scale`; None if no limit suffices.
 
-    epsilon is the loss of a record that is added or removed, without that of the noisy number.
+    epsilon is the loss when a record is added or removed, without the loss of the noisy number.
     """
     scale = scale_for(1, epsilon)
     cost = laplace_residual_life(scale)
@@ -132,7 +132,7 @@ class PublishedHistogram(_LastRule):
 def published_histogram_for(
     level: Fraction, noise: Noise, m: int, n: int, size_scale: float | None
 ) -> PublishedHistogram | None:
-    """The largest limit that guarantees the level for a public n, or a noisy one; None if there is none.
+    """The largest limit that guarantees the level for a public or a noisy n; None if no limit does.
 
     `size_scale` is the scale of the noise in n if it is a noisy number; None if n is public.
     """

@@ -1,8 +1,8 @@
 """A noisy number of records, released first, and the design for it (docs/theory-one-number.md, Theorem N1).
 
 A secret number n is released as n~ = n + Z with discrete Laplace noise Z, at a share of the privacy loss of one record.
-The design is for a public function of n~, and the threshold has the rest of the privacy loss. Where the target moves
-with n~ as well, coverage holds on average over Z, otherwise for every Z.
+The threshold is designed for a public function of n~, and has the rest of the privacy loss. If the target rank depends
+on n~ as well, coverage holds on average over Z, otherwise for every Z.
 """
 
 import math
@@ -47,8 +47,8 @@ class NoisySize:
     scale
         The scale of Z: P(Z = z) is proportional to exp(-abs(z)/scale).
     design_for
-        The number of records for which candidates, slopes and prior weights are chosen; a function of the other two
-        fields and of n_min.
+        The number of records for which candidates, slopes and prior weights are chosen; a function of `counted`,
+        `scale` and n_min.
     """
 
     counted: int

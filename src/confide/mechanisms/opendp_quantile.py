@@ -2,7 +2,7 @@
 
 With `level` a, candidate c has score -|(1-a) #(X < c) - a #(X > c)|, for scores X rounded up to candidates. It is
 unsuitable for calibration, as tests show: it aims at the level itself, not at (n+1)(1-alpha) plus a margin for the
-noise, and scores that equal c count on neither side, so that ties move it to the wrong end.
+noise, and scores that equal c count on neither side, so that ties can move the result to the wrong end.
 """
 
 import math

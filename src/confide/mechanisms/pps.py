@@ -117,8 +117,8 @@ class PrivatePredictionSets(Mechanism):
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound for continuous scores, up to the mass of one bin.
 
-        Smaller than the paper's Theorem 3. Both come from P(A_J >= q n + d) <= m exp(-slope_right d). Here that tail is
-        integrated, with P <= x/(1+x); the paper cuts it at one deviation.
+        It is smaller than the bound of the paper's Theorem 3. Both come from P(A_J >= q n + d) <= m exp(-slope_right
+        d). Here that tail is integrated, with P <= x/(1+x); the paper cuts it at one deviation.
         """
         if self._units_above == 0:
             return 1.0
@@ -142,7 +142,7 @@ def adjusted_level(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float
 def optimal_gamma(n: int, alpha: Fraction, epsilon: float, m: int) -> float:
     """The gamma that minimises the adjusted level, equation (10): a root in (0, 1) of `gamma_roots`, or 1e-12.
 
-    m adds the same to every level, so the result does not depend on m.
+    The number of bins m adds the same term to the level for every gamma, so the result does not depend on m.
     """
     gammas = [root for root in gamma_roots(n, alpha, epsilon) if 0 < root < 1] + [1e-12]
     return min(gammas, key=lambda gamma: adjusted_level(n, alpha, epsilon, m, gamma))
@@ -266,7 +266,7 @@ class PpsOfSecretSize(Mechanism):
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
 
-        If they might exceed 64 bits they are saturated, relative to the largest, as those of `Slopes`.
+        Utilities that might exceed 64 bits are saturated relative to the largest one, as in `Slopes.utilities`.
         """
         # r = (1-q)/q, and whether 64 bits are enough.
         n = int(counts.sum())

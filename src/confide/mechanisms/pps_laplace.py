@@ -4,7 +4,7 @@ Noisy counts c_j + Lap(2/epsilon) give F(z) = 1 - (1/n) sum_j (c_j + noise_j) 1{
 candidate with F(e_k) >= (n+1)(1-alpha) / (n(1-gamma alpha)) + zeta. The loss is epsilon as claimed, because a replaced
 record changes two counts by one. Coverage is at least 1 - alpha.
 
-The mechanism comes first, then its level, the bound zeta on its noise, and the number of bins.
+This module has the mechanism, then its level, the bound zeta on its noise, and the number of bins.
 """
 
 import math
@@ -214,9 +214,10 @@ def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 40, *, 
     """The number of bins with the smallest mean threshold on uniform scores, averaged over positions of the edges.
 
     Algorithm 5 of version 1 compares one noisy threshold for each number of bins, with edges at j/m, which
-    `aligned=True` averages. It prefers numbers of bins that happen to have an edge just above the level, no advantage
-    for other scores. So without `aligned` all edges are shifted by parts of a bin. A few numbers near (n epsilon)^(2/3)
-    are tried, each with the best gamma of the grid, in public simulations that are identical on every machine.
+    `aligned=True` averages. It prefers numbers of bins that happen to have an edge just above the level, which is no
+    advantage for other scores. So without `aligned` all edges are shifted by parts of a bin. A few numbers near (n
+    epsilon)^(2/3) are tried, each with the best gamma of the grid, in public simulations that are identical on every
+    machine.
     """
     order = (n * epsilon) ** (2 / 3)
     numbers: list[int] = np.unique(np.maximum(10, np.geomspace(order / 10, 2 * order, options)).astype(int)).tolist()

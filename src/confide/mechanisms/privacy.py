@@ -182,7 +182,8 @@ def _statement_of_draw(mechanism: Mechanism | None, neighbors: Neighbors, record
 def with_choice(threshold: PrivacyStatement, per_record: float | None) -> PrivacyStatement:
     """The loss of a threshold together with a choice on other records, whose loss is `per_record` (Theorem S1).
 
-    A record is in one of the two shares, so that the larger loss counts. To replace one is to remove and to add one.
+    A record is in one of the two shares, so that the larger loss counts. Replacing a record means removing one and
+    adding another.
     """
     if per_record is None:
         return threshold
@@ -220,10 +221,10 @@ def parallel_composition(
     """The loss of releases on disjoint groups whose sizes are secret (docs/theory.md, Proposition P5).
 
     Adding or removing a record affects one group, so the largest loss counts. Replacing a record can move it from one
-    group to another. Then the two largest losses add up; if the record stays, the group's own `replace_one` counts. For
-    zCDP, which is convex in the range, the worst case is also that all records of a person act in the same way. `parts`
-    are under `add_remove`, one per group. `neighbors` is the adjacency of the total. `sized` states that they include
-    noisy numbers of records, whose zCDP losses do not follow from a range.
+    group to another. Then the two largest losses add up; if the record stays, the group's own `replace_one` counts. The
+    zCDP loss is convex in the range, so its worst case is also that all records of a person act in the same way.
+    `parts` are under `add_remove`, one per group. `neighbors` is the adjacency of the total. `sized` states that they
+    include noisy numbers of records, whose zCDP losses do not follow from a range.
     """
     first = _comparable(parts)
     records = first.records_per_person

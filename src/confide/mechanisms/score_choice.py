@@ -1,8 +1,8 @@
 """A private choice among models or scores, on a share of the records (docs/theory-one-number.md, Theorem S1).
 
-For score k and candidate t, the utility subtracts from 0 the sizes of the share's sets at t, each at most C and divided
-by C, and twice the number of covered records that are missing to the target. The utility of k is the largest over t.
-One record more moves all utilities by numbers from a range of length 3.
+For score k and candidate t, the utility is minus a sum: of the sizes of the share's sets at t, each at most C and
+divided by C, and of twice the number of covered records that are missing to the target. The utility of k is the largest
+over t. One record more moves all utilities by numbers from a range of length 3.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Chosen:
     Parameters
     ----------
     name
-        The name of the chosen one.
+        The name of the chosen model or score.
     among
         The names of all models or scores, in the order in which they were given: 2 to 1000, public and fixed before.
     share
@@ -42,8 +42,8 @@ class Chosen:
     epsilon
         The privacy loss of one record of the share.
     largest_size
-        Scores were compared by the mean size of their sets, in which a size above this one counts as this one: a number
-        of labels, or a width.
+        Scores were compared by the mean size of their sets; a larger size counted as this one. A number of labels, or a
+        width.
 
     Raises
     ------

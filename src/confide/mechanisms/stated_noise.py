@@ -188,7 +188,7 @@ class Noise:
         Raises
         ------
         InputError
-            If it is unknown: for several copies of a table that is not log-concave.
+            If the cost is unknown, as for several copies of a table that is not log-concave.
         """
         if isinstance(self.parameter, tuple):
             p = np.array(self.parameter)
@@ -235,7 +235,7 @@ class StatedPrivacy(PrivacyStatement):
     def of(
         cls, noise: Noise, n: int | None, epsilon: float | None = None, size_scale: float | None = None
     ) -> "StatedPrivacy":
-        """The statement of the maker, or without one the loss of one copy of the stated noise.
+        """The epsilon that the maker states, or by default the loss of one copy of the stated noise.
 
         `size_scale` is the scale of the noise in a noisy number of records, whose loss adds to that of the counts. A
         table of noise has no statement of its own.

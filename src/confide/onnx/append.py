@@ -128,9 +128,9 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
     Raises
     ------
     FormatError
-        If there is none, if it is damaged or a claim does not follow, or if the appended part does not follow from it:
-        an altered threshold, node or option. The output of optimisers and quantisers cannot be compared; keep the
-        model that `append` returned.
+        If the model has no release, if the release is damaged or a claim does not follow, or if the appended part does
+        not follow from the release: an altered threshold, node or option. The output of optimisers and quantisers
+        cannot be compared; keep the model that `append` returned.
     """
     # What is stored.
     whole = _copy(model)

@@ -36,8 +36,8 @@ _ANY_REQUEST = 1000
 class ScoreKind:
     """What the name of a score stands for: a registered score and its parameters.
 
-    Without a registered score it is that of the user's program, of which only the name is known, if at all. A
-    randomised score uses a random number per record; its deterministic variant sets it to 1.
+    Without a registered score it is a score of the user's own program, of which at most the name is known. A randomised
+    score uses a random number per record; its deterministic variant sets it to 1.
     """
 
     name: str | None

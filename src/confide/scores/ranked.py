@@ -18,7 +18,7 @@ from confide.errors import InputError
 class RankRule:
     """The function f(rank, mass) of a score: its family and parameters; RAPS is APS with a penalty.
 
-    Rank counts the classes that are at least as likely as the one in question, and mass is the sum of their
+    The rank of a class is the number of classes that are at least as likely, and mass is the sum of their
     probabilities. Ties are never broken: classes of equal probability have one rank, the last of them, and one score. f
     increases with the rank, so a set {y : score <= threshold} is {y : p_y > e} for one probability e per row, the
     largest one that is excluded.

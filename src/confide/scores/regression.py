@@ -1,8 +1,8 @@
 """Regression scores, computed from a model's predictions, and the intervals {y : score(x, y) <= threshold}.
 
 Let t+ be the float above the threshold t. A rounded |y - f| is at most t only if y <= f + t+ exactly, and then y is
-also at most the rounded f + t+. Therefore every y whose computed score is at most t lies between the ends. The ends
-exceed the largest such y by a float or two.
+also at most the rounded f + t+. Therefore every y whose computed score is at most t lies between the ends. An end lies
+at most two floats beyond the last such y.
 """
 
 from __future__ import annotations

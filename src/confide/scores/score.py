@@ -83,10 +83,11 @@ class Score:
         {y : score(x, y) <= threshold}, shape (n,) each. The thresholds are those of the release, each rounded up to the
         next float, so that an end such as `predictions + thresholds` lies beyond every target of the interval.
     onnx
-        The same in operators of ONNX; None if the score has no such form. For classification: a graph and the name of
-        its probabilities, float64 of shape (n, K) -> the name of the scores of all classes. For regression: a graph,
-        the names of its predictions or of both quantiles, and of the thresholds -> the names of the lower and the upper
-        end, None for one that is infinite. The graph has `node(operator, *inputs, **attributes)` and `constant(value)`.
+        The scores, or the interval, in operators of ONNX; None if the score has no such form. For classification: a
+        graph and the name of its probabilities, float64 of shape (n, K) -> the name of the scores of all classes. For
+        regression: a graph, the names of its predictions or of both quantiles, and of the thresholds -> the names of
+        the lower and the upper end, None for one that is infinite. The graph has `node(operator, *inputs,
+        **attributes)` and `constant(value)`.
     plausible
         The largest size of a threshold that does not cause a warning; by default that of the spread.
     parameters
@@ -162,10 +163,10 @@ class Score:
 class LibraryScore(Score):
     """A score of this library, with what makes its computation faster.
 
-    `rule` gives the rule of a score that follows the order of the probabilities from its parameters; the scores of all
-    classes follow from it. `bound` gives the largest value, up to rounding, from the number of classes and the
-    parameters. A score `of_one_entry` is one minus the probability of the class; one that is `tempered` has other sets
-    at another temperature.
+    For a score that depends on the order of the probabilities, `rule` is a function from its parameters to its
+    `RankRule`, from which the scores of all classes follow. `bound` is a function from the number of classes and the
+    parameters to the largest value, up to rounding. A score `of_one_entry` is one minus the probability of the class;
+    one that is `tempered` has other sets at another temperature.
     """
 
     _: KW_ONLY
@@ -197,7 +198,8 @@ def register_score(score: Score) -> Score:
     Raises
     ------
     InputError, InputTypeError
-        If it is not a `Score`, or another score has this name: a release made with that one would change its meaning.
+        If `score` is not a `Score`, or another score has this name: a release made with the other score would change
+        its meaning.
 
     Examples
     --------

@@ -170,7 +170,7 @@ _ERROR = Fraction(1, 10**70)
 
 
 def zcdp_of_range(*ranges: float | Fraction) -> float:
-    """The zCDP loss of mechanisms of these ranges together, rounded up.
+    """The zCDP loss of several mechanisms together, from the range of each one's log-probability ratios, rounded up.
 
     Examples
     --------

@@ -139,7 +139,7 @@ class Shortfall:
 
     @property
     def sentence(self) -> str:
-        """The finding, whether luck explains it, and other possible causes.
+        """The shortfall in words, whether an unlucky calibration explains it, and other possible causes.
 
         Examples
         --------
@@ -224,8 +224,9 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
     calibrations (`Threshold.coverage_failure`) bounds how often. A correct release is called broken with probability
     CHANCE at most: either `high` is below its coverage, or its coverage is below a level that calibrations reach with
     probability 1 - CHANCE/2. This holds for records like the calibration records, independent of them and of each
-    other. If their number is secret, the law is that of the most that a noisy number of records allows (with a fifth of
-    that probability for its noise); without a noisy number it holds for the numbers that the shortfall states.
+    other. If the number of calibration records is secret, the law is for the largest number that the noisy number of
+    records allows (with a fifth of CHANCE for its noise). Without a noisy number it holds for the numbers that the
+    shortfall states.
     """
     promised, guarantee = release.promised, release.first.guarantee
     if high >= promised or release.by == "level":  # each of several levels is tested separately

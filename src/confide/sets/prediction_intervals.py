@@ -56,7 +56,7 @@ class PredictionIntervals(_Ends, Records):
     lower, upper
         float64, shape (n,): both ends belong to the interval, which is empty if lower > upper.
     promised
-        The coverage that the calibration guarantees at least, if the intervals come from one; not an item of the pair.
+        The coverage that the release guarantees, if the intervals come from one; not an item of the pair.
     calibration
         The calibration that they come from, as in `PredictionSets`; not an item of the pair.
     index
@@ -341,7 +341,7 @@ _FIRST = 1000
 
 
 def warn_of_widths(records: int, width: float, least: float, most: float) -> None:
-    """Warn if intervals are uninformative; `width` is that of the narrowest, the rest describes the predictions.
+    """Warn if intervals are uninformative: the narrowest has `width`; the other numbers describe the predictions.
 
     There is no warning for equal predictions, or for infinite intervals, which have another warning.
 

@@ -86,12 +86,12 @@ class PredictionSets(Records):
     classes
         The K class names, or None for 0 .. K-1.
     promised
-        The coverage that the calibration guarantees at least, if the sets come from one.
+        The coverage that the release guarantees, if the sets come from one.
     calibration
         The calibration that they come from, which `coverage` uses. There is no guarantee for a selection of records by
         positions or booleans, so it is dropped from selections, and also from copies and pickles.
     index
-        The index of the pandas object that the sets were made from; labels and groups must have the same.
+        The index of the pandas object that the sets were made from; labels and groups must have the same index.
 
     Examples
     --------

@@ -160,9 +160,9 @@ def check_unknown_arguments(
     hints: Mapping[str, str] = MappingProxyType({}),
     named: Sequence[str] = (),
 ) -> None:
-    """Raise an error for arguments that a call does not accept, by their names; `hints` has further advice for some.
+    """Raise an error for the first argument in `given` that is not in `known`.
 
-    `named` are parameters of the call that are not among the options, and may be meant, too.
+    `hints` has advice for some names. `named`: further parameter names, used only for the 'Did you mean' suggestion.
 
     Examples
     --------
@@ -185,7 +185,7 @@ _LEVEL_WORDS = ("confidence_level", "coverage", "coverage_level")
 
 
 def takes_alpha(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Let a function of `alpha` raise an error with the right word for a level that is named as in other libraries.
+    """Let a function of `alpha` raise an error that names `alpha` if a level has its name of other libraries.
 
     Examples
     --------
@@ -316,7 +316,7 @@ def ceil_to(value: float | Fraction, denominator: int) -> Fraction:
 
 
 def bisect(enough: Callable[[int], bool], low: int, high: int) -> int:
-    """The smallest number above `low` that is enough; `high` must be enough, and so must every number above one.
+    """The smallest number above `low` for which `enough` is true; it must stay true from there on, up to `high`.
 
     Examples
     --------

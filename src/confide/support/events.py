@@ -1,8 +1,8 @@
 """Log events: the loggers of `logging` below "confide", one line for each event.
 
 A line contains the event and public facts, such as `charged dataset=patients epsilon=1 left=2`. A log record has the
-same as `record.event` and `record.facts`. Facts never contain a score, label, secret number of records, noise or
-threshold. No event is an error or a warning: those are raised, or issued with `warnings`.
+event and the facts also as `record.event` and `record.facts`. Facts never contain a score, label, secret number of
+records, noise or threshold. No event is an error or a warning: those are raised, or issued with `warnings`.
 """
 
 import json

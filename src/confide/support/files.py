@@ -97,7 +97,7 @@ SHOWN_ELSEWHERE = {
 
 
 def foreign_file(text: str, wanted: FileKind, remedy: str = "") -> FormatError:
-    """The error about a text of another kind than expected; the remedy is for texts that `confide` did not write.
+    """The error about a text of another kind than expected; `remedy` is for texts that are not files of confide.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def check_not_input(path: FileLocation, inputs: Iterable[str | FileLocation | No
 
 
 def same_place(path: FileLocation, other: FileLocation) -> bool:
-    """Whether two names refer to one file, by another path or a link, or to one object, by another address.
+    """Whether two names refer to one file, also by different paths or a link, or to one object, by different addresses.
 
     Examples
     --------
@@ -415,9 +415,9 @@ def has_locks() -> bool:
 
 @contextmanager
 def locked(path: Path, what: str, wait: float = WAIT) -> Iterator[None]:
-    """Hold the lock of a file: an empty file NAME.lock next to it, which remains; the lock ends with its process.
+    """Hold the lock of a file by an empty file NAME.lock, which remains; the lock ends at the latest with the process.
 
-    Another process or thread that holds it for longer than `wait` seconds causes an error.
+    If another process or thread holds the lock for longer than `wait` seconds, an error is raised.
 
     `what` is the name of the file in messages.
     """

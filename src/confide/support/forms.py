@@ -1,6 +1,6 @@
 """Strict JSON documents: a kind, a schema, fields and a checksum. Each subpackage states the fields of its documents.
 
-msgspec converts fields to values, and a document is accepted if its value is written with the same content.
+msgspec converts fields to values. A document is accepted only if writing its value again gives the same content.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If a field occurs twice in an object; for NaN and infinities, numbers beyond the range of a float, integers of
-        more than `integer_bits` bits, and unpaired surrogates; and if it is not an object. The error contains nothing
-        of the text.
+        If the text is not a JSON object, if a field occurs twice in an object, and for NaN and infinities, numbers
+        beyond the range of a float, integers of more than `integer_bits` bits, and unpaired surrogates. The error
+        contains nothing of the text.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def checksum(content: Mapping[str, Any] | list[Any]) -> str:
 
 @contextmanager
 def refused_content(path: str, kind: str = "release") -> Iterator[None]:
-    """Turn every error about the content of a file into one about its place, without the value.
+    """Replace every error about the content of a file by one that names the field and contains no value.
 
     Examples
     --------

@@ -14,7 +14,8 @@ from confide.errors import FormatError, MissingExtraError
 def needs_extra(what: str, extra: str | None, *packages: str) -> Iterator[None]:
     """Import optional packages in the block; `what` needs them, and `extra` contains them.
 
-    `packages` are only searched. Without an extra, a missing package belongs to the basic installation, and is named.
+    `packages` are only searched, not imported. Without an extra, the error names a missing package of the basic
+    installation.
 
     Examples
     --------
@@ -45,7 +46,7 @@ _MOST, _LONGEST = 20, 100
 
 @lru_cache(maxsize=1)
 def library_versions() -> Mapping[str, str]:
-    """Versions of the installed libraries that take part in a release; read only.
+    """Versions of the installed libraries that take part in a release, as a read-only mapping.
 
     Examples
     --------

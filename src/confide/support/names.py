@@ -106,8 +106,8 @@ class _Places(dict[Any, int]):
 def places(names: Iterable[Any]) -> Mapping[Any, int]:
     """A mapping from each value that matches a name to its position; -1 for all other values.
 
-    An equal string or integer has priority if two names of the list are the same. Names of other types, which classes
-    in memory may have, only match themselves.
+    If two names of the list are the same name, as 7 and "7", an equal string or integer has priority. Names of other
+    types, which classes in memory may have, only match themselves.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def known_positions(
 
 
 def order_of(names: Sequence[Any], known: Sequence[Any]) -> list[int] | None:
-    """The positions of the names of one list in another with the same names; None if its names differ.
+    """The positions of the names of one list in another list with the same names; None if the lists differ in a name.
 
     Examples
     --------
@@ -323,7 +323,7 @@ def _shown(name: object) -> str:
 
 
 def refuse_first_of_pair(column: str, classes: Sequence[Any]) -> None:
-    """Raise an error if the one column of two classes has the first one's name: it is read as that of the second.
+    """Raise an error if the one column for two classes is named as the first class: it is read as the second class.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """Objects of Amazon S3 and compatible stores, Google Cloud Storage and Azure Blob Storage, by obstore.
 
 Credentials come from the environment or the machine, never from an address. Errors of a store may contain names and
-signatures, and are replaced by fixed texts. An object is written as a whole, and a new name by one job only.
+signatures, and are replaced by fixed texts. An object is written as a whole, and only one of several jobs can write a
+new name.
 """
 
 import io

@@ -29,7 +29,7 @@ class Table:
     caption
         A description of the rows.
     total
-        The number of rows, if these are only the first.
+        The number of all rows, if `rows` has only the first ones.
     """
 
     heads: tuple[str, ...]
@@ -45,7 +45,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A description in parts, of texts only; renderings escape them.
+    """A description in parts, of texts only; every rendering escapes the texts.
 
     Parameters
     ----------

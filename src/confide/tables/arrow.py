@@ -1,7 +1,7 @@
-"""Arrow data: types, columns as numpy arrays and back by their buffers, and batches of one schema.
+"""Arrow data: types, columns to numpy arrays and back through their buffers, and batches of one schema.
 
-The conversions of pyarrow import pandas if it is installed, which takes longer than reading a million numbers. These
-give the same arrays without it.
+The conversions of pyarrow import pandas if it is installed, which takes longer than reading a million numbers. The
+functions of this module give the same arrays without pandas.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -142,7 +142,7 @@ def to_numpy(column: Any) -> NDArray[Any]:
 
 
 def integers_of(column: Any, missing: int) -> NDArray[np.int64]:
-    """A column of integers that int64 holds, shape (n,), with `missing` for missing ones.
+    """A column of integers as int64, shape (n,), with the value `missing` for missing ones.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def number_column(batch: Any, name: str) -> NDArray[Any]:
 
 
 def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """A column of lists as a matrix, shape (n, width), and the rows with that many entries, or None if all have.
+    """A column of lists as a matrix, shape (n, width), and the rows with exactly `width` entries, or None if all have.
 
     The entries of the other rows are NaN.
     """
@@ -409,7 +409,8 @@ def widest_schema(parts: Sequence[Any]) -> Any:
 def type_disagreements(parts: Sequence[tuple[str, Any]], schema: Any) -> dict[str, str]:
     """The columns of a schema whose types do not hold all values of the parts, with the types of two parts.
 
-    `parts` are names with schemas. A column that is in some parts only disagrees; one that is in none is of folders.
+    `parts` are names with schemas. A column that only some parts have counts as such a disagreement; a column that no
+    part has comes from folder names.
     """
     disagreements = {}
     for field in schema:

@@ -57,7 +57,7 @@ def score_batches(
     scores
         `ClassColumns`, `TargetColumns` or `LossColumns`, which name the columns that a score is computed from; the name
         of the column of scores; a function from a batch to its scores, shape (n,), where NaN marks a record without
-        one; or None if the batches are the scores.
+        one; or None if the batches themselves are scores.
     score
         The score's name, for a column or a function. It determines the valid range and the default candidates.
     candidates
@@ -166,8 +166,8 @@ def merge_counts(
             "tables",
             "every record must have a usable score",
             remedy=(
-                f"{unusable} do not: a number is missing or out of range, a label is no class, or a list has "
-                "another length; call score_batches on a worker for details"
+                f"{unusable} do not: a number is missing or out of range, a label is none of the classes, or a list "
+                "has another length; call score_batches on a worker for details"
             ),
         )
     return ScoreHistogram(chosen, total[_MOST_REASONS:])

@@ -265,7 +265,8 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
 def binned(rows: Any, job: Job, engine: str) -> Any:
     """A query for the number of rows `n` in each `bin`, of each `group` if there are groups, and the sum of `weight`.
 
-    Unusable rows have a null bin. It is selected first, as PostgreSQL computes an expression again wherever it is used.
+    Unusable rows have a null bin. An inner query selects the bin, because PostgreSQL computes an expression again
+    wherever it is used.
     """
     groups = [] if job.group is None else ["group"]
     place = (rows.reason == 0).ifelse(bin_index(rows.score, job.edges, engine), None)

@@ -101,9 +101,7 @@ class TableSource:
         # Compare the number of records with the stated one
         total = next(iter(counted.values())).total
         if self.stated is not None and total != self.stated:
-            raise InputError(
-                "n", "must be the number of records that count", got=f"{total}, and n={self.stated} was given"
-            )
+            raise InputError("n", f"must be the number of counted records, {total}", got=str(self.stated))
         log_event("tables", "counted", DEBUG, table=table.name, rows=total if request.public_n else "secret")
         if request.public_n:
             table.check_rows(total)
@@ -292,7 +290,7 @@ def _division(what: ColumnSpec, alpha: Any, columns: Columns, population: Popula
     }
     if sum(divisions.values()) > 1:
         raise InputError(
-            "by", "only one of several levels, groups or classes, two sides, and losses can be requested", got="more"
+            "by", "several levels, groups or classes, two sides, and losses must not be combined", got="two of them"
         )
     by: dict[str, Any] = {"by": "level"} if divisions["level"] else {}
     if divisions["group"]:

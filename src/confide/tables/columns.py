@@ -87,7 +87,7 @@ class ColumnSpec(ABC):
     @property
     @abstractmethod
     def _types_in_sql(self) -> dict[str, str]:
-        """What a query on a table that is not read takes each column for: number, text or position.
+        """The type of each column in a query on a table that this process does not read: number, text or position.
 
         Raises `InputError` if such a query cannot compute the score.
         """
@@ -120,7 +120,7 @@ class ColumnSpec(ABC):
         for suffix, level in levels.items():
             if level.by == "group" and by is None:
                 raise InputError(
-                    "by", "must be given, the column of each record's group, each of which has a threshold"
+                    "by", "must be given: the column of each record's group, because each group has a threshold"
                 )
             if level.by != "group" and by is not None:
                 raise InputError("by", "must be left out: the release has no thresholds per group of records")
@@ -206,8 +206,9 @@ class ClassColumns(ColumnSpec):
         the column of the probability of the second class.
     label
         The column of the true classes: names out of `classes`. It is optional for prediction. Another value is a class
-        that the model never learned: no set covers the record, so its score is +inf. Without a value there is an error.
-        With `label_positions`, every other value is an error, because positions that count from 1 are a mistake.
+        that the model never learned: no set covers the record, so its score is +inf. A missing value raises an error.
+        With `label_positions`, every value that is not a position raises an error, because positions counted from 1 are
+        a mistake.
     classes
         The class names, in the order of the columns; by default those of the pattern, otherwise 0 .. K-1. If the `*` of
         a pattern stands for these names, the columns may have another order.
@@ -244,7 +245,7 @@ class ClassColumns(ColumnSpec):
     def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
         """The columns of probabilities in a table, and the class names.
 
-        `known` is the number of classes for a column of lists without any list, unless the class names are given.
+        `known` is the number of classes if a column of lists has no list and no class names are given.
         """
         if isinstance(self.probabilities, str) and self.label is not None:
             table.type_of(self.label)  # the shorter message first
@@ -268,7 +269,7 @@ class ClassColumns(ColumnSpec):
         if self.label_positions and matched != p:
             raise InputError(
                 "classes",
-                "must stand in the order of the columns with label_positions, which count them",
+                "must have the order of the columns, because label_positions counts the classes in this order",
                 got="another",
             )
         return replace(matched, logits=self.logits), classes
@@ -576,7 +577,7 @@ class LossColumns(ColumnSpec):
 
 
 def _no_candidates() -> InputError:
-    return InputError("candidates", "must be given for losses: the thresholds that they belong to")
+    return InputError("candidates", "must be given for losses: the thresholds at which the losses are stated")
 
 
 def _upper_first(lower: str, upper: str) -> bool:

@@ -154,7 +154,7 @@ class Columns:
             check_together(by=self.by, groups=self.groups)
         elif self.groups is not None or self.by_class:
             raise InputError(
-                "groups", "groups and by_class must be left out with weights: they belong to one threshold"
+                "groups", "groups and by_class must be left out with weights, which are for a single threshold"
             )
         elif isinstance(population, RecordWeights) and self.by is not None:
             raise InputError("by", "must be left out with weights of records")

@@ -142,8 +142,8 @@ class IbisTable(Table):
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors] | None:
         """Count by a GROUP BY; None for engines that cannot count exactly, and for scores that SQL cannot compute.
 
-        PostgreSQL expects as many groups as there are different scores, and then counts in one process. Behind a UNION
-        ALL, here with no rows, it expects 200 groups, and shares the work among its processes.
+        PostgreSQL expects as many groups as there are different scores, and then counts in one process. With a UNION
+        ALL, here of no rows, PostgreSQL expects 200 groups and shares the work among its processes.
         """
         engine, rows = self.engine, self.expression
         if engine not in ENGINES or not job.columns.reader.in_sql:
@@ -169,7 +169,8 @@ def _with_arrow_types(expression: Any) -> Any:
 def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> Iterator[Any]:
     """Arrow record batches of SQLite, whose columns may hold values of other types than declared.
 
-    A column of numbers holds any numbers, whatever its declared type. Every other value has the declared type.
+    In a column of numbers all values must be numbers, whatever its declared type. In other columns they must have the
+    declared type.
     """
     import pyarrow as pa
 

@@ -98,9 +98,10 @@ def evaluate(
         For arrays: the group of each record, shape (n,).
     table, what, by, people, skip_incomplete, progress
         Instead of arrays: a source that `confide.tables.open_table` opens, its columns, the column of the group, and
-        the bound on the records of a person (with epsilon only); the others as in `evaluate_table`.
+        the bound on the records of a person (with epsilon only). `skip_incomplete` and `progress` as in
+        `evaluate_table`.
     examples
-        Number of records to keep unchanged; not with epsilon.
+        Number of records to store unchanged in the result, as examples; must be left out with epsilon.
     epsilon
         Privacy loss per person. None: the numbers of `evaluate_sets`, `evaluate_intervals`, `evaluate_scores` or
         `evaluate_table`, which are not private.
@@ -204,9 +205,9 @@ def evaluate_table(
     by
         The column of each record's group. It is required for thresholds per group, and for `ScoreColumn` with
         thresholds per class, where it names the class. If groups overlap: their columns, as in `predict_table`. For
-        every other release it is a check: coverage is measured group by group.
+        every other release it is optional: coverage is then also measured by group.
     examples
-        Number of records to keep unchanged, with sets and true labels; the first ones.
+        Number of records to store unchanged in the result, with sets and true labels; the first ones are used.
     skip_incomplete
         Leave out records with a missing value in a column that is read, instead of raising an error. `left_out()` of an
         open table returns their number.
@@ -247,7 +248,9 @@ def _tallied(
     by_release = release.needs_groups(sets=what._labelled)
     if by_release and by is None:
         each = "true class" if release.by == "class" else "group"
-        raise InputError("by", f"must be given, the column of each record's {each}, each of which has a threshold")
+        raise InputError(
+            "by", f"must be given: the column of each record's {each}, because each {each} has a threshold"
+        )
     reader, comparison = what._comparison(table, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
     groups: NamedColumn | GroupedColumns | AnyGroups | None = None

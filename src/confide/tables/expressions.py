@@ -81,7 +81,7 @@ def exact(column: Any) -> Any:
 def number(value: float) -> Any:
     """A double-precision constant that reaches the engine unchanged.
 
-    In SQL, 0.1 is a decimal number. This casts the shortest text that reads back as the float.
+    In SQL, 0.1 is a decimal number. The constant is therefore a cast of the shortest text that reads back as the float.
     """
     import ibis
 
@@ -221,9 +221,9 @@ def _missing_sql(column: str, kind: Any, texts: bool, numeric: bool) -> str:
 
 
 def incomplete_expression(table: Any, reads: Sequence[ColumnRef], *, nan: bool = True) -> Any:
-    """The same condition as an Ibis expression, for engines other than DuckDB (Ibis imports slowly).
+    """Whether a record is incomplete, as an Ibis expression, for engines other than DuckDB (Ibis imports slowly).
 
-    Without `nan` the engine has no function for NaN: SQLite stores it as null.
+    Set `nan` to false for an engine without a function for NaN: SQLite stores NaN as null.
     """
     import ibis
 

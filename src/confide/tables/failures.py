@@ -1,6 +1,6 @@
 """Errors about rows of a table, which are counted; and errors of files and engines, whose own texts may quote records.
 
-No message contains a value: rows have a reason and the first row's number, and files and engines have fixed words.
+No message contains a value: for rows it has a reason and the first row's number, for files and engines fixed words.
 """
 
 import json

@@ -1,8 +1,8 @@
 """File formats by extension, files written batch by batch, and CSV cells that no spreadsheet executes.
 
-Columns of the input are kept in the output. A cell such as `=cmd|...` from an untrusted source would therefore reach
-the spreadsheet of a reader. Numbers, dates, telephone numbers and a single dash are not changed, and neither are
-Parquet and Arrow files.
+Columns of the input are kept in the output, so a cell such as `=cmd|...` from an untrusted source would reach a
+reader's spreadsheet. Such cells get a leading apostrophe. Numbers, dates, telephone numbers and a single dash are not
+changed, and neither are Parquet and Arrow files.
 """
 
 import re

@@ -33,7 +33,7 @@ from confide.tables.file_formats import ENDINGS, ending_of, file_format, format_
 
 
 def places_named(source: str) -> list[FileLocation]:
-    """The files of a name: the file or object of that name, otherwise those below it, otherwise those of the pattern.
+    """The files that a name stands for: that file or object, else the files in that folder, else those of a pattern.
 
     The path of an existing file on this machine is taken literally, even with special characters.
     """
@@ -313,7 +313,7 @@ def _arrow_rows(place: FileLocation, names: Sequence[str]) -> int:
 
 
 def _arrow_stream(place: FileLocation, schema: Any, folders: Any) -> Iterator[Any]:
-    """The record batches of an Arrow file, in pieces with the columns of this schema and those of its path's folders.
+    """The record batches of an Arrow file, in pieces: the columns of this schema, and those named by its folders.
 
     Other columns are not fetched.
     """

@@ -33,7 +33,8 @@ class NamedColumn:
     """A column of labels, or of groups.
 
     With `positions` it contains positions among the names instead of names. With `others`, values that are not among
-    the names are accepted, as labels that the model never learned: their position is -1. Missing values never are.
+    the names are accepted, as labels that the model never learned: their position is -1. Missing values are never
+    accepted.
     """
 
     read: ColumnRef

@@ -49,9 +49,9 @@ class Reason(IntEnum):
 class NumberColumns:
     """Numbers for K = `width` classes, labels or candidates, from K columns or from one list column.
 
-    For two classes one column is enough, that of the second: the first class has one minus it, in double precision.
-    Of logits the softmax is used; the one column of two classes is the logit of the second compared with the first.
-    Of `exclusive` classes exactly one is true; otherwise each of K labels can be true.
+    For two classes one column is enough, of the second class; the first class has one minus this number, in double
+    precision. Logits are converted by softmax; the one column for two classes is the logit of the second class minus
+    that of the first. Of `exclusive` classes exactly one is true; otherwise each of K labels can be true.
     """
 
     columns: tuple[str, ...]

@@ -1,6 +1,6 @@
 """The only entry point for tables: from a name or data to a `Table`.
 
-First come data in memory, streams of batches and standard input; `open_table` opens these, and all other sources.
+The first functions open data in memory, streams of batches and standard input. `open_table` opens all sources.
 """
 
 import os

@@ -222,7 +222,7 @@ _ROWS_PER_FILE = 2**20
 
 
 def is_folder(out: str | Path) -> bool:
-    """Whether an output is a folder: a name that ends in `/` or has no extension, or an address of no store.
+    """Whether an output is a folder: its name ends in `/` or has no extension, or it is an address that is no store's.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def _of_one_file(batches: Iterator[Any]) -> Iterator[Any]:
 def _new_folder(folder: FileLocation, written: Sequence[FileLocation]) -> Iterator[FileLocation]:
     """A temporary folder next to a new one; it is moved into place if the block succeeds, and removed otherwise.
 
-    A store cannot move. There it is the new folder itself, and the files that are written are deleted after an error.
+    An object store cannot move a folder. There files are written to the new folder itself, and deleted after an error.
     """
     refuse_existing_folder(folder)
     if isinstance(folder, ObjectPath):

@@ -147,7 +147,7 @@ def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any
             "probabilities",
             f"must be those of the {number} classes of the release",
             got=f"{p.width} columns, or entries of a list",
-            remedy=f"Of no class: {', '.join(unknown)}" if unknown else "",
+            remedy=f"None of these is a class: {', '.join(unknown)}" if unknown else "",
         )
     # Names of columns, or of the pair, state an order
     _check_pair_order(p, names, release)

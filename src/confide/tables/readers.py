@@ -1,7 +1,8 @@
 """The columns that are read of each record, and the score computed from them: from an Arrow batch in numpy, or as SQL.
 
 Engines compute the Ibis expression with the same result in every bit, because everything is in double precision with at
-most one rounding per operation. A record without a score has a reason: the position of the requirement that it breaks.
+most one rounding per operation. A record without a score has a reason: the position of the first requirement in the
+list that it does not meet.
 """
 
 from abc import ABC, abstractmethod

@@ -60,9 +60,9 @@ def checked_batches(
 ) -> Generator[tuple[Any, Any]]:
     """Read a table batch by batch, and yield each batch with the result of its reader, and with the columns of `keep`.
 
-    At the end `InputError` reports the records that cannot be used, with `skips` also that those with missing values
-    can be left out. After the first of them no batch is yielded. With `shows_types` a table without rows gives one
-    batch without rows.
+    At the end `InputError` reports the records that cannot be used; with `skips` it adds that records with missing
+    values can be left out. After the first unusable record no batch is yielded. With `shows_types` a table without rows
+    gives one batch without rows.
     """
     errors, start, empty = RowErrors(), 0, None
     reads = tuple(dict.fromkeys([*keep, *reader.reads]))
@@ -89,7 +89,8 @@ def checked_batches(
 class RecordColumns:
     """The columns of a record: those of its score, its group, its weight and its person.
 
-    Reasons count the requirements: first those of the reader, then the group's, the weight's and the person's two.
+    A reason is the number of a requirement: first come those of the reader, then the group's, the weight's and the
+    person's two.
     """
 
     reader: RecordReader

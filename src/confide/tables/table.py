@@ -48,8 +48,8 @@ class ContributionBound:
         CSV: 2024-03-17 is ordered by time, 17/03/2024 is not. Cells of CSV that are numbers come first, in the order
         of the numbers.
     sample
-        A text, public or not. With it, records are kept in the order of md5(sample and the order's values), which is a
-        sample without replacement that is the same in every engine.
+        A text, public or not. With a text, the records that are kept are the first by md5 of this text and the order's
+        values: a sample without replacement, the same in every engine.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class ContributionBound:
         return data if data.one_cell else replace(data, one_cell=False)
 
     def limit(self, table: Any, *, texts: bool = False) -> Any:
-        """An Ibis table with the rows that count, and unclear rows, which PERSON_ERROR_COLUMN marks.
+        """An Ibis table with the rows that count, and with unusable rows, which PERSON_ERROR_COLUMN marks.
 
         With `texts`, all columns hold texts, as in CSV. Texts that are numbers are ordered by their values.
         """

@@ -1,8 +1,8 @@
 """Tables that this process never reads: the query that counts one, and the files of its answer as a source.
 
-A request states all columns, so that the readers of every other table check them and write their expressions. Types
-are not known: numbers are cast to double precision, and labels and groups to texts. Noisy counts of other engines are
-read from files in the same way, strictly. **Private**: no message contains a count.
+A request states all columns, so that the same readers as for other tables check the columns and write the expressions.
+Types are not known: numbers are cast to double precision, and labels and groups to texts. Noisy counts of other engines
+are read from files in the same way, strictly. **Private**: no message contains a count.
 """
 
 import csv
@@ -153,7 +153,7 @@ COLUMNS = ("query", "part", "reason", "group", "bin", "n")
 
 
 def read_counts(places: Sequence[FileLocation], jobs: Sequence[Job], digest: str) -> list[Counts]:
-    """The counts of each job in the answers to the query with this digest; those of several files are added.
+    """The counts of each job in the answers to the query with this digest; counts of several files are added.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def read_counts(places: Sequence[FileLocation], jobs: Sequence[Job], digest: str
     for place in places:
         add_rows(rows_of(place, [*COLUMNS, *weight]), jobs, digest, totals, f" in {str(place)!r}")
     if sum(float(counts.sum()) for counts, _ in totals) > MOST_RECORDS * (jobs[0].groups + 1):
-        raise InputError("counts", f"must be of at most {MOST_RECORDS} records together")
+        raise InputError("counts", f"must add up to at most {MOST_RECORDS} records over all files")
     return totals
 
 
@@ -181,14 +181,14 @@ def add_rows(
         if row["query"] != digest:
             raise FormatError(
                 f"{where}.query",
-                f"must be this query{of_file}",
-                got="another",
-                remedy="State the request of the query, by the same options",
+                f"must be the digest of this request's query{of_file}",
+                got="that of another query",
+                remedy="State the request for which the query was written, by the same options",
             )
         numbers = _checked(row, jobs, where, of_file)
         key = tuple(numbers[name] for name in ("part", "reason", "group", "bin"))
         if key in counted:
-            raise FormatError(where, f"must be of another part, reason, group or bin than the rows before{of_file}")
+            raise FormatError(where, f"must differ from all earlier rows in part, reason, group or bin{of_file}")
         counted.add(key)
         add_count(numbers, jobs[numbers["part"]], *totals[numbers["part"]])
 

@@ -100,8 +100,8 @@ def calibrate(
     Raises
     ------
     InputError, InputTypeError
-        If a batch cannot be used, or looks like probabilities although logits are stated, or the other way round; then
-        nothing was released.
+        If a batch cannot be used, looks like probabilities although logits are stated, or like logits although
+        probabilities are; then nothing was released.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def predict_set(outputs: Tensor, calibration: Release, *, logits: bool = True, u
     calibration
         From a classification score.
     u
-        For randomised scores: shape (n,), in [0, 1]; drawn by default.
+        For randomised scores: one random number per record, shape (n,), in [0, 1]; drawn by default.
 
     Examples
     --------
@@ -222,7 +222,7 @@ def predict_set(outputs: Tensor, calibration: Release, *, logits: bool = True, u
 def predict_interval(predictions: Tensor, calibration: Release) -> tuple[Tensor, Tensor]:
     """Intervals as tensors on the device of `predictions`: those of `confide.predict_interval`, rounded outwards.
 
-    For scores without a difficulty, and one threshold or one per side.
+    Only for scores without a difficulty, and releases with one threshold or one per side.
 
     Examples
     --------

@@ -24,7 +24,9 @@ class CorrectedThreshold(Threshold):
     """Threshold in force, which no calibration records explain."""
 
     def _records(self, n: int | None) -> NoReturn:
-        raise InputError("release", "must be calibrated to have a statement about its calibration records")
+        raise InputError(
+            "release", "must be the calibrated one: corrected thresholds have no statement about calibration records"
+        )
 
 
 @dataclass(frozen=True, repr=False)

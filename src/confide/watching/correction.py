@@ -33,7 +33,7 @@ class Realised(NamedTuple):
     excess
         Noisy number of missed records minus alpha times that of all.
     radius
-        The true excess differs from it by at most this.
+        The true excess differs from `excess` by at most this number.
     low, high
         Limits for the share of covered records.
     """
@@ -62,8 +62,8 @@ def realised_coverage(
 ) -> Realised:
     """Coverage of the records of some looks from the sums of their noisy counts (Proposition O2).
 
-    It is wrong with probability at most `error`. With `sequence` it holds after every look of a watch at once, and not
-    for these looks only.
+    The result is wrong with probability at most `error`: for these looks alone, or with `sequence` for any look of a
+    watch.
 
     Examples
     --------
@@ -233,7 +233,7 @@ class Correction:
         """
         # The noise of a look
         noise, half = noise_of_coverage(self.gamma, self.alpha, size, epsilon), self.alpha / 2
-        must = f"must leave the coverage of a look within alpha/2 = {float(half):.3g} by noise alone"
+        must = f"must be such that noise moves the coverage of a look by at most alpha/2 = {float(half):.3g}"
         remedy = "Take larger looks, a larger epsilon or a smaller gamma"
         require("correct", noise <= half, must, f"about {noise:.2g}", remedy)
         notes = []
@@ -247,9 +247,9 @@ class Correction:
         return notes
 
     def worst(self, size: float, epsilon: float, looks: int) -> float:
-        """Largest number of missed records beyond alpha of all, in looks of at most `size` of a part; Theorem O1.
+        """By how much missed records can exceed alpha times all, in looks of at most `size` of a part; Theorem O1.
 
-        It holds in each part with probability 0.95 over the noise, whatever the records are.
+        The bound holds in each part with probability 0.95 over the noise, whatever the records are.
         """
         moves, (share, unit) = max(looks - self.delay - 1, 0), self.alpha.as_integer_ratio()
         noise = noise_beyond(epsilon, ((moves, unit - share), (moves, share)), SPAN_ERROR) / unit if moves else 0.0

@@ -37,7 +37,7 @@ class Bets:
     """Factors of the bets on noisy counts: float64 arrays of shape (tests, bets).
 
     The noisy counts of a batch are x = covered + A and y = missed + B, where A is the sum of a independent noises of
-    scale 1/epsilon, and B of b. A bet p1 < p0 multiplies the wealth placed on it by
+    scale 1/epsilon, and B the sum of b such noises. A bet p1 < p0 multiplies the wealth placed on it by
 
         exp(-s x + u y) / (M(s)^a M(u)^b),   s = ln(p0/p1),   u = ln((1 - p1)/(1 - p0)),   M(z) = E exp(z noise).
 
@@ -199,7 +199,7 @@ def coverage_tests(least: Sequence[float], names: Sequence[str]) -> ShareTests:
 
 
 def size_tests(reference: Reference, bins: Sequence[int], error: float) -> ShareTests:
-    """Tests that sets up to each size, and sets above it, are as frequent as in a reference.
+    """Tests whether sets up to each size, and sets above each size, are as frequent as in a reference.
 
     A drift of set sizes does not show coverage: sets can keep their sizes and lose coverage, or the other way round.
     The reference gives a lower bound for each share; all bounds hold together except with half of the error. If they
@@ -249,9 +249,10 @@ def confidence_sequence(
     """Lower and upper end of the confidence sequence after each look; each count has `noises` noises.
 
     For each p0 of a grid there is an e-process against "every record is covered with probability at least p0". Another
-    one, with covered and missed records exchanged, is against "at most p0". The sequence excludes every value that one
-    of them has rejected at half the error. So with probability 1 - error two statements hold at all looks together:
-    some record so far had a coverage below `high`, and some record had one above `low`. Constant coverage lies between.
+    one, with covered and missed records exchanged, is against "at most p0". The sequence excludes every value of p0
+    that one of the two e-processes has rejected at half the error. So with probability 1 - error two statements hold at
+    all looks together: some record so far had a coverage below `high`, and some record had one above `low`. Constant
+    coverage lies between.
 
     Examples
     --------

@@ -139,7 +139,7 @@ class Settings:
         is_sha256 = re.fullmatch("[0-9a-f]{64}", self.release)
         require("release", is_sha256, "must be the SHA-256 of its JSON, 64 hexadecimal digits")
         require("tolerance", 0 <= self.tolerance < 1, "must lie in [0, 1)", repr(self.tolerance))
-        must = f"must be given for at most {_MOST_PARTS:,} parts, or else bins, but not both"
+        must = f"either promised, for at most {_MOST_PARTS:,} parts, or bins must be given, and not both"
         require("promised", bool(parts) != bool(bins) and parts <= _MOST_PARTS, must)
         are_rising = bins[:1] == (0,) and list(bins) == sorted(set(bins))
         must = f"must be {_LEAST_BINS} to {_MOST_BINS} increasing set sizes, the first of them 0"
@@ -276,7 +276,7 @@ def records_for(tolerance: float, level: float) -> int:
 
 
 def records_enough(coverage: float, epsilon: float) -> int:
-    """Number of records at which the sampling variance equals the noise variance of a look; smaller ones show little.
+    """Number of records at which sampling and noise vary a look's coverage equally; smaller looks show little.
 
     Examples
     --------

@@ -80,7 +80,7 @@ def watch(
     ----------
     source, what, by, skip_incomplete, progress
         The batch, as in `evaluate_table`; with `unlabelled` as in `predict_table`. It may be empty. Collect small
-        batches in a folder until there are about `batch` records, and count them as one look. Choose its batches by the
+        batches in a folder until there are about `batch` records, and count them as one look. Choose the batches by the
         calendar or by public numbers, because their exact numbers of records are secret.
     release
         The release to monitor. If it has several levels, `alpha` chooses one.
@@ -318,12 +318,12 @@ def look_text(release: str, look: Look) -> str:
 
 
 def stored_look(text: str, name: str) -> Look:
-    """The look of this name from the text that a ledger stored.
+    """The look of this name, read from the text that a ledger stored.
 
     Raises
     ------
     FormatError
-        If it is not one, or was altered.
+        If the text is not a look of this name, or was altered.
     """
     with refused_content("look", "look"):
         content = parse_object(text)
@@ -331,5 +331,7 @@ def stored_look(text: str, name: str) -> Look:
         look = msgspec.convert(content, Look, strict=True)
         # Only what is written again with the same content is accepted
         if look.name != name or content != json.loads(look_text(content["release"], look)):
-            raise FormatError("look", "must be written as its content is: it was altered", remedy=UNUSABLE)
+            raise FormatError(
+                "look", "must be the text that confide writes for its content: it was altered", remedy=UNUSABLE
+            )
         return look

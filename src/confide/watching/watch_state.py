@@ -1,6 +1,6 @@
 """`Watch`: the settings of a monitor and the noisy counts of every look, as a value and as a file.
 
-Test results are computed from these and are not stored.
+Test results are computed from the settings and the counts, and are not stored.
 """
 
 from __future__ import annotations

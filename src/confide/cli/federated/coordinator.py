@@ -137,8 +137,8 @@ def _plan_arguments(arguments: Mapping[str, Any], columns: ColumnSpec | None) ->
     by_class, groups = options.pop("by_class", False), options.pop("groups", None)
     requested: dict[By, bool] = {"class": by_class, "group": groups is not None, "side": sides}
     if [isinstance(alpha, tuple), *requested.values()].count(True) > 1:
-        must = "only one of several levels, groups or classes, and two sides can be requested"
-        raise InputError("by", must, got="more")
+        must = "several levels, groups or classes, and two sides must not be combined"
+        raise InputError("by", must, got="two of them")
     by = next((key for key, is_requested in requested.items() if is_requested), None)
 
     # The names of groups or classes.

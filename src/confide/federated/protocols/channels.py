@@ -1,7 +1,7 @@
 """Channels, which add the silos' vectors of integers over the candidates: in the clear, or with pairwise masks.
 
-Pairwise masks cancel when the vectors of all silos are added modulo a power of two. Without all vectors nothing can be
-opened; with all of them only the sum (docs/theory-federated.md).
+Pairwise masks cancel when the vectors of all silos are added modulo a power of two. The coordinator needs all vectors
+to compute the sum, and learns nothing else (docs/theory-federated.md).
 """
 
 from abc import ABC, abstractmethod
@@ -65,15 +65,15 @@ class Channel(ABC):
             names = ", ".join(repr(name) for name in absent[:_NAMED]) + (", ..." if len(absent) > _NAMED else "")
             raise Refusal(
                 "missing",
-                f"this secure sum opens only with all silos; {len(absent)} have not answered: {names}; wait for them, "
-                "or make a new plan without them, for which the others pay again",
+                f"this secure sum needs the answers of all silos; {len(absent)} have not answered: {names}; wait for "
+                "them, or make a new plan without them, for which the others pay again",
             )
 
     @abstractmethod
     def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """What silo i sends for int64 vectors of shape (thresholds, m).
 
-        `agreement` is its X25519 private key; `context`, session and plan digest, must never be used twice.
+        `agreement` is the silo's X25519 private key. `context`, session and plan digest, must never be used twice.
         """
 
     @abstractmethod
@@ -120,7 +120,7 @@ class Clear(Channel):
 
 @dataclass(frozen=True)
 class Masked(Channel):
-    """A channel with pairwise masks modulo 2**bits: the sum opens only with the messages of all silos.
+    """A channel with pairwise masks modulo 2**bits: only the messages of all silos together give the sum.
 
     `colluding` is the number of silos that may collude with the coordinator.
     """

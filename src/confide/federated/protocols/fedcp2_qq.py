@@ -1,4 +1,4 @@
-"""`fedcp2-qq`, and `fedcp2-qq-sum`, which opens only the sum of its replies: for equal public sizes.
+"""`fedcp2-qq`, and `fedcp2-qq-sum`, which reveals only the sum of the replies: for equal public sizes.
 
 Both are from Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. The coverage
 M(l, k) of the k-th smallest of m replies, each the l-th smallest score of its silo, is an integral over one variable
@@ -90,7 +90,7 @@ def qq_coverage(l: ArrayLike, k: ArrayLike, m: int, n: int) -> NDArray[np.float6
 
 
 def least_above(m: int, n: int, wanted: float, most_k: int | None = None) -> RankChoice | None:
-    """The pair of least M(l, k) >= wanted, and among equal ones that of least l; `wanted` may be any number.
+    """The pair (l, k) with the least M(l, k) >= wanted, of several the one with the least l; `wanted` is any number.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def published_at(gamma: float, m: int, n: int, alpha: Level, epsilon: float, can
 
 @lru_cache(maxsize=256)
 def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int) -> PublishedChoice | None:
-    """The choice of least compensation over all gamma in (0, 1), for m silos of n scores; None if all are beyond n.
+    """The choice of least compensation over all gamma in (0, 1), for m silos of n scores; None if no rank is within n.
 
     Of all gamma that select the pair (l, k), the largest one has the least l_cor. Its level (1-alpha)/(1-gamma alpha)
     is M(l, k) itself. So for every l_cor there is one level, and for every l the smallest k that reaches it.

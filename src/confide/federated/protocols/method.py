@@ -161,7 +161,7 @@ class Row(NamedTuple):
         if terms.dropouts and summed:
             raise InputError(
                 "dropouts",
-                f"must be 0 for the method {self.name!r}: its sum opens only with all silos",
+                f"must be 0 for the method {self.name!r}: its sum needs the answers of all silos",
                 remedy="If one does not answer, make a new plan without it, for which the others pay again",
             )
 

@@ -1,4 +1,4 @@
-"""`secure-sum`: noisy counts of all silos, of which only the sum opens.
+"""`secure-sum`: noisy counts of all silos, of which only the sum is revealed.
 
 Every silo adds a share of noise to its counts. The privacy is that of the opened sum, and the certificate that of a
 noisy histogram of all records by the last rule, also for non-IID silos (docs/theory-one-number.md, Theorem W3;
@@ -226,7 +226,7 @@ LEVEL = 1e-12
 
 
 def check_plausible(counts: NDArray[np.int64], n: int, scale: float, parameter: float) -> None:
-    """Reject an opened sum, int64 of shape (m,), that n records and noise as of `noise_law` do not explain.
+    """Reject a revealed sum, int64 of shape (m,), that n records plus noise of the law `noise_law` do not explain.
 
     Examples
     --------

@@ -69,8 +69,8 @@ class SortedReplies(Method):
             raise Refusal(
                 "implausible",
                 f"the opened sum counts {replies} replies of {len(answered)} silos, {negative} of its numbers are "
-                "negative: a silo's vector is not one reply, and the silo cannot be identified; ask all silos, and "
-                "make a new plan",
+                "negative: the vector of some silo is not a single reply, and the silo cannot be identified; ask all "
+                "silos, and make a new plan",
             )
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
@@ -132,7 +132,7 @@ class SortedReplies(Method):
         return lambda level: conditional_coverage_failure(replies, k - terms.liars, level, honest)
 
     def _laws(self, terms: Terms, answered: Sequence[int]) -> list[ReplyLaw]:
-        """The laws of the replies that a certificate counts: of all silos, if they may stay away by their scores.
+        """The laws of the replies that a certificate counts: of all silos, if absence may depend on their scores.
 
         The k-th smallest reply of any subset is at least the k-th smallest of all.
         """
