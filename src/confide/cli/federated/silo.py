@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from confide.cli.federated import Agreed, Answer, Keygen, Own, Public, WritePolicy
-from confide.cli.federated.coordinator import (
-    has_sides,
+from confide.cli.federated.coordinator import has_sides
+from confide.cli.federated.files import (
     plan_lines,
     policy_rows,
     public_files,
