@@ -70,7 +70,8 @@ class FileDescription(NamedTuple):
 def show(options: Show) -> None:
     """Print what a file states."""
     # The kind of the file.
-    records, path = positive_integer("records", options.records), options.path
+    path = options.path
+    records = positive_integer("records", options.records)
     kind = kind_of(path)
     if kind in SHOWN_ELSEWHERE:
         raise InputError("path", f"{str(path)!r} is {kind}", remedy=SHOWN_ELSEWHERE[kind])

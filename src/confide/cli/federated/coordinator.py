@@ -6,9 +6,9 @@ from typing import Any
 import click
 
 from confide.cli.federated import Aggregate, Plan
-from confide.cli.federated.files import plan_lines, public_files, silos_of_plan
+from confide.cli.federated.files import public_files, reliance_text, silos_of_plan
 from confide.cli.options import FEDERATED_PLAN, PLAN_NAMES
-from confide.cli.output import capture_warnings, print_text, print_warning
+from confide.cli.output import capture_warnings, print_text, print_texts, print_warnings
 from confide.cli.plan import read_sample
 from confide.cli.request import read_request, take_columns
 from confide.cli.values import Source
@@ -107,20 +107,18 @@ def plan(options: Plan) -> None:
 
     # Sign it, and print what it promises.
     output.write(chosen.sign(coordinator))
-    for remark in chosen.remarks:
-        print_warning(remark)
-    print_text(f"plan: {output.out}")
-    for path in excluded:
-        print_text(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
-    if options.method is None:
-        print_text(f"method: {chosen.method}, which suits these silos (--compare shows why)")
-    print_text(f"privacy: {chosen.privacy()}")
-    print_text(f"candidate thresholds: {chosen.candidates.description}")
-    for line in plan_lines(chosen):
-        print_text(line)
-    print_text(f"promised {chosen.assumed}:")
-    for line in chosen.promise_lines:
-        print_text(f"  {line}")
+    print_warnings(chosen.remarks)
+    is_selected = options.method is None
+    print_texts(
+        f"plan: {output.out}",
+        *(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it" for path in excluded),
+        f"method: {chosen.method}, which suits these silos (--compare shows why)" if is_selected else None,
+        f"privacy: {chosen.privacy()}",
+        f"candidate thresholds: {chosen.candidates.description}",
+        reliance_text(chosen),
+        f"promised {chosen.assumed}:",
+        *(f"  {line}" for line in chosen.promise_lines),
+    )
 
 
 # The release
@@ -129,8 +127,8 @@ def plan(options: Plan) -> None:
 def aggregate(options: Aggregate) -> None:
     """Compute the release, and print the range of the replies."""
     # The plan, the answers and the keys; a file of another known kind is no answer.
-    output, drop_refused = options.output, options.drop_refused
-    output.check(FileKind.RELEASE, *options.answers, options.plan, options.keys)
+    drop_refused = options.drop_refused
+    options.output.check(FileKind.RELEASE, *options.answers, options.plan, options.keys)
     text = read_text(options.plan)
     for path in options.answers:
         if not drop_refused and (actual := kind_of(path)) not in (FileKind.ANSWER, FileKind.OTHER):
@@ -141,9 +139,8 @@ def aggregate(options: Aggregate) -> None:
     # The release, and the range of the replies: the only indication of silos that are not IID.
     with capture_warnings(CoverageWarning) as caught:
         released = aggregate_answers(text, messages, keys=signing, drop_refused=drop_refused)
-    output.save(released.to_json(), f"{released}\nsaved")
-    if line := _spread(replies(text, messages, drop_refused=drop_refused)):
-        print_text(line)
+    options.output.save(released.to_json(), f"{released}\nsaved")
+    print_texts(_spread(replies(text, messages, drop_refused=drop_refused)))
     caught.warn()
 
 

@@ -76,10 +76,10 @@ def silos_of_plan(paths: Sequence[Path], coordinator: Silo) -> tuple[list[Silo],
 # Descriptions
 
 
-def plan_lines(plan: FederatedPlan) -> list[str]:
-    """A line about the silos that a plan relies on, if it relies on any."""
+def reliance_text(plan: FederatedPlan) -> str | None:
+    """A line about the silos that a plan relies on; None if it relies on none."""
     collude = collusion_text(plan.channel, len(plan.silos))
-    return [] if collude is None else [f"{plan.protocol.reliance_label} the other silos: {collude}"]
+    return None if collude is None else f"{plan.protocol.reliance_label} the other silos: {collude}"
 
 
 def silo_rows(silo: Silo) -> list[tuple[str, str]]:
