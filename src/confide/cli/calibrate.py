@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from confide.cli.charging import Accounting, Receipt
-from confide.cli.command import named_by
+from confide.cli.command import renamed
 from confide.cli.commands import Calibrate, Demo, Recalibrate, Sql
 from confide.cli.options import ACCOUNTING, CALIBRATE, COLUMN_NAMES, RECALIBRATE
 from confide.cli.output import left_out_text, print_result, print_text
@@ -75,7 +75,8 @@ def calibrate(options: Calibrate) -> None:
 
 
 def _from_table(source: Source, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
-    columns, metadata = take_columns(arguments), take_metadata(arguments, *source.files)
+    columns = take_columns(arguments)
+    metadata = take_metadata(arguments, *source.files)
     partition = arguments.pop("partition", None)
     request = TableRequest.of(source.require_columns(columns), **arguments, **metadata)
     make_release(request, source, budget, partition, output)
@@ -125,16 +126,17 @@ def sql(options: Sql) -> None:
 def _from_published(file: Path, arguments: dict[str, Any], output: PrintedOutput) -> None:
     """Release from noisy counts that another engine made."""
     # What the file does not state: the law of the noise, and facts about the records.
-    named_by("counts", "noisy_counts")
     facts = take(arguments, ("noise", "n_noise", "n", "n_noisy", "score", "classes", "candidates"))
     facts |= {name: Noise.parse(facts[name]) for name in ("noise", "n_noise") if name in facts}
-    metadata, alpha = take_metadata(arguments), arguments.pop("alpha")
+    metadata = take_metadata(arguments)
+    alpha = arguments.pop("alpha")
     check_unknown_arguments("calibrate_counts", arguments, ())
 
     # Nothing is charged: the noise was added before.
     output.check(FileKind.RELEASE, file)
     with Accounting().charging() as receipt, output.new(FileKind.RELEASE) as path:
-        released = calibrate_counts(read_published_counts(file, **facts), alpha, **metadata)
+        with renamed("counts", "noisy_counts"):
+            released = calibrate_counts(read_published_counts(file, **facts), alpha, **metadata)
         path.write_text(released.to_json(), encoding="utf-8")
     print_release(released, None, receipt, {}, output)
 
@@ -144,16 +146,19 @@ def _from_published(file: Path, arguments: dict[str, Any], output: PrintedOutput
 
 def _from_choice(source: Source, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
     """Choose a score or model on a share of the records, and release its threshold from the others."""
-    # The scores, and the arguments of the choice and of the release.
+    # The columns of each score or model.
     columns = _columns_of_choice(arguments.pop("choose"), arguments)
     check_unknown_arguments("choose_score", arguments, CHOICE_ARGUMENTS | {"skip_incomplete"})
-    skip, unit = arguments.pop("skip_incomplete", False), arguments.pop("unit", None)
-    choice = take(arguments, ("choice_share", "largest_size")) | {"unit": unit}
-    alpha, epsilon = arguments["alpha"], arguments.get("epsilon")
-    choice["records_per_person"] = arguments.get("records_per_person", 1)
-    options = arguments | take_metadata(arguments, *source.files)
-    if len(columns) < 2 or epsilon is None:
+
+    # The arguments of reading, of the choice alone, of the release, and of both.
+    skip = arguments.pop("skip_incomplete", False)
+    unit = arguments.pop("unit", None)
+    people = arguments.get("records_per_person", 1)
+    choice = {**take(arguments, ("choice_share", "largest_size")), "unit": unit, "records_per_person": people}
+    metadata = take_metadata(arguments, *source.files)
+    if len(columns) < 2 or arguments.get("epsilon") is None:
         raise InputError("choose", "needs epsilon, and two or more different scores or models")
+    options = {**arguments, **metadata}
     check_combinations({"chosen": tuple(columns), **options})
 
     # Scores are compared by the sizes of sets, or by the widths of intervals.
@@ -162,33 +167,40 @@ def _from_choice(source: Source, arguments: dict[str, Any], budget: Accounting, 
     of_widths = all(spec.kind.family == "absolute_residual" for spec in specs.values())
     require("choose", of_labels or of_widths, "compares the widths of intervals for absolute_residual alone")
 
-    # Read all scores of the table at once.
+    # The release of every score must be possible before the choice is charged.
     output.check(FileKind.RELEASE, *source.files, *budget.files)
     with budget.charging() as receipt, output.new(FileKind.RELEASE) as path:
-        with source.open("reading") as (table, progress):
-            readings = read_scores(table, list(specs.values()), skip_incomplete=skip, progress=progress)
-            classes = [spec.columns(table)[1] if isinstance(spec, ClassColumns) else None for spec in specs.values()]
-        scores = {
-            name: NamedScores.of(reading.scores, spec.kind.name, names)
-            for (name, spec), reading, names in zip(specs.items(), readings, classes, strict=True)
-        }
-        class_scores = {name: reading.class_scores for name, reading in zip(specs, readings, strict=True)}
-        choice |= {"sizes": class_scores if of_labels else None, **budget.account(source.file)}
-
-        # The release of every score must be possible before the choice is charged.
+        scores, class_scores = _read_choice(source, specs, skip=skip)
+        choosing = {**choice, "sizes": class_scores if of_labels else None, **budget.account(source.file)}
         for candidate in scores.values():
             request = Request(score=candidate.score, unit=unit, **{**options, "classes": candidate.classes})
             rehearse(request, prepare(request))
-        released = choose_score(scores, alpha, epsilon, **choice).calibrate(**options)
+        chosen = choose_score(scores, options["alpha"], options["epsilon"], **choosing)
+        released = chosen.calibrate(**options)
         path.write_text(released.to_json(), encoding="utf-8")
     request = Request(score=released.score, unit=unit, chosen=released.chosen, **options)
     print_release(released, request, receipt, {}, output)
 
 
+def _read_choice(
+    source: Source, specs: Mapping[str, ColumnSpec], *, skip: bool
+) -> tuple[dict[str, NamedScores], dict[str, Any]]:
+    """The scores of the true labels, and those of all classes, by score or model; all are read at once."""
+    with source.open("reading") as (table, progress):
+        readings = read_scores(table, list(specs.values()), skip_incomplete=skip, progress=progress)
+        classes = [spec.columns(table)[1] if isinstance(spec, ClassColumns) else None for spec in specs.values()]
+    scores = {
+        name: NamedScores.of(reading.scores, spec.kind.name, names)
+        for (name, spec), reading, names in zip(specs.items(), readings, classes, strict=True)
+    }
+    return scores, {name: reading.class_scores for name, reading in zip(specs, readings, strict=True)}
+
+
 def _columns_of_choice(texts: Sequence[str], arguments: dict[str, Any]) -> Mapping[str, ColumnSpec | None]:
     """The columns of each score or model, by its text; those before a colon replace the others."""
     require("score", "score" not in arguments, "must be left out with choose, which names the scores")
-    shared, columns = take(arguments, COLUMN_NAMES), {}
+    columns = {}
+    shared = take(arguments, COLUMN_NAMES)
     field = "prediction" if "prediction" in shared else "probabilities"
     for text in texts:
         names, _, score = text.rpartition(":")
@@ -203,11 +215,11 @@ def _columns_of_choice(texts: Sequence[str], arguments: dict[str, Any]) -> Mappi
 def recalibrate(options: Recalibrate) -> None:
     """Renew a release by the arguments that are stated, or by a whole request."""
     # The arguments of a renewal, or a whole request, of which the release must state the same.
-    release, whole = load_release(options.release), None
-    if options.request_file is None:
+    release = load_release(options.release)
+    whole = None if options.request_file is None else read_request(options, CALIBRATE)
+    if whole is None:
         arguments = arguments_of("recalibrate_table", RECALIBRATE, options)
     else:
-        whole = read_request(options, CALIBRATE)
         arguments = {name: value for name, value in whole.items() if name in RECALIBRATE}
     budget = Accounting.of(options.budget, arguments)
     source = Source(options.file, options.table, arguments.pop("decimal", "."))
@@ -216,7 +228,8 @@ def recalibrate(options: Recalibrate) -> None:
         _check_same(columns, whole, release)
 
     # Renew it.
-    metadata, partition = take_metadata(arguments, *source.files), arguments.pop("partition", None)
+    metadata = take_metadata(arguments, *source.files)
+    partition = arguments.pop("partition", None)
     request = TableRequest.again(release, columns, **arguments, **metadata)
     make_release(request, source, budget, partition, options.output)
 
@@ -286,14 +299,15 @@ def print_release(
 
     The request is None for published counts, whose cost was paid elsewhere.
     """
-    plan, captured = None if request is None else _informative_plan(released), receipt.captured
+    captured = receipt.captured
     captured.warn()
+    plan = None if request is None else _informative_plan(released)
+    expected = None if plan is None else _expected(plan)
 
     def document() -> dict[str, Any]:
-        written = {"out": str(output.out), "calibration": json.loads(released.to_json())}
-        written["expected"] = None if plan is None else _expected(plan)
-        written |= {"records_needed": records_needed(released), **captured.fields()}
-        return {**written, **({} if request is None else receipt.fields()), **left_out}
+        written = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
+        charged = {} if request is None else receipt.fields()
+        return {**written, "records_needed": records_needed(released), **captured.fields(), **charged, **left_out}
 
     # What was charged, or that no ledger was named.
     paid = request is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon))

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from confide.cli.command import named_by
+from confide.cli.command import renamed
 from confide.cli.commands import LedgerOptions
 from confide.cli.options import ACCOUNTING, DEFAULT_LEDGER
 from confide.cli.output import CapturedWarnings, capture_warnings, print_warning
@@ -154,12 +154,12 @@ class Accounting(LedgerOptions):
             return {}
 
         # A key binds the charge to the bytes of one file.
-        named_by("key", "ledger_key")
         is_one_file = self.ledger_key is None or Path(file).is_file()
         require(
             "ledger_key", is_one_file, "must be left out unless one file is read, to whose bytes it binds the data set"
         )
-        data_fingerprint = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
+        with renamed("key", "ledger_key"):
+            data_fingerprint = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
         dataset = Dataset(self.dataset, _group(self.group), data_fingerprint, self.one_cell)
         return {"ledger": Ledger(self.ledger, by=self.charged_by), "dataset": dataset, "again": self.again}
 

@@ -132,9 +132,6 @@ def _write_parameters(
                 formatter.write_dl(rows, col_max=_WIDEST)
 
 
-# The commands by their words after `confide`
-
-
 # Commands from dataclasses
 
 # The commands by their words after `confide`
@@ -233,9 +230,19 @@ _ALSO = {
 }  # fmt: skip
 
 
-def named_by(argument: str, option: str) -> None:
-    """Let errors about an argument of the API name the option of another one."""
-    _names()[argument] = option
+@contextmanager
+def renamed(argument: str, option: str) -> Iterator[None]:
+    """Let errors about an argument of the API, raised in the block, name the option of another one."""
+    try:
+        yield
+    except ConfideError as error:
+        error.argument = option if error.argument == argument else error.argument
+        raise
+
+
+def columns_named_by(option: str) -> None:
+    """Let errors about `what`, the columns of a score, name this option in the rest of the running command."""
+    _names()["what"] = option
 
 
 def stated_elsewhere(names: Collection[str]) -> None:
@@ -244,7 +251,7 @@ def stated_elsewhere(names: Collection[str]) -> None:
 
 
 def _names() -> dict[str, Any]:
-    """What errors of the running command call arguments of the API."""
+    """What errors of the running command call arguments of the API: a part of click's context."""
     context = click.get_current_context(silent=True)
     return {} if context is None else context.meta
 
@@ -261,10 +268,10 @@ def _named_as_typed(parameters: Collection[click.Parameter]) -> Iterator[None]:
         yield
     except ConfideError as error:
         # A file or `--set` states some arguments; errors about tables are often about what was read.
-        meta = _names()
-        name = meta.get(error.argument, error.argument)
+        names = _names()
+        name = names.get(error.argument, error.argument)
         is_option = name not in _WORDS or error.requirement.startswith("must")
         if is_option:
-            error.argument = name if name in meta.get(_STATED, ()) else options.get(name, name)
+            error.argument = name if name in names.get(_STATED, ()) else options.get(name, name)
         error.remedy = re.sub(r"\b(\w+)=True\b", lambda flag: options.get(flag[1], flag[0]), error.remedy)
         raise

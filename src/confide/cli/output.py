@@ -32,6 +32,13 @@ def print_text(text: str) -> None:
     sys.stdout.write(escape_text(text) + "\n")
 
 
+def print_texts(*texts: object) -> None:
+    """Print texts on stdout, one below the other; None is skipped."""
+    for text in texts:
+        if text is not None:
+            print_text(str(text))
+
+
 def print_warning(text: str, kind: str = "warning") -> None:
     """Print a line about the command on stderr."""
     sys.stderr.write(f"{kind}: {escape_line(text)}\n")
@@ -47,10 +54,8 @@ def print_result(document: Callable[[], Mapping[str, Any]], *texts: object, as_j
     """Print a JSON document, or else these texts, one below the other; None is skipped."""
     if as_json:
         print_json(document())
-        return
-    for text in texts:
-        if text is not None:
-            print_text(str(text))
+    else:
+        print_texts(*texts)
 
 
 def print_json(document: Mapping[str, Any]) -> None:

@@ -1,7 +1,6 @@
 """Commands that apply a release to a table: `confide predict`, for sets or intervals, and `evaluate`, for coverage."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -27,20 +26,21 @@ from confide.watching import CorrectedRelease
 def predict(options: Predict) -> None:
     """Predict for a table, and print a summary."""
     # The arguments, and the files.
-    release, out = options.release, options.out
     arguments = arguments_of("predict_table", PREDICT, options)
     if "keep" in arguments:
         texts = [arguments["keep"]] if isinstance(arguments["keep"], str) else arguments["keep"]
         arguments["keep"] = tuple(name for text in texts for name in split(text))
-    released = read_release(release, arguments)
+    released = read_release(options.release, arguments)
     columns = take_columns(arguments, released)
     source = Source(options.file, options.table, arguments.pop("decimal", "."))
-    _check_output(source, out, release, force=options.force)
+    _check_output(source, options)
 
     # Predict.
     columns = source.require_columns(columns, "--probabilities or --prediction")
     with capture_warnings(CoverageWarning) as captured, source.open("predicting") as (opened, progress):
-        summary = predict_table(opened, columns, released, out, overwrite=options.force, progress=progress, **arguments)
+        summary = predict_table(
+            opened, columns, released, options.out, overwrite=options.force, progress=progress, **arguments
+        )
         if arguments.get("skip_incomplete"):
             summary["left_out"] = opened.left_out()
 
@@ -50,22 +50,22 @@ def predict(options: Predict) -> None:
     size = f", {summary['mean_set_size']:.2f} classes each on average" if "mean_set_size" in summary else ""
     empty, rows = _empty_sets(summary)
     print_result(
-        lambda: {"out": out, **_promised(released), **summary, "warnings": notes},
+        lambda: {"out": options.out, **_promised(released), **summary, "warnings": notes},
         f"{short_number(summary['rows'])} {'intervals' if options.probabilities is None else 'sets'}{size}",
         f"empty sets: {empty:,} of {rows:,} ({100 * empty / rows:.2g} %)" if empty else None,
         left_out_text(summary),
         *(f"promise{f' for {name}' if name else ''}: {text}" for name, text in released.promises.items()),
-        f"saved: {out}",
+        f"saved: {options.out}",
         as_json=options.as_json,
     )
 
 
-def _check_output(source: Source, out: str, release: Path, *, force: bool) -> None:
-    if is_folder(out):
-        refuse_existing_folder(as_place(out))
+def _check_output(source: Source, options: Predict) -> None:
+    if is_folder(options.out):
+        refuse_existing_folder(as_place(options.out))
     else:
-        file_format(as_place(out))  # an unknown ending raises
-        check_output(out, FileKind.PREDICTIONS, *source.files, release, force=force)
+        file_format(as_place(options.out))  # an unknown ending raises
+        check_output(options.out, FileKind.PREDICTIONS, *source.files, options.release, force=options.force)
 
 
 def _empty_sets(summary: Mapping[str, float]) -> tuple[int, int]:
@@ -103,7 +103,8 @@ def _promised(released: Release) -> dict[str, Any]:
 def evaluate(options: Evaluate) -> int:
     """Evaluate a release on a table, and print its coverage."""
     # The arguments, and what they exclude.
-    arguments, output, release = arguments_of("evaluate", EVALUATE, options), options.output, options.release
+    output = options.output
+    arguments = arguments_of("evaluate", EVALUATE, options)
     budget = Accounting.of(options.budget, arguments)
     if arguments.get("examples") and output.out is None:
         raise click.UsageError("--examples needs --out")
@@ -112,8 +113,8 @@ def evaluate(options: Evaluate) -> int:
 
     # The files.
     source = Source(options.file, options.table, arguments.pop("decimal", "."))
-    output.check(FileKind.EVALUATION, *source.files, release, *budget.files)
-    released = read_release(release, arguments)
+    output.check(FileKind.EVALUATION, *source.files, options.release, *budget.files)
+    released = read_release(options.release, arguments)
     can_judge = not options.fail_below_promise or has_law(released)
     must = "needs a release with a promise, and a law of how coverage varies from calibration to calibration"
     remedy = "This one has none; leave the option out, and compare the interval"
@@ -124,9 +125,9 @@ def evaluate(options: Evaluate) -> int:
     arguments.pop("candidates", None)  # of a loss, which the columns contain
     is_private = "epsilon" in arguments and arguments.get("neighbors") != "replace_one"
     with budget.charging() as receipt:
-        arguments |= budget.account(options.file)
+        evaluating = {**arguments, **budget.account(options.file)}
         with source.open("evaluating") as (opened, progress):
-            evaluation = evaluate_release(released, table=opened, what=columns, progress=progress, **arguments)
+            evaluation = evaluate_release(released, table=opened, what=columns, progress=progress, **evaluating)
             # The number of records left out is secret with that of the others.
             is_stated = arguments.get("skip_incomplete") and not is_private
             left_out = {"left_out": opened.left_out()} if is_stated else {}
@@ -153,8 +154,10 @@ def _print(
         return {**evaluation.fields(), **cost, "shortfalls": shortfalls, "warnings": notes, **left_out}
 
     # A private evaluation also has a cost.
-    texts: tuple[object, ...] = evaluation, left_out_text(left_out), output.saved()
+    left_out_line, saved = left_out_text(left_out), output.saved()
     if evaluation.private:
-        cost = left_out_text(left_out), receipt.text(), output.saved()
-        texts = *receipt.captured.earlier, evaluation, *cost, "These numbers are private: they may be published."
+        published = "These numbers are private: they may be published."
+        texts = [*receipt.captured.earlier, evaluation, left_out_line, receipt.text(), saved, published]
+    else:
+        texts = [evaluation, left_out_line, saved]
     print_result(document, *texts, as_json=output.as_json)

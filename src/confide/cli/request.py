@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from confide.candidates import AnyCandidates, Candidates
-from confide.cli.command import named_by, stated_elsewhere
+from confide.cli.command import columns_named_by, stated_elsewhere
 from confide.cli.commands import Predicted, Recalibrate, RequestOptions, WriteRequest
 from confide.cli.options import CHOICE_NAMES, COLUMN_NAMES, NAMES, NOISE_NAMES, PEOPLE, PEOPLE_NAMES, REQUEST_NAMES
 from confide.cli.values import place_of, read_fingerprint
@@ -257,7 +257,7 @@ def take_columns(arguments: dict[str, Any], release: Release | None = None) -> C
         if release is not None and release.loss is not None:
             why = f"for a release that bounds the loss {release.loss!r}: state truth or losses"
         raise InputError(others[0], f"must be left out {why}")
-    named_by("what", first)
+    columns_named_by(first)
     columns: ColumnSpec = kind(**named)
     return columns
 

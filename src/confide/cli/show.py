@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from confide.cli.commands import Card, Report, Show, Sign, Verify
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
-from confide.cli.federated.coordinator import policy_rows, read_policy, read_silo, silo_rows
+from confide.cli.federated.files import policy_rows, read_policy, read_silo, silo_rows, usable
 from confide.cli.output import print_result, print_text, print_warnings
 from confide.core import (
     Document,
@@ -27,7 +27,6 @@ from confide.evaluation import Evaluation
 from confide.federated import (
     Conditions,
     FederatedRelease,
-    Refusal,
     SiloKeys,
     fingerprint,
     identity_rows,
@@ -71,15 +70,14 @@ class FileDescription(NamedTuple):
 def show(options: Show) -> None:
     """Print what a file states."""
     # The kind of the file.
-    records, path = positive_integer("records", options.records), options.path
+    path = options.path
+    records = positive_integer("records", options.records)
     kind = kind_of(path)
     if kind in SHOWN_ELSEWHERE:
         raise InputError("path", f"{str(path)!r} is {kind}", remedy=SHOWN_ELSEWHERE[kind])
     if describe_file := _BY_KIND.get(kind):
-        try:
+        with usable(path):
             description = describe_file(path)
-        except Refusal as refusal:
-            raise InputError("path", f"{str(path)!r} cannot be used: {refusal}") from None
         require("records", records == 1, f"must be 1 for {kind}", remedy="It is for releases")
     else:
         description = _document(load(path), records)

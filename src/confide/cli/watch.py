@@ -1,12 +1,13 @@
 """`confide watch`: monitor the coverage of a release privately, batch by batch."""
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from confide.cli.charging import Accounting
-from confide.cli.command import named_by
+from confide.cli.command import renamed
 from confide.cli.commands import Watch
 from confide.cli.exit_codes import ALARM, DONE
 from confide.cli.options import LOOK_NAMES, WATCH
@@ -18,67 +19,71 @@ from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, SimilarNa
 from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
 from confide.support import FileKind, FileLocation, check_not_input, read_as, require
-from confide.watching import CorrectedRelease, load_or_start, local_state, records_for
+from confide.watching import CorrectedRelease, Look, load_or_start, local_state, records_for
 from confide.watching import Watch as Monitor
 from confide.watching import watch as take_look
 
 
 def watch(options: Watch) -> int:
     """Take a look at a batch, and print what it shows."""
-    # The arguments, and the release that is monitored.
-    arguments, release, output = arguments_of("watch", WATCH, options), options.release, options.output
-    budget, in_force = Accounting.of(options.budget, arguments), options.in_force
-    name, source = _look_name(options.look, budget), Source(options.file, options.table, arguments.pop("decimal", "."))
+    # The ledger, the batch, and the release that is monitored.
+    output = options.output
+    arguments = arguments_of("watch", WATCH, options)
+    budget = Accounting.of(options.budget, arguments)
+    name = _look_name(options.look, budget)
+    source = Source(options.file, options.table, arguments.pop("decimal", "."))
     state = local_state(options.state)
-    monitored = read_release(release, arguments).at(None)
-    columns = take_columns(arguments, monitored)
+    monitored = read_release(options.release, arguments).at(None)
 
-    # The choices of a monitor; a reference is an evaluation.
+    # The columns, the choices of a monitor, and how the batch is read; a reference is an evaluation.
+    columns = take_columns(arguments, monitored)
     choices = take(arguments, LOOK_NAMES)
+    reading = take(arguments, ("by", "skip_incomplete"))
     reference = place_of("reference", choices["reference"]) if "reference" in choices else None
     if reference is not None:
         choices["reference"] = read_as(reference, Evaluation.from_json)
     _check_files(options, source, state, reference)
 
     # The monitor: its choices are checked before the table is opened.
-    before = load_or_start(state, monitored, columns, **choices)
-    can_correct = in_force is None or before.settings.correction is not None
+    monitor = load_or_start(state, monitored, columns, **choices)
+    can_correct = options.in_force is None or monitor.settings.correction is not None
     must = "must be left out without a correction of thresholds"
     require("in_force", can_correct, must, remedy="Begin with --set correct=auto")
-    notes = [*remarks(monitored), *([] if before.looks else before.settings.remarks(monitored))]
-    if not before.looks and not output.as_json:
-        _print_start(before)
+    notes = list(remarks(monitored))
+    if not monitor.looks:
+        notes += monitor.settings.remarks(monitored)
+        if not output.as_json:
+            _print_start(monitor)
     print_warnings(notes)
 
     # Charge and look.
     columns = source.require_columns(columns)
     with budget.charging(ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning) as receipt:
-        looking = {**arguments, **choices, **budget.account(options.file)}
+        looking = {**reading, **choices, **budget.account(options.file)}
         with source.open("looking") as (opened, progress):
-            after = take_look(opened, columns, monitored, state=state, look=name, progress=progress, **looking)
+            updated = take_look(opened, columns, monitored, state=state, look=name, progress=progress, **looking)
     receipt.captured.warn()
 
     # Write the thresholds in force and the page.
-    corrected = None if after.settings.correction is None else CorrectedRelease(monitored, after)
-    if in_force is not None and corrected is not None:
-        corrected.save(in_force, overwrite=True)
+    corrected = None if updated.settings.correction is None else CorrectedRelease(monitored, updated)
+    if options.in_force is not None and corrected is not None:
+        corrected.save(options.in_force, overwrite=True)
     if output.out is not None:
         from confide.reports import report
 
-        output.write(report(after).html)
+        output.write(report(updated).html)
 
     # Print the look.
     captured = receipt.captured
+    look = next(look for look in updated.looks if look.name == name)
 
     def document() -> dict[str, Any]:
-        thresholds = {"corrected": None if corrected is None else corrected.fields}
         warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
-        return {**_document(after, name), **thresholds, **warned, **receipt.fields()}
+        return {**_document(updated, look, corrected), **warned, **receipt.fields()}
 
-    in_force_now = None if corrected is None else f"in force now: {str(corrected).splitlines()[1]}"
-    texts = *captured.earlier, *_look_texts(after, name, budget), in_force_now, receipt.text(), output.saved()
-    print_result(document, *texts, as_json=output.as_json)
-    return DONE if after.alarm is None else ALARM
+    look_texts = _look_texts(updated, look, corrected, budget)
+    print_result(document, *captured.earlier, *look_texts, receipt.text(), output.saved(), as_json=output.as_json)
+    return DONE if updated.alarm is None else ALARM
 
 
 def _check_files(options: Watch, source: Source, state: FileLocation, reference: FileLocation | None) -> None:
@@ -86,9 +91,8 @@ def _check_files(options: Watch, source: Source, state: FileLocation, reference:
     inputs = *source.files, options.release
     options.output.check(FileKind.PAGE, *inputs, state)
     check_not_input(state, [*inputs, reference])
-    named_by("output", "in_force")
-    check_output(options.in_force, FileKind.CORRECTED, *inputs, state, force=True)
-    named_by("output", "out")
+    with renamed("output", "in_force"):
+        check_output(options.in_force, FileKind.CORRECTED, *inputs, state, force=True)
 
 
 def _look_name(look: str | None, budget: Accounting) -> str:
@@ -100,10 +104,10 @@ def _look_name(look: str | None, budget: Accounting) -> str:
     return budget.group.partition("=")[2]
 
 
-def _print_start(before: Monitor) -> None:
-    settings = before.settings
-    print_text(f"a new monitor; its first look fixes these settings\n{before}")
-    if before.monitors_sizes:
+def _print_start(monitor: Monitor) -> None:
+    settings = monitor.settings
+    print_text(f"a new monitor; its first look fixes these settings\n{monitor}")
+    if monitor.monitors_sizes:
         print_text("a larger reference detects smaller drifts")
         return
     level = min(settings.promised.values())
@@ -114,49 +118,49 @@ def _print_start(before: Monitor) -> None:
         )
 
 
-def _look_texts(after: Monitor, name: str, budget: Accounting) -> list[str]:
+def _look_texts(monitor: Monitor, look: Look, corrected: CorrectedRelease | None, budget: Accounting) -> Iterator[str]:
+    """The counts of a look, what all looks show, how losses add up, and the thresholds in force."""
     # The counts; an interval of one look needs independent records.
-    settings = after.settings
-    counts = next(look for look in after.looks if look.name == name).counts
-    if after.monitors_sizes:
+    settings, counts = monitor.settings, look.counts
+    if monitor.monitors_sizes:
         sizes = ", ".join(f"{count:,} of size {size}" for count, size in zip(counts, settings.bin_names, strict=True))
-        text = f"look {name!r}, with noise: {sizes}"
+        yield f"look {look.name!r}, with noise: {sizes}"
     else:
         covered, missed = sum(counts[::2]), sum(counts[1::2])  # a pair of counts for each part
-        text = f"look {name!r}, with noise: {covered:,} covered, {missed:,} missed"
+        text = f"look {look.name!r}, with noise: {covered:,} covered, {missed:,} missed"
         if settings.records_per_person == 1:
             low, high = coverage_interval(
                 [covered], [missed], settings.noise_epsilon, guess=max(settings.least), noises=len(settings.promised)
             )
             text += f"; its coverage {low[0]:.3f} to {high[0]:.3f} (95 % interval, for this look alone)"
+        yield text
 
-    # In a ledger without groups all looks add up.
-    if budget.ledger is None or budget.group is not None:
-        return [text, after.standing]
-    return [
-        text,
-        after.standing,
-        "this look adds up with all others in the ledger; if no person is in two looks, --group look=NAME counts "
-        "only the largest",
-    ]
+    # All looks; in a ledger without groups they add up.
+    yield monitor.standing
+    if budget.ledger is not None and budget.group is None:
+        yield (
+            "this look adds up with all others in the ledger; if no person is in two looks, --group look=NAME counts "
+            "only the largest"
+        )
+    if corrected is not None:
+        yield f"in force now: {str(corrected).splitlines()[1]}"
 
 
-def _document(after: Monitor, look_name: str) -> dict[str, Any]:
-    settings, last, alarm = after.settings, after.points[-1], after.alarm
-    taken = next(look for look in after.looks if look.name == look_name)
+def _document(monitor: Monitor, look: Look, corrected: CorrectedRelease | None) -> dict[str, Any]:
+    settings, last, alarm = monitor.settings, monitor.points[-1], monitor.alarm
     return {
-        "look": taken.name,
-        "made": taken.made,
-        "counts": list(taken.counts),
-        "watched": "set sizes" if after.monitors_sizes else "coverage",
+        "look": look.name,
+        "made": look.made,
+        "counts": list(look.counts),
+        "watched": "set sizes" if monitor.monitors_sizes else "coverage",
         "alarm": alarm is not None,
         "alarm_since": None if alarm is None else alarm.look.name,
-        "parts_below": after.parts_below(last),
+        "parts_below": monitor.parts_below(last),
         "evidence": _evidence(last.log_evidence),
         "evidence_of_parts": {name or "all": _evidence(log) for name, log in last.parts.items()},
-        "alarm_at": after.alarm_at,
+        "alarm_at": monitor.alarm_at,
         "coverage": None if last.low is None else {"low": last.low, "high": last.high},
-        "looks": len(after.looks),
+        "looks": len(monitor.looks),
         "settings": {
             "epsilon": settings.epsilon,
             "neighbors": settings.neighbors,
@@ -170,6 +174,7 @@ def _document(after: Monitor, look_name: str) -> dict[str, Any]:
             },
             "bins": list(settings.bins),
         },
+        "corrected": None if corrected is None else corrected.fields,
     }
 
 

@@ -38,9 +38,10 @@ class Connection:
     """
 
     def __init__(self, raw: Any, *, on_server: bool, by: str | None = None) -> None:
-        self._raw, self._on_server, self._by = raw, on_server, by
-        # Table, number and seal of the last new row
-        self.added: tuple[str, int, str] | None = None
+        self._raw = raw
+        self._on_server = on_server
+        self._by = by
+        self.added: server.AddedRow | None = None  # the last new row
 
     def rows(self, statement: str, *values: Any) -> list[Row]:
         """The rows of a statement, by column."""
@@ -64,7 +65,7 @@ class Connection:
         row = values | stated | {"seal": sealed}
         places = ", ".join("?" * len(row))
         new = self.rows(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places}) RETURNING id", *row.values())
-        self.added = (table, new[0]["id"], sealed)
+        self.added = server.AddedRow(table, new[0]["id"], sealed)
 
     def check_whole(self) -> None:
         """Check all pages of a file; a server checks its own."""
@@ -116,10 +117,10 @@ def transaction(
 ) -> Iterator[Connection]:
     """A transaction that reads one state, or that also writes; `timeout` in seconds, for others and for the server."""
     if isinstance(place, Server):
-        with server.transaction(place, timeout, write=write) as (raw, added):
-            connection = Connection(raw, on_server=True)
+        with server.transaction(place, timeout, write=write) as opened:
+            connection = Connection(opened.raw, on_server=True)
             yield connection
-            added.append(connection.added)
+            opened.added = connection.added
     else:
         with file.transaction(place, timeout, write=write) as raw:
             yield Connection(raw, on_server=False, by=by)
@@ -140,7 +141,7 @@ _ENTRIES = """SELECT charge.*, dataset.neighbors, release.text, release.fingerpr
 def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()) -> Account | None:
     """The account of a data set without its entries, with the sums of these cells; None if it is new."""
     key = name_key(name)
-    # The last rows of the data set
+    # The last rows of the data set, of its limits, and of its charges
     if (row := connection.last("dataset", "WHERE key = ?", key)) is None:
         return None
     limit = connection.last("bound", "WHERE dataset = ?", key) or row
@@ -148,9 +149,11 @@ def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()
     totals = Totals() if last is None else _totals(last)
 
     # The last rows of each cell and of its partition
-    cells, partitions, shared = {}, {}, set()
+    cells: dict[Group, Sums] = {}
+    partitions: dict[str, Sums] = {}
+    shared: set[str] = set()
+    where = "WHERE dataset = ? AND division = ?"
     for group in groups:
-        where = "WHERE dataset = ? AND division = ?"
         if (last := connection.last("charge", where, key, group.partition)) is not None:
             partitions[group.partition] = _totals(last).partitions[group.partition]
         if (last := connection.last("charge", f"{where} AND cell = ?", key, *group)) is not None:
@@ -176,7 +179,8 @@ def _has_other_cell(connection: Connection, key: str, partition: str, groups: Se
 
 def add_charge(connection: Connection, account: Account, charge: Charge) -> Account:
     """Add the row of a charge; the account after it."""
-    cost, after = charge.cost, account.after(charge.cost)
+    cost = charge.cost
+    after = account.after(cost)
     partition, cell = cost.group or (None, None)
     connection.add(
         "charge",
@@ -255,10 +259,8 @@ def _written(totals: Totals, group: Group | None) -> str:
         "concentrated": totals.concentrated,
     }
     if group is not None:
-        content |= {
-            "cell": _fractions(totals.cells[group]),
-            "largest": _fractions(totals.partitions[group.partition]),
-        }
+        content["cell"] = _fractions(totals.cells[group])
+        content["largest"] = _fractions(totals.partitions[group.partition])
     return json.dumps(content)
 
 

@@ -9,7 +9,8 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from confide.errors import FormatError, InputError, LedgerError
 from confide.ledger.location import OTHER_LEDGER, NotWrittenError, Server, StandbyError, failure, ledger_error
@@ -31,14 +32,29 @@ _PATH = "SET search_path = confide, pg_catalog, pg_temp"
 # Seconds before a lost server is asked again
 _PAUSE = 0.2
 
-# The last new row, for `database.Connection`
-# Receives its table, number and seal
-Added: TypeAlias = list[tuple[str, int, str] | None]
+
+class AddedRow(NamedTuple):
+    """The place and the seal of a new row."""
+
+    table: str
+    number: int
+    seal: str
+
+
+@dataclass
+class ServerTransaction:
+    """The driver's connection of a transaction, and the last row that the transaction has added, if any."""
+
+    raw: Any
+    added: AddedRow | None = None
 
 
 @contextmanager
-def transaction(place: Server, timeout: float, *, write: bool) -> Iterator[tuple[Any, Added]]:
+def transaction(place: Server, timeout: float, *, write: bool) -> Iterator[ServerTransaction]:
     """A transaction that reads one state, or that writes alone; it is durable when the block ends without an error.
+
+    A block that writes states the last row that it has added: if the connection is lost in the commit, a new connection
+    checks whether the server has this row.
 
     Raises
     ------
@@ -47,24 +63,24 @@ def transaction(place: Server, timeout: float, *, write: bool) -> Iterator[tuple
     LedgerError
         If the server rejects it, or if it is unknown whether it wrote. Then release nothing.
     """
-    added: Added = []
     with connected(place, timeout) as connection:
+        opened = ServerTransaction(connection)
         if not write:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield connection, added
+            yield opened
             return
         _begin(connection, place, timeout)
         # If the connection is lost in the block, nothing was written
-        yield connection, added
+        yield opened
         try:
             _commit(connection, place)
         except connection_errors() as error:
-            if not lost(connection, error) or added[-1] is None:
+            if not lost(connection, error) or opened.added is None:
                 raise
         else:
             return
     # The connection was lost in the commit: it is unknown whether the row was written
-    _settle(place, timeout, *added[-1])
+    _settle(place, timeout, opened.added)
 
 
 def _begin(connection: Any, place: Server, timeout: float) -> None:
@@ -100,13 +116,13 @@ def _commit(connection: Any, place: Server) -> None:
         raise ledger_error(StandbyError, place, requirement, "Try again when the standby is back")
 
 
-def _settle(place: Server, timeout: float, table: str, number: int, sealed: str) -> None:
+def _settle(place: Server, timeout: float, row: AddedRow) -> None:
     """Check until the timeout whether a commit without an acknowledgement succeeded."""
     # Ask again while the server is away; that its standby has not confirmed is an answer
     end = time.monotonic() + timeout
     while True:
         try:
-            written = _holds(place, timeout, table, number, sealed)
+            written = _holds(place, timeout, row)
             break
         except StandbyError:
             raise
@@ -123,12 +139,12 @@ def _settle(place: Server, timeout: float, table: str, number: int, sealed: str)
         raise _lost_error(place)
 
 
-def _holds(place: Server, timeout: float, table: str, number: int, sealed: str) -> bool:
+def _holds(place: Server, timeout: float, row: AddedRow) -> bool:
     """Whether a row is on the server, and on its standby."""
     with connected(place, timeout) as connection:
         # With the lock held, every earlier transaction has ended
         _begin(connection, place, timeout)
-        if connection.execute(f"SELECT seal FROM {table} WHERE id = %s", (number,)).fetchone() != (sealed,):
+        if connection.execute(f"SELECT seal FROM {row.table} WHERE id = %s", (row.number,)).fetchone() != (row.seal,):
             return False
         # The row may be on this server alone, because the wait for its standby ended with the lost connection. A commit
         # waits for the standby if it writes, and then for all that was written before: write to its log alone.

@@ -79,23 +79,26 @@ def card(
 
 def _results(release: Release, evaluation: Evaluation | None, task: str) -> Iterator[dict[str, Any]]:
     """One result for the calibration records, and one for those of the evaluation."""
+    # The data set of each split; the Hub accepts no other characters in its type.
     data = release.about.get("data")
-    slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", data or "").strip("-.")[:96] or "not-stated"  # the Hub accepts no others
-    guaranteed, measured = _guaranteed(release), () if evaluation is None else _measured(release, evaluation)
-    splits = ("calibration", data or "calibration records", guaranteed), ("evaluation", "evaluation records", measured)
-    for split, name, results in splits:
-        if metrics := list(results):
-            dataset = {"name": name, "type": slug, "split": split}
-            yield {"task": {"type": task}, "dataset": dataset, "metrics": metrics}
+    slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", data or "").strip("-.")[:96] or "not-stated"
+    names = {"calibration": data or "calibration records", "evaluation": "evaluation records"}
+
+    # The metrics of each split; a split without metrics has no result.
+    metrics = {"calibration": list(_guaranteed(release))}
+    if evaluation is not None:
+        metrics["evaluation"] = list(_measured(release, evaluation))
+    for split in filter(metrics.get, metrics):
+        dataset = {"name": names[split], "type": slug, "split": split}
+        yield {"task": {"type": task}, "dataset": dataset, "metrics": metrics[split]}
 
 
 def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:
     """Guaranteed coverage, or the bound on a loss; and the privacy loss."""
     # Coverage, or the bound on a loss.
     for name, threshold in release.by_name.items():
-        guarantee = threshold.guarantee
-        stated = {"alpha": float(threshold.alpha), "guarantee": guarantee.kind, "delta": guarantee.delta}
-        stated |= {"records": threshold.n}
+        alpha, guarantee = float(threshold.alpha), threshold.guarantee
+        stated = {"alpha": alpha, "guarantee": guarantee.kind, "delta": guarantee.delta, "records": threshold.n}
         if release.loss is not None:
             yield _metric("expected loss", release.loss, release.risk, "guaranteed, at most", **stated)
         elif threshold.coverage > 0:
@@ -113,18 +116,22 @@ def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:
 
 def _measured(release: Release, evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     """Measured coverage or loss, of each finding."""
-    private = {"private": evaluation.private, "confidence": evaluation.confidence}
-    private |= {"epsilon": evaluation.epsilon} if evaluation.private else {}
+    epsilon = evaluation.epsilon if evaluation.private else None
+    law = {"private": evaluation.private, "confidence": evaluation.confidence, "epsilon": epsilon}
     for finding in evaluation.findings.values():
         total = finding.coverage if release.loss is None else finding.coverage.as_loss(release.bound)
-        kind, name = ("coverage", finding.label) if release.loss is None else ("expected loss", release.loss)
+        if total.value is None:
+            continue
         records = evaluation.query.n if evaluation.private else total.n
-        if total.value is not None:
-            interval = {"low": total.low, "high": total.high}
-            yield _metric(kind, name, total.value, "measured", **interval, records=records, **private)
+        stated = {"low": total.low, "high": total.high, "records": records, **law}
+        if release.loss is None:
+            yield _metric("coverage", finding.label, total.value, "measured", **stated)
+        else:
+            yield _metric("expected loss", release.loss, total.value, "measured", **stated)
 
 
 def _metric(kind: str, name: str, value: float, words: str, **stated: Any) -> dict[str, Any]:
+    """A metric in the form of the Hub, with the arguments that are not None."""
     subject = f"{kind}, {name}" if name else kind
     arguments = {key: argument for key, argument in stated.items() if argument is not None}
     return {"type": kind.replace(" ", "_"), "name": f"{subject}, {words}", "value": value, "args": arguments}
@@ -145,16 +152,20 @@ def yaml_lines(value: Any) -> Iterator[str]:
     tags:
     - "a: b"
     """
-    items = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
-    for key, item in items:
-        lines = list(yaml_lines(item)) if isinstance(item, Mapping | list) else [_scalar(item)]
-        if key is None:
-            yield from (f"{'  ' if place else '- '}{line}" for place, line in enumerate(lines))
-        elif isinstance(item, Mapping | list):
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(item, Mapping | list):
+                yield f"{key}: {_scalar(item)}"
+                continue
             yield f"{key}:"
-            yield from lines if isinstance(item, list) else (f"  {line}" for line in lines)
-        else:
-            yield f"{key}: {lines[0]}"
+            margin = "  " if isinstance(item, Mapping) else ""  # a list begins below the first letter of its key
+            yield from (f"{margin}{line}" for line in yaml_lines(item))
+    elif isinstance(value, list):
+        for item in value:
+            for place, line in enumerate(yaml_lines(item)):
+                yield f"{'  ' if place else '- '}{line}"
+    else:
+        yield _scalar(value)
 
 
 def _scalar(value: Any) -> str:

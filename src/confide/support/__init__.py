@@ -3,10 +3,11 @@
 checks.py         scalar arguments, each validated; exact levels; floats rounded in a given direction
 names.py          the rule for names of classes and groups
 forms.py          strict JSON documents: a kind, a schema, fields and a checksum
-files.py          kinds of files, permission to overwrite them, atomic writing, reading, locks
+file_kinds.py     kinds of files, by their first bytes
+files.py          permission to overwrite files, atomic writing, reading, locks
 object_stores.py  S3, Google Cloud Storage and Azure with the interface of files
 installed.py      optional packages, and versions of libraries
-events.py         log events; the place that warnings refer to
+events.py         what a program hears: log events, and the place that warnings refer to
 shown.py          texts, addresses without passwords, numbers and tables for people
 section.py        descriptions of values, and their renderings
 axes.py           common parts of all plots
@@ -44,20 +45,22 @@ from confide.support.checks import (
     takes_alpha,
 )
 from confide.support.events import DEBUG, INFO, caller_stacklevel, listening, log_event
-from confide.support.files import (
+from confide.support.file_kinds import (
     LEDGER_ID,
     SHOWN_ELSEWHERE,
     WRITTEN_BY,
     FileKind,
+    foreign_file,
+    kind_named,
+    kind_of,
+    kind_stated,
+)
+from confide.support.files import (
     OutputExistsError,
     card_or_page,
     check_new,
     check_not_input,
-    foreign_file,
     has_locks,
-    kind_named,
-    kind_of,
-    kind_stated,
     locked,
     new_file,
     read_as,

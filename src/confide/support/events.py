@@ -1,8 +1,9 @@
-"""Log events: the loggers of `logging` below "confide", one line for each event.
+"""What the library reports to the program that runs it: log events, and the place that warnings refer to.
 
-A line contains the event and public facts, such as `charged dataset=patients epsilon=1 left=2`. A log record has the
-event and the facts also as `record.event` and `record.facts`. Facts never contain a score, label, secret number of
-records, noise or threshold. No event is an error or a warning: those are raised, or issued with `warnings`.
+Events are logged by the loggers of `logging` below "confide", one line for each event. A line contains the event and
+public facts, such as `charged dataset=patients epsilon=1 left=2`. A log record has the same as `record.event` and
+`record.facts`. Facts never contain a score, label, secret number of records, noise or threshold. No event is an error
+or a warning: those are raised, or issued with `warnings`.
 """
 
 import json
@@ -38,7 +39,10 @@ def log_event(package: str, event: str, level: int = INFO, /, **facts: Any) -> N
 
 
 def listening(package: str, level: int = INFO) -> bool:
-    """Whether a program listens to events of a subpackage, for facts that take time to compute."""
+    """Whether a program listens to events of a subpackage, for facts that take time to compute.
+
+    If the logger "confide" has no handler, it receives one that ignores events, as libraries should give theirs.
+    """
     if "logging" not in sys.modules:
         return False
     import logging
@@ -65,7 +69,7 @@ def _value(value: Any) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
-# The caller of the library, for warnings
+# Warnings: the caller of the library
 
 # This package, and packages that call its estimators for a user: pipelines, searches, their threads
 _BETWEEN = (__name__.partition(".")[0], "sklearn", "joblib")

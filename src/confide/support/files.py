@@ -1,186 +1,20 @@
-"""Files: their kinds, permission to overwrite them, atomic writing, reading, and locks between processes."""
+"""Files: permission to overwrite them, atomic writing, reading, and locks between processes.
+
+An output may overwrite only an earlier output of its kind.
+"""
 
 import io
 import os
-import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path, PurePath
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from confide.errors import ConfideError, FormatError, InputError
-from confide.support.checks import OTHER_SCHEMA, SCHEMA
+from confide.support.file_kinds import HEAD, FileKind, kind_of, kind_of_content
 from confide.support.object_stores import FileLocation, ObjectPath, as_place
-
-# Kinds: the kind of a file follows from its first bytes. An output may overwrite only an earlier output of its kind.
-
-# The number of bytes that tell the kind
-HEAD = 2**16
-
-# The kind and the schema of a JSON document
-_DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide[./][a-z.-]{1,60})"(?:,\s*"schema":\s*(\d{1,3})\b)?')
-
-# A signed message (DSSE), whose kind is in the type of its payload.
-_SIGNED = re.compile(rb'\A\s*\{\s*"payloadType":\s*"([^"]{1,120})"')
-
-# Pages, requests, SQLite's databases, Parquet and Arrow files
-_TITLE = " · confide</title>".encode()
-_REQUEST = b"# A request to confide"
-_DATABASE = b"SQLite format 3\0"
-_TABLES = (b"PAR1", b"ARROW1")
-
-# The first line of model cards in Markdown, in a comment of YAML
-WRITTEN_BY = "Written by confide"
-
-# The application id in SQLite's header of a ledger
-LEDGER_ID = 0x436F6E66  # "Conf"
-
-
-class FileKind(StrEnum):
-    """Kinds of files, as messages call them."""
-
-    RELEASE = "a release"
-    SIGNED = "a signed release"
-    EVALUATION = "an evaluation"
-    WATCH = "a watch"
-    CORRECTED = "a corrected release"
-    PAGE = "a page"
-    CARD = "a model card"
-    REQUEST = "a request"
-    EXPORT = "an export of a ledger"
-    COUNTS = "published counts"
-    CHECKPOINT = "the checkpoint of a silo's keys"
-    PLAN = "a federated plan"
-    ANSWER = "a silo's answer"
-    SILO = "a silo's public file"
-    KEYS = "private keys"
-    POLICY = "a silo's policy"
-    LEDGER = "a ledger"
-    PREDICTIONS = "a table of predictions"
-    TABLE = "a table"
-    EMPTY = "an empty file"
-    OTHER = "another kind of file"
-
-
-# The kinds of documents by their names, after `confide/`
-_DOCUMENTS = {
-    "release": FileKind.RELEASE,
-    "published-counts": FileKind.COUNTS,
-    "federated.release": FileKind.RELEASE,
-    "federated.own-share": FileKind.RELEASE,
-    "federated.signed-release": FileKind.SIGNED,
-    "evaluation": FileKind.EVALUATION,
-    "watch": FileKind.WATCH,
-    "corrected": FileKind.CORRECTED,
-    "ledger": FileKind.EXPORT,
-    "federated.checkpoint": FileKind.CHECKPOINT,
-    "federated.plan": FileKind.PLAN,
-    "federated.answer": FileKind.ANSWER,
-    "federated.silo": FileKind.SILO,
-    "federated.private-keys": FileKind.KEYS,
-    "federated.policy": FileKind.POLICY,
-}
-
-
-# How to see files that `confide show` does not print
-SHOWN_ELSEWHERE = {
-    FileKind.PAGE: "a browser shows it",
-    FileKind.CARD: "it is Markdown, which an editor shows",
-    FileKind.EXPORT: "`confide ledger show LEDGER DATASET` shows the ledger itself, and the file is JSON",
-    FileKind.CHECKPOINT: "the keys next to it compare it with their ledger",
-    FileKind.LEDGER: "`confide ledger list FILE` shows it",
-    FileKind.TABLE: "`confide evaluate` and other commands read its records",
-}
-
-
-def foreign_file(text: str, wanted: FileKind, remedy: str = "") -> FormatError:
-    """The error about a text of another kind than expected; `remedy` is for texts that are not files of confide.
-
-    Examples
-    --------
-    >>> print(foreign_file('{"kind": "confide/federated.plan", "schema": 1}', FileKind.RELEASE))
-    file: must be a release; got a federated plan. `confide show` shows it
-    """
-    head = text[:HEAD].encode()
-    kind, document = kind_of_content(head), _DOCUMENT.match(head)
-    if kind is FileKind.OTHER and document is not None:  # a document of another version
-        stated, schema = (text.decode() for text in document.groups(b"none"))
-        what = kind_named(stated.replace("confide.", "confide/", 1))
-        got = f"{what}: kind {stated!r}, schema {schema}"
-        return FormatError("file", f"must be of schema {SCHEMA}", got=got, remedy=OTHER_SCHEMA)
-    if kind in (wanted, FileKind.EMPTY, FileKind.OTHER):
-        return FormatError("file", f"must be {wanted}", remedy=remedy)
-    shown = SHOWN_ELSEWHERE.get(kind, "`confide show` shows it")
-    return FormatError("file", f"must be {wanted}", got=str(kind), remedy=shown)
-
-
-def kind_of(path: FileLocation) -> FileKind:
-    """The kind of a file; a path that is not a regular file, or cannot be read, is of another kind.
-
-    Tables of predictions are distinguished from other tables by their columns, in `confide.tables`.
-    """
-    try:
-        if not path.is_file():
-            return FileKind.OTHER
-        with path.open("rb") as stream:
-            return kind_of_content(stream.read(HEAD))
-    except OSError:
-        return FileKind.OTHER
-
-
-def kind_of_content(head: bytes) -> FileKind:
-    """The kind of a file that begins with these bytes.
-
-    Examples
-    --------
-    >>> print(kind_of_content(b'{"kind": "confide/release", "schema": 1'), kind_of_content(b"p_a,p_b"), sep=", ")
-    a release, another kind of file
-    """
-    if not head:
-        return FileKind.EMPTY
-    if head.startswith(_TABLES):
-        return FileKind.TABLE
-    if head.startswith(_DATABASE):
-        return FileKind.LEDGER if int.from_bytes(head[68:72], "big") == LEDGER_ID else FileKind.OTHER
-    if head[:15].lower() == b"<!doctype html>":
-        return FileKind.PAGE if _TITLE in head else FileKind.OTHER
-    if head.startswith(f"---\n# {WRITTEN_BY}".encode()):
-        return FileKind.CARD
-    if head.startswith(_REQUEST):
-        return FileKind.REQUEST
-    if (signed := _SIGNED.match(head)) is not None:
-        return kind_named(kind_stated({"payloadType": signed[1].decode(errors="replace")}) or "")
-    document = _DOCUMENT.match(head)
-    return FileKind.OTHER if document is None else kind_named(document[1].decode())
-
-
-def kind_stated(content: Mapping[str, Any]) -> str | None:
-    """The kind that a document states: in its field `kind`, or in the type of a signed payload.
-
-    Examples
-    --------
-    >>> kind_stated({"payloadType": "application/vnd.confide.federated.plan+json; schema=1"})
-    'confide/federated.plan'
-    """
-    kind, payload_type = content.get("kind"), str(content.get("payloadType"))
-    if (signed := re.match(r"application/vnd\.confide\.([a-z.-]+)\+json;", payload_type)) is not None:
-        return f"confide/{signed[1]}"
-    return kind if isinstance(kind, str) else None
-
-
-def kind_named(name: str) -> FileKind:
-    """The kind of a document that states this name.
-
-    Examples
-    --------
-    >>> print(kind_named("confide/release"), kind_named("confide/federated.silo"), sep=", ")
-    a release, a silo's public file
-    """
-    return _DOCUMENTS.get(name.removeprefix("confide/"), FileKind.OTHER)
-
 
 # Outputs
 
@@ -252,6 +86,12 @@ Document = TypeVar("Document")
 
 class OutputExistsError(InputError):
     """An output file exists already and may not be overwritten."""
+
+
+def _exists(path: FileLocation) -> OutputExistsError:
+    return OutputExistsError(
+        "output", f"{str(path)!r} exists already", remedy="Choose another name or give overwrite=True"
+    )
 
 
 @contextmanager
@@ -352,18 +192,20 @@ def read_text(path: str | FileLocation) -> str:
     try:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
-        if len(content) > MOST_BYTES:
-            raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
-        # As text files are read: line ends become \n
-        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
-    except UnicodeDecodeError:
-        raise FormatError("path", f"{str(path)!r} is not a text file") from None
     except OSError as error:
         raise InputError("path", f"{str(path)!r} cannot be read: {error.strerror}") from None
     except ConfideError:
         raise
     except ValueError:
         raise InputError("path", f"{str(path)!r} cannot be read: no file has such a name") from None
+
+    # As text files are read: line ends become \n
+    if len(content) > MOST_BYTES:
+        raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
+    try:
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
+    except UnicodeDecodeError:
+        raise FormatError("path", f"{str(path)!r} is not a text file") from None
 
 
 def read_as(path: str | FileLocation, reader: Callable[[str], Document]) -> Document:
@@ -383,12 +225,6 @@ def to_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _exists(path: FileLocation) -> OutputExistsError:
-    return OutputExistsError(
-        "output", f"{str(path)!r} exists already", remedy="Choose another name or give overwrite=True"
-    )
 
 
 def _umask() -> int:

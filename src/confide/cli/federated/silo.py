@@ -10,18 +10,18 @@ from typing import Any
 import click
 
 from confide.cli.federated import Agreed, Answer, Keygen, Own, Public, WritePolicy
-from confide.cli.federated.coordinator import (
-    has_sides,
-    plan_lines,
+from confide.cli.federated.coordinator import has_sides
+from confide.cli.federated.files import (
     policy_rows,
     public_files,
     read_named,
     read_policy,
     read_silo,
+    reliance_text,
     silo_rows,
 )
 from confide.cli.options import ANSWER, PEOPLE
-from confide.cli.output import capture_warnings, check_output, print_text
+from confide.cli.output import capture_warnings, check_output, print_text, print_texts
 from confide.cli.request import arguments_of, take_columns
 from confide.cli.values import Source
 from confide.core import class_list, load_release, names_among
@@ -79,11 +79,11 @@ def keygen(options: Keygen) -> None:
 
 def public(options: Public) -> None:
     """Write a public file, and name the ledger in the keys."""
-    keys, ledger = options.keys, options.ledger
-    options.output.check(FileKind.SILO, keys, None if ledger is None else file_of(ledger))
-    private_keys, identity = SiloKeys.load(keys), _identity_of(ledger)
+    options.output.check(FileKind.SILO, options.keys, file_of(options.ledger))
+    private_keys = SiloKeys.load(options.keys)
+    identity = _identity_of(options.ledger)
     if identity not in (None, private_keys.ledger):
-        private_keys = private_keys.name_ledger(keys, identity)
+        private_keys = private_keys.name_ledger(options.keys, identity)
     silo = private_keys.public(options.size)
     options.output.save(silo.to_json(), "public")
     print_text(aligned(silo_rows(silo)))
@@ -141,19 +141,22 @@ class SiloTable:
     @classmethod
     def of(cls, file: str, table: str | None, arguments: dict[str, Any]) -> "SiloTable":
         """From the arguments; a plan states its privacy loss for one record of a person."""
-        columns, people = take_columns(arguments), arguments.get(PEOPLE)
+        columns = take_columns(arguments)
         if isinstance(columns, LossColumns):
             remedy = "Use truth and losses with `confide calibrate`"
             raise InputError("truth", "a federation calibrates one score of each record", remedy=remedy)
+        people = arguments.get(PEOPLE)
         if people is not None and people.most > 1:
             raise InputError("people.most", "must be 1 in a federation: its plan states the privacy loss of one record")
-        source, by = Source(file, table, arguments.pop("decimal", ".")), arguments.pop("by", None)
-        return cls(source, columns, by=by, reading=arguments)
+        reading = {name: value for name, value in arguments.items() if name not in ("decimal", "by")}
+        source = Source(file, table, arguments.get("decimal", "."))
+        return cls(source, columns, by=arguments.get("by"), reading=reading)
 
     def check_plan(self, plan: FederatedPlan) -> None:
         """Check that the columns give the score of the plan, and the groups or classes that it has thresholds for."""
         # The score.
-        columns, required = self.columns, SIDES if plan.by == "side" else plan.score
+        columns = self.columns
+        required = SIDES if plan.by == "side" else plan.score
         score = None if columns is None else SIDES if has_sides(columns) else columns.kind.name
         if columns is not None and score != required:
             if required is None:
@@ -172,7 +175,8 @@ class SiloTable:
 
     def counted(self, plan: FederatedPlan) -> Any:
         """Histogram of the scores, counted in the table's own system; one for each group, class or side of the plan."""
-        columns, candidates, classes = self.source.require_columns(self.columns), plan.candidates, plan.request.classes
+        columns = self.source.require_columns(self.columns)
+        candidates, classes = plan.candidates, plan.request.classes
         with self.source.open("reading") as (opened, progress):
             reading: dict[str, Any] = {**self.reading, "progress": progress}
 
@@ -205,7 +209,8 @@ def answer(options: Answer) -> None:
     """Answer a plan, and print what it costs."""
     # The files.
     arguments = arguments_of("federated answer", ANSWER, options)
-    records_table, policy = SiloTable.of(options.file, options.table, arguments), _policy_for(options)
+    records_table = SiloTable.of(options.file, options.table, arguments)
+    policy = _policy_for(options)
     rules = [rule for rule in (options.policy, options.coordinator) if rule is not None]
     inputs = (options.plan, options.keys, file_of(options.ledger), *rules, *public_files(options.agreed.peers))
     options.output.check(FileKind.ANSWER, *records_table.source.files, *inputs)
@@ -215,7 +220,8 @@ def answer(options: Answer) -> None:
     signed_plan = read_plan(text)
     records_table.check_plan(signed_plan)
     counts = records_table.counted(signed_plan)
-    private_keys, records = SiloKeys.load(options.keys), SiloLedger(options.ledger, options.dataset)
+    private_keys = SiloKeys.load(options.keys)
+    records = SiloLedger(options.ledger, options.dataset)
     earlier = records.answered(signed_plan)
     with capture_warnings(OtherDataWarning) as caught:
         message = answer_plan(text, counts, private_keys, policy, records, now=datetime.now(UTC))
@@ -233,9 +239,7 @@ def answer(options: Answer) -> None:
         )
     if rows := identity_rows(signed_plan, silos=not signed_plan.channel.single_replies):
         print_text(aligned(rows))
-    for line in plan_lines(signed_plan):
-        print_text(line)
-    print_text(_spent(records, policy.budget))
+    print_texts(reliance_text(signed_plan), _spent(records, policy.budget))
 
 
 def _spent(records: SiloLedger, budget: float) -> str:
