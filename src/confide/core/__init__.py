@@ -55,7 +55,7 @@ from confide.core.risk import (
     false_negative_thresholds,
 )
 from confide.core.rules import COMBINATIONS, REQUIREMENTS, check_combinations, check_together, unusual
-from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
+from confide.core.sources import Batches, GivenCounts, GroupedScores, source_of, weighted_sum
 from confide.core.statement import SIDES, By, Key
 from confide.core.steps import rehearse, release
 from confide.core.terms import (

@@ -18,6 +18,7 @@ from confide.candidates import Candidates
 from confide.core.calibrate import calibrate
 from confide.core.options import LedgerOptions, Options
 from confide.core.release import Release
+from confide.core.sources import check_scores
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
@@ -207,8 +208,8 @@ def choose_score(
     uniform, partition = _uniform_numbers(n, ids, key, chosen.share)
     chooses = uniform < float(chosen.share)
     grids = {name: _candidates(offer.score, unit) for name, offer in offers.items()}
-    for name, offer in offers.items():  # an error states the position among all records
-        ScoreHistogram.from_scores(offer, grids[name], offer.score)
+    for name, offer in offers.items():
+        check_scores(offer, grids[name], offer.score)
 
     def utilities() -> NDArray[np.int64]:
         """The private utility of each score, on the records that choose."""
