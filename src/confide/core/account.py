@@ -172,23 +172,25 @@ class Payer:
         assert self.dataset is not None
         assert self.partition is not None
 
-        # Each group is a cell of the partition.
+        # Groups divide the whole data set.
         whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
         if whole.group is not None:
             must, remedy = "must be the whole one, without a group", "Its groups are charged by their names"
             raise InputError("dataset", must, remedy=remedy)
-        named = {key: (self.partition, str(key)) for key in request.terms}
+        if request.overlap is None:
+            return {key: replace(whole, group=Group(self.partition, str(key))) for key in request.terms}
 
         # Each column of groups that overlap divides the records, and is a partition of its own.
-        if request.overlap is not None:
-            columns = [("names", column) for column in request.overlap.columns]
-            for argument, name in (("partition", self.partition), *columns):
-                if ": " in name:
-                    raise InputError(argument, "must be without ': ', which joins partition and column", got=repr(name))
-            named = {
-                key: (f"{self.partition}: {column}", value) for key, (column, value) in request.overlap.cells.items()
-            }
-        return {key: replace(whole, group=Group(*cell)) for key, cell in named.items()}
+        for argument, name in (
+            ("partition", self.partition),
+            *(("names", column) for column in request.overlap.columns),
+        ):
+            if ": " in name:
+                raise InputError(argument, "must be without ': ', which joins partition and column", got=repr(name))
+        return {
+            key: replace(whole, group=Group(f"{self.partition}: {column}", value))
+            for key, (column, value) in request.overlap.cells.items()
+        }
 
 
 def check_payer(ledger: object, dataset: object, partition: object, *, divided: bool) -> None:

@@ -21,7 +21,7 @@ def section_of(release: Thresholds) -> Section:
     """The whole description."""
     # Its guarantee and its cost.
     promise = (("promise", release.promise),) if release.by is None else _promises(release)
-    together = {None: "privacy", "level": "privacy of all together", "side": "privacy of both together"}
+    together = {"level": "privacy of all together", "side": "privacy of both together"}
     facts = [*promise, (together.get(release.by, "privacy"), str(release.privacy))]
     if release.by is None and release.size is not None:
         facts.append(("records", f"{release.size}, a noisy number, which is part of the release"))
@@ -93,13 +93,13 @@ def _promises(release: Thresholds) -> Facts:
         named = release.by_name.items()
         return tuple((name, f"threshold {threshold.text}; {threshold.guarantee}") for name, threshold in named)
     overlap = () if release.overlap is None else (("groups of", f"{release.overlap}: {OVERLAP}"),)
-    shares = (("shares", text),) if (text := any_shares(release)) else ()
+    shares = any_shares(release)
     # The guarantee of all groups is the same, and is stated once.
     return (
         *overlap,
         ("thresholds that exclude nothing", f"{len(release.infinite)} of {len(release.parts)}"),
         (f"promise for each {release.by}", str(release.first.guarantee)),
-        *shares,
+        *([("shares", shares)] if shares else []),
     )
 
 
