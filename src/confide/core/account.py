@@ -181,10 +181,8 @@ class Payer:
             return {key: replace(whole, group=Group(self.partition, str(key))) for key in request.terms}
 
         # Each column of groups that overlap divides the records, and is a partition of its own.
-        for argument, name in (
-            ("partition", self.partition),
-            *(("names", column) for column in request.overlap.columns),
-        ):
+        columns = [("names", column) for column in request.overlap.columns]
+        for argument, name in (("partition", self.partition), *columns):
             if ": " in name:
                 raise InputError(argument, "must be without ': ', which joins partition and column", got=repr(name))
         return {

@@ -222,14 +222,15 @@ def choose_score(
 
     # The choice: of all that follows from the records that choose, only one draw is released.
     of_release: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "records_per_person": records}
-    of_release |= {} if unit is None else {"unit": unit}
+    if unit is not None:
+        of_release["unit"] = unit
     if options.get("ledger") is None and options.get("dataset") is None:
         if options.get("again"):
             raise InputError("again", "must be left out without a ledger: every call is new")
         name = chosen.among[choosing.choose(utilities())]
     else:
-        identity: dict[str, Any] = {"largest_size": largest_size, "records": records}
-        identity["over"] = [[offer.score, grids[name].digest] for name, offer in offers.items()]
+        over = [[offer.score, grids[name].digest] for name, offer in offers.items()]
+        identity = {"largest_size": largest_size, "records": records, "over": over}
         choosing_cell, calibrating_cell = _cells(options.get("dataset"), partition)
         name = _charge_and_choose(chosen, choosing, identity, utilities, {**options, "dataset": choosing_cell})
         of_release |= {**options, "dataset": calibrating_cell}
