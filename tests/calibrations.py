@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 import confide
-from confide.core import Request, Scores
+from confide.core import Request, source_of
 
 
 @lru_cache
@@ -191,4 +191,4 @@ def suited(candidates, score, alpha, epsilon=None, n=None, **options) -> confide
 def weighted_counts(scores, candidates, score, population, labels, weights) -> confide.ScoreHistogram:
     """The counts of weighted records, as a mechanism sees them."""
     asked = Request(alpha=0.1, epsilon=1.0, score=score, candidates=candidates, population=population)
-    return Scores({None: scores}, labels=labels, weights=weights).count(asked, candidates)[None]
+    return source_of({None: scores}, labels=labels, weights=weights).count(asked, candidates)[None]

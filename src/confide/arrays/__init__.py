@@ -6,12 +6,12 @@ labels.py         true labels of records and of pixels, and names of classes
 frames.py         the names of a data frame's columns and rows; columns as a data frame of any kind
 probabilities.py  rows of probabilities: sums that are not one, logits, temperatures
 group_columns.py  groups that overlap: columns of which each gives a record one group
-blocks.py         rows in blocks that fit in cache, on a few threads
+blocks.py         rows in blocks that fit in cache, on a few threads; the first of several batches
 loops.py          loops that would take numpy several passes, as machine code if Numba is installed
 """
 
 from confide.arrays import loops
-from confide.arrays.blocks import ELEMENTS, in_blocks
+from confide.arrays.blocks import ELEMENTS, first_and_all, in_blocks
 from confide.arrays.checked import (
     AllValid,
     ExperimentalUniforms,

@@ -2,9 +2,10 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,8 @@ _WORTH_THREADS = 2**18
 """Entries from which on threads save more time than their start takes."""
 
 _MOST_THREADS = 8
+
+Batch = TypeVar("Batch")
 
 
 def blocks(start: int, stop: int, columns: int, elements: int = ELEMENTS) -> Iterator[slice]:
@@ -58,6 +61,13 @@ def in_blocks(work: Callable[[slice], object], rows: int, columns: int = 1, elem
             task.exception()
     for task in begun:
         task.result()
+
+
+def first_and_all(batches: Iterable[Batch]) -> tuple[Batch | None, Iterator[Batch]]:
+    """Return the first of batches that are read once (None if there is none), and an iterator over all of them."""
+    rest = iter(batches)
+    first = next(rest, None)
+    return first, rest if first is None else chain([first], rest)
 
 
 @lru_cache(maxsize=1)

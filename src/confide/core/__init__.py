@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from confide.core import documents
-from confide.core.account import Payer, check_payer, entry_checksums
+from confide.core.account import Payer, check_payer, entry_checksums, open_account
 from confide.core.calibrate import calibrate, calibrate_counts, calibrate_histogram, calibrate_sides, shares_of_sides
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
 from confide.core.description import OVERLAP, any_shares
@@ -55,7 +55,7 @@ from confide.core.risk import (
     false_negative_thresholds,
 )
 from confide.core.rules import COMBINATIONS, REQUIREMENTS, check_combinations, check_together, unusual
-from confide.core.sources import Batches, GivenCounts, Scores, first_and_all, weighted_sum
+from confide.core.sources import Batches, GivenCounts, GroupedScores, source_of, weighted_sum
 from confide.core.statement import SIDES, By, Key
 from confide.core.steps import rehearse, release
 from confide.core.terms import (

@@ -1,7 +1,7 @@
 """Who pays for a release: the budget of a data set in a ledger, or nothing.
 
-`release` calls an account in the order of its methods: wait for an identical request in progress, check the limit, find
-earlier releases of the same request and records, charge, store.
+`release` opens an account, which waits for an identical request in progress, and then calls its methods in their order:
+check the limit, find earlier releases of the same request and records, charge, store.
 """
 
 import hashlib
@@ -43,50 +43,54 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Account:
-    """The payments for all draws of a request. Without any, nothing is charged, and every request is new.
-
-    The payments are from one ledger and about one data set. Their transaction is open within `alone`.
-    """
+    """The account of a request without a ledger: nothing is charged or stored, and every request is new."""
 
     request: Request
-    payments: "Mapping[Key, Payment]"
-    transaction: "Transaction[Key] | None" = None
-
-    @contextmanager
-    def alone(self) -> "Iterator[Account]":
-        """The account while no other process answers the same request; one in progress is waited for."""
-        if not self.payments:
-            yield self
-            return
-        from confide.ledger import Transaction
-
-        with Transaction.locked(self.payments) as transaction:
-            yield replace(self, transaction=transaction)
 
     @property
     def has_earlier(self) -> bool:
         """Whether an earlier release may be the answer: then the records are compared before anything is charged."""
-        return self.transaction is not None and bool(self.transaction.stored)
+        return False
 
     def check_limit(self) -> None:
         """Raise `BudgetError` if the limit does not allow the charge; nothing is charged."""
-        if self.transaction is not None:
-            self.transaction.check_limit()
 
     def earlier_releases(self, marks: "Mapping[Key, bytes]") -> "Mapping[Key, Entry]":
         """The earlier releases of these requests; raises `OtherDataError` if one was answered about other records."""
-        return {} if self.transaction is None else self.transaction.earlier_releases(marks)
+        return {}
 
     def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
         """Charge all draws but some, durably, all or none: a token for each."""
-        if self.transaction is None:
-            return dict.fromkeys(self.request.draws, "")
-        return self.transaction.charge(without)
+        return dict.fromkeys(self.request.draws, "")
 
     def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Drawn], marks: Mapping[Key, bytes]) -> None:
         """Store the thresholds of every draw under the token of its charge, durably, before they are returned."""
-        if self.transaction is None:
-            return
+
+    def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
+        """The thresholds of earlier releases, for a public number of records n, with an `EarlierReleaseWarning`."""
+        return {}
+
+
+@dataclass(frozen=True)
+class _LedgerAccount(Account):
+    """The account of a request whose draws a ledger charges, in one transaction about one data set."""
+
+    transaction: "Transaction[Key]"
+
+    @property
+    def has_earlier(self) -> bool:
+        return bool(self.transaction.stored)
+
+    def check_limit(self) -> None:
+        self.transaction.check_limit()
+
+    def earlier_releases(self, marks: "Mapping[Key, bytes]") -> "Mapping[Key, Entry]":
+        return self.transaction.earlier_releases(marks)
+
+    def charge(self, without: Collection[Key] = ()) -> Mapping[Key, str]:
+        return self.transaction.charge(without)
+
+    def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Drawn], marks: Mapping[Key, bytes]) -> None:
         from confide.core.files import entry_text
 
         versions = library_versions()
@@ -95,14 +99,26 @@ class Account:
         self.transaction.tell_charged_again(texts)
 
     def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
-        """The thresholds of earlier releases, for a public number of records n, with an `EarlierReleaseWarning`."""
-        if self.transaction is None:
-            return {}
         from confide.core.files import read_entry
 
         self.transaction.tell(earlier)
         keys = self.request.draws
         return {key: Answer(*read_entry(self.request, keys[key], n, entry.text)) for key, entry in earlier.items()}
+
+
+@contextmanager
+def open_account(request: Request, payments: "Mapping[Key, Payment]") -> Iterator[Account]:
+    """The account while no other process answers the same request; one in progress is waited for.
+
+    The payments of all draws are from one ledger and about one data set; empty without a ledger.
+    """
+    if not payments:
+        yield Account(request)
+        return
+    from confide.ledger import Transaction
+
+    with Transaction.locked(payments) as transaction:
+        yield _LedgerAccount(request, transaction)
 
 
 @dataclass(frozen=True)
@@ -128,22 +144,21 @@ class Payer:
             raise InputError("again", "must be left out without a ledger: no request is stored, and every call is new")
         check_payer(self.ledger, self.dataset, self.partition, divided=divided)
 
-    def account(self, request: Request, bills: Mapping[Key, Bill]) -> Account:
-        """The account for these draws: groups are cells of one partition of the data set."""
+    def payments(self, request: Request, bills: Mapping[Key, Bill]) -> "dict[Key, Payment]":
+        """The payments for these draws: groups are cells of one partition of the data set; empty without a ledger."""
         shares = self._shares(request)
         if not shares:
-            return Account(request, {})
+            return {}
         from confide.ledger import Ledger, as_dataset, make_payment
 
         # Groups share an account, which is read once.
         balance = None
         if request.disjoint and isinstance(self.ledger, Ledger) and self.dataset is not None:
             balance = self.ledger.balance(as_dataset(self.dataset).name)
-        payments = {
+        return {
             key: make_payment(*bill, self.ledger, shares[key], again=self.again, account=balance)
             for key, bill in bills.items()
         }
-        return Account(request, payments)
 
     def _shares(self, request: Request) -> "dict[Key, str | Dataset | None]":
         """The data set, or its cell, that pays for each draw; empty without a ledger."""
@@ -157,23 +172,23 @@ class Payer:
         assert self.dataset is not None
         assert self.partition is not None
 
-        # Each group is a cell of the partition.
+        # Groups divide the whole data set.
         whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
         if whole.group is not None:
             must, remedy = "must be a data set without a group", "The groups of the release are charged by their names"
             raise InputError("dataset", must, remedy=remedy)
-        named = {key: (self.partition, str(key)) for key in request.terms}
+        if request.overlap is None:
+            return {key: replace(whole, group=Group(self.partition, str(key))) for key in request.terms}
 
         # Each column of groups that overlap divides the records, and is a partition of its own.
-        if request.overlap is not None:
-            columns = [("names", column) for column in request.overlap.columns]
-            for argument, name in (("partition", self.partition), *columns):
-                if ": " in name:
-                    raise InputError(argument, "must be without ': ', which joins partition and column", got=repr(name))
-            named = {
-                key: (f"{self.partition}: {column}", value) for key, (column, value) in request.overlap.cells.items()
-            }
-        return {key: replace(whole, group=Group(*cell)) for key, cell in named.items()}
+        columns = [("names", column) for column in request.overlap.columns]
+        for argument, name in (("partition", self.partition), *columns):
+            if ": " in name:
+                raise InputError(argument, "must be without ': ', which joins partition and column", got=repr(name))
+        return {
+            key: replace(whole, group=Group(f"{self.partition}: {column}", value))
+            for key, (column, value) in request.overlap.cells.items()
+        }
 
 
 def check_payer(ledger: object, dataset: object, partition: object, *, divided: bool) -> None:

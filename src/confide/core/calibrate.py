@@ -13,7 +13,7 @@ from typing import Any, Literal, Unpack
 
 from numpy.typing import ArrayLike
 
-from confide.arrays import GroupColumns, Groups
+from confide.arrays import GroupColumns, Groups, as_vector, refuse_other_rows
 from confide.candidates import AnyCandidates
 from confide.core.design import design_at
 from confide.core.fingerprint import ModelFingerprint
@@ -24,7 +24,7 @@ from confide.core.release import Release
 from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
 from confide.core.rules import check_together
-from confide.core.sources import GivenCounts, Scores
+from confide.core.sources import GivenCounts, Scores, source_of
 from confide.core.statement import SIDES
 from confide.core.steps import assembled, release
 from confide.counting import ScoreHistogram
@@ -177,7 +177,9 @@ def calibrate(
     score, named = name_of_scores(scores, score, classes)
     fields |= {"candidates": candidates, "population": population, "shares": shares, **division}
     request = Request(alpha=alpha, epsilon=epsilon, score=score, classes=named, **fields)
-    return release(Scores.of(scores, groups=groups, labels=labels, weights=weights), request, payer)
+    refuse_other_rows(scores=scores, groups=groups, labels=labels, weights=weights)
+    values = {None: as_vector("scores", scores, empty=True)}
+    return release(source_of(values, groups=groups, labels=labels, weights=weights), request, payer)
 
 
 @takes_alpha

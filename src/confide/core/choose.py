@@ -18,6 +18,7 @@ from confide.candidates import Candidates
 from confide.core.calibrate import calibrate
 from confide.core.options import LedgerOptions, Options
 from confide.core.release import Release
+from confide.core.sources import check_scores
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
@@ -207,8 +208,8 @@ def choose_score(
     uniform, partition = _uniform_numbers(n, ids, key, chosen.share)
     chooses = uniform < float(chosen.share)
     grids = {name: _candidates(offer.score, unit) for name, offer in offers.items()}
-    for name, offer in offers.items():  # an error states the position among all records
-        ScoreHistogram.from_scores(offer, grids[name], offer.score)
+    for name, offer in offers.items():
+        check_scores(offer, grids[name], offer.score)
 
     def utilities() -> NDArray[np.int64]:
         """The private utility of each score, on the records that choose."""
@@ -221,14 +222,15 @@ def choose_score(
 
     # The choice: of all that follows from the records that choose, only one draw is released.
     of_release: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "records_per_person": records}
-    of_release |= {} if unit is None else {"unit": unit}
+    if unit is not None:
+        of_release["unit"] = unit
     if options.get("ledger") is None and options.get("dataset") is None:
         if options.get("again"):
             raise InputError("again", "must be left out without a ledger: every call is new")
         name = chosen.among[choosing.choose(utilities())]
     else:
-        identity: dict[str, Any] = {"largest_size": largest_size, "records": records}
-        identity["over"] = [[offer.score, grids[name].digest] for name, offer in offers.items()]
+        over = [[offer.score, grids[name].digest] for name, offer in offers.items()]
+        identity = {"largest_size": largest_size, "records": records, "over": over}
         choosing_cell, calibrating_cell = _cells(options.get("dataset"), partition)
         name = _charge_and_choose(chosen, choosing, identity, utilities, {**options, "dataset": choosing_cell})
         of_release |= {**options, "dataset": calibrating_cell}

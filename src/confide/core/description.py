@@ -2,7 +2,7 @@
 
 from confide.core.expected import needed_facts
 from confide.core.statement import KEYS
-from confide.core.thresholds import SingleThreshold
+from confide.core.thresholds import Thresholds
 from confide.mechanisms import PublishedHistogram
 from confide.support import Facts, Section
 
@@ -17,11 +17,11 @@ OVERLAP = (
 )
 
 
-def section_of(release: SingleThreshold) -> Section:
+def section_of(release: Thresholds) -> Section:
     """The whole description."""
     # Its guarantee and its cost.
     promise = (("promise", release.promise),) if release.by is None else _promises(release)
-    together = {None: "privacy", "level": "privacy of all together", "side": "privacy of both together"}
+    together = {"level": "privacy of all together", "side": "privacy of both together"}
     facts = [*promise, (together.get(release.by, "privacy"), str(release.privacy))]
     if release.by is None and release.size is not None:
         facts.append(("records", f"{release.size}, a noisy number, which is part of the release"))
@@ -45,7 +45,7 @@ def section_of(release: SingleThreshold) -> Section:
     return Section(type(release).__name__, _lead(release), tuple(facts), parts=parts)
 
 
-def brief_of(release: SingleThreshold) -> str:
+def brief_of(release: Thresholds) -> str:
     """The description in one line."""
     # One threshold.
     if release.by is None and release.loss is None:
@@ -67,7 +67,7 @@ def brief_of(release: SingleThreshold) -> str:
     return f"{len(release.parts)} {_plural(release)}, {thresholds} in each, {alpha}, {privacy}"
 
 
-def any_shares(release: SingleThreshold) -> str:
+def any_shares(release: Thresholds) -> str:
     """A clause about the shares of groups or classes, under all of which their promise holds; empty for others."""
     # If groups overlap, other shares of one column change the records within the groups of another.
     if not release.disjoint or release.overlap is not None:
@@ -77,33 +77,33 @@ def any_shares(release: SingleThreshold) -> str:
     return f"the promise holds for any shares of the {_plural(release)} among new records"
 
 
-def _plural(release: SingleThreshold) -> str:
+def _plural(release: Thresholds) -> str:
     return "classes" if release.by == "class" else "groups"
 
 
-def _lead(release: SingleThreshold) -> str:
+def _lead(release: Thresholds) -> str:
     if release.by is not None:
         return ""
     name = "unnamed score" if release.score is None else f"score {release.score!r}"
     return f"threshold {release.first.text} for the {name if release.loss is None else f'loss {release.loss!r}'}"
 
 
-def _promises(release: SingleThreshold) -> Facts:
+def _promises(release: Thresholds) -> Facts:
     if not release.disjoint:
         named = release.by_name.items()
         return tuple((name, f"threshold {threshold.text}; {threshold.guarantee}") for name, threshold in named)
     overlap = () if release.overlap is None else (("groups of", f"{release.overlap}: {OVERLAP}"),)
-    shares = (("shares", text),) if (text := any_shares(release)) else ()
+    shares = any_shares(release)
     # The guarantee of all groups is the same, and is stated once.
     return (
         *overlap,
         ("thresholds that exclude nothing", f"{len(release.infinite)} of {len(release.parts)}"),
         (f"promise for each {release.by}", str(release.first.guarantee)),
-        *shares,
+        *([("shares", shares)] if shares else []),
     )
 
 
-def _table(release: SingleThreshold) -> Section:
+def _table(release: Thresholds) -> Section:
     """The threshold of each group or class, with the noisy number of its records if that was released."""
     facts = []
     for key, threshold in release.parts.items():
@@ -112,7 +112,7 @@ def _table(release: SingleThreshold) -> Section:
     return Section("", facts=tuple(facts))
 
 
-def _thresholds(release: SingleThreshold) -> str:
+def _thresholds(release: Thresholds) -> str:
     """The range of several thresholds, and the weakest guarantee."""
     thresholds = list(release.parts.values())
     values = [threshold.threshold for threshold in thresholds]

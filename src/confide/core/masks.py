@@ -15,14 +15,22 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import ExperimentalUniforms, as_label_image, as_numeric, as_uniforms, class_areas, image_by_image
+from confide.arrays import (
+    ExperimentalUniforms,
+    as_label_image,
+    as_numeric,
+    as_uniforms,
+    class_areas,
+    first_and_all,
+    image_by_image,
+)
 from confide.candidates import AnyCandidates
 from confide.core.losses import MissedAreaLoss
 from confide.core.options import Options, split_options
 from confide.core.release import Release
 from confide.core.request import Request
 from confide.core.risk import stated_risk
-from confide.core.sources import Batches, first_and_all
+from confide.core.sources import Batches
 from confide.core.steps import release
 from confide.errors import InputError
 from confide.support import Level, bisect, class_count, one_of, public_classes

@@ -194,34 +194,30 @@ class Plan(Described):
 
     def _section(self) -> Section:
         # What follows with this number of records.
-        terms, privacy, has_rank = self.terms, self.privacy, self.nonprivate_rank <= self.effective_n
-        above = f"{chance_text(self.chance_of_all)}; of +inf or a threshold above every score, "
-        last = ("coverage at most", self._at_most())
-        if terms.population is not None:
-            last = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
-        crossed = "a draw crosses every gap: the answer is +inf"
-        if self.mechanism is not None:
-            near = f"within {self.gap:.0f} ranks of the non-private one"
-            crossed = f"a draw may cross one, half of the candidates wide, that starts {near}"
+        infinite, beyond = chance_text(self.chance_of_all), chance_text(self.chance_beyond)
+        if self.terms.population is None:
+            bound = ("coverage at most", self._at_most())
+        else:
+            bound = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
         with_n = (
             ("target rank", self._rank()),
-            ("rank without privacy", f"{self.nonprivate_rank}" if has_rank else "+inf"),
+            ("rank without privacy", f"{self.nonprivate_rank}" if self.nonprivate_rank <= self.effective_n else "+inf"),
             ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
             ("beyond the request", f"about {excess_text(self)}"),
-            ("chance of +inf", f"{above}{chance_text(self.chance_beyond)}"),
-            last,
-            ("gaps in the scores", crossed),
+            ("chance of +inf", f"{infinite}; of +inf or a threshold above every score, {beyond}"),
+            bound,
+            ("gaps in the scores", self._crossed_gaps()),
         )
 
         # What holds for any number of them.
         always = [
             ("records needed", needed_text(self.records_needed)),
-            ("loss, add or remove one", _loss(privacy.loss("add_remove"))),
-            ("loss, replace one", _loss(privacy.loss("replace_one"))),
+            ("loss, add or remove one", _loss(self.privacy.loss("add_remove"))),
+            ("loss, replace one", _loss(self.privacy.loss("replace_one"))),
             ("candidate thresholds", self.candidates.description),
         ]
-        if terms.size_scale is not None:
-            text = f"released first, with noise of scale {terms.size_scale:g}; the design follows it"
+        if (scale := self.terms.size_scale) is not None:
+            text = f"released first, with noise of scale {scale:g}; the design follows it"
             always.append(("number of records", text))
 
         # Both, and the results on a public sample.
@@ -234,10 +230,16 @@ class Plan(Described):
             sections.append(Section(like, facts=tuple(on_pilot.in_words)))
         return Section(
             "Plan",
-            facts=(("promise", str(self.guarantee)), ("privacy", str(privacy))),
+            facts=(("promise", str(self.guarantee)), ("privacy", str(self.privacy))),
             warnings=tuple(self.remarks),
             parts=tuple(sections),
         )
+
+    def _crossed_gaps(self) -> str:
+        if self.mechanism is None:
+            return "a draw crosses every gap: the answer is +inf"
+        near = f"within {self.gap:.0f} ranks of the non-private one"
+        return f"a draw may cross one, half of the candidates wide, that starts {near}"
 
     def _at_most(self) -> str:
         # A score that is not continuous adds the mass between two candidates: for typical scores, the largest.
@@ -325,10 +327,11 @@ def plan(
     (903.3125, 901)
     """
     check_unknown_arguments("plan", choices, set(CHOICES) - {"mechanism"})
-    population, name = shifted_population(class_weights, weight_bound), score_kind(score).name
+    population = shifted_population(class_weights, weight_bound)
     request = Request(
-        alpha=alpha, epsilon=epsilon, score=name, candidates=candidates, unit=unit, population=population, **choices
-    )
+        alpha=alpha, epsilon=epsilon, score=score_kind(score).name, candidates=candidates, unit=unit,
+        population=population, **choices,
+    )  # fmt: skip
     (terms,) = request.terms.values()
     result = make_plan(terms, n)
     return result if pilot is None else replace(result, pilot=Pilot.of(pilot, score))

@@ -16,7 +16,7 @@ from confide.core.population import ClassShift
 from confide.core.release import Release, names_among
 from confide.core.request import Request
 from confide.core.risk import critical_thresholds, false_negative_thresholds
-from confide.core.sources import Scores
+from confide.core.sources import source_of
 from confide.core.statement import SIDES, Key
 from confide.core.steps import release
 from confide.errors import InputError, InputTypeError
@@ -96,7 +96,7 @@ def recalibrate(
     refuse_other_rows(scores=scores, **given)
     _check_records(request, given)
     values = _scores(request, scores, given)
-    return release(Scores(values, groups, labels, weights), request, payer)
+    return release(source_of(values, groups=groups, labels=labels, weights=weights), request, payer)
 
 
 # The fields of a request that a renewal may change.

@@ -23,7 +23,7 @@ from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.losses import MissedAreaLoss
 from confide.core.request import Request
 from confide.core.statement import Key, Statement
-from confide.core.thresholds import SingleThreshold, Threshold, meaning_of_infinity
+from confide.core.thresholds import Threshold, Thresholds, meaning_of_infinity
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.support import (
     Classes,
@@ -45,7 +45,7 @@ _OTHER_MODEL = (
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Release(Document, SingleThreshold):
+class Release(Document, Thresholds):
     """Thresholds under one statement: a mapping from keys to thresholds, their request, and their cost together.
 
     A single threshold has the key None, and its fields are also those of the release: `threshold`, `guarantee`, ...

@@ -95,6 +95,13 @@ class _Case:
         return f" ({self.about}{self.records} records)"
 
     @property
+    def there_are_fewer(self) -> str:
+        """The statement that there are fewer records than needed."""
+        if not self.records:
+            return "there may be fewer"
+        return "there are fewer" if self.grouped else f"there are {self.about}{self.records}"
+
+    @property
     def conditions(self) -> str:
         """The level and the privacy loss for which a number of records is needed."""
         loss = self.threshold.epsilon if self.terms is None else self.terms.epsilon
@@ -159,15 +166,8 @@ def _reason_of_infinity(case: _Case) -> str:
     if needed is None:
         reason = f"there are too few calibration records {case.conditions}: {_MORE}"
     elif records < needed:
-        there = (
-            "there may be fewer"
-            if not known
-            else "there are fewer"
-            if case.grouped
-            else f"there are {case.about}{records}"
-        )
-        reason = f"about {needed} calibration records are needed for a useful one {case.conditions}, and {there}: "
-        reason += case.more
+        useful = f"about {needed} calibration records are needed for a useful one {case.conditions}"
+        reason = f"{useful}, and {case.there_are_fewer}: {case.more}"
     else:
         bound = case.about if known else "at least "
         reason = f"there are {bound}{records} calibration records, where about {needed} are needed {case.conditions}"

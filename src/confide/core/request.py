@@ -288,39 +288,58 @@ class Request:
     # Its division among thresholds.
 
     def _terms(self) -> dict[Key, Terms]:
-        # A budget, and a failure probability, for each threshold.
+        """The terms of each threshold."""
+        # The level and the budget of each, and what all have in common.
         levels = self._levels()
-        count, budget, delta, neighbors = len(levels), Budget(self.epsilon, self.rho), self.delta, self.neighbors
         joint = self.by == "level" and self._is_joint()
-        if self.disjoint:  # a replaced record may leave one part and enter another, whose sizes stay secret
-            share = Fraction(1, len(self.overlap or [1]))
-            budgets = budget.divided([share], replaced=neighbors == "replace_one") * count
-            neighbors = "add_remove"
-        elif self.by is None or joint:
-            budgets = [budget] * count
-        else:
-            budgets = budget.divided(exact_shares(self.shares, count))
-            delta = part_of_failure(delta, count)
-
-        # What all thresholds share.
-        name = self.score if self.loss is None else critical_score(self.loss)
-        common = self._common_terms(SCORE_OF_SIDE["low"] if self.by == "side" else name, neighbors, delta, count)
+        budgets, delta = self._divided(len(levels), joint=joint)
+        common = self._common_terms(list(levels), delta)
         if joint:
             common |= {"mechanism": "noisy-histogram", "levels": tuple(levels)}
-        method, records = common["mechanism"], common["records_per_person"]
+        mechanism, records = common["mechanism"], common["records_per_person"]
+
+        # The share of a secret number of records in each budget.
+        share_of_noise = None
+        if common["neighbors"] == "add_remove" and mechanism in NUMBERED:
+            share_of_noise = share_of_number(mechanism, common["delta"], self.population)
 
         # The terms of each, with the noise of its number of records.
-        share_of_noise = None
-        if common["neighbors"] == "add_remove" and method in NUMBERED:
-            share_of_noise = share_of_number(method, common["delta"], self.population)
         terms = {}
-        for (key, level), share_of_budget in zip(levels.items(), budgets, strict=True):
-            epsilon, scale = share_of_budget.spent(method, records, share_of_noise)
-            scale = self.n_noise if self.noise is not None else scale
-            score = SCORE_OF_SIDE[key] if self.by == "side" else name
-            alpha = exact_level("alpha", level)
-            terms[key] = Terms(alpha=alpha, score=score, epsilon=epsilon, size_scale=scale, **common)
+        for (key, level), budget in zip(levels.items(), budgets, strict=True):
+            epsilon, noise_scale = budget.spent(mechanism, records, share_of_noise)
+            terms[key] = Terms(
+                alpha=exact_level("alpha", level),
+                score=self._score_of(key),
+                epsilon=epsilon,
+                size_scale=noise_scale if self.noise is None else self.n_noise,
+                **common,
+            )
         return terms
+
+    def _levels(self) -> dict[Key, Any]:
+        """The level of each threshold, as it was given or follows from the bound on a loss."""
+        if self.by == "level":
+            levels = different_levels(self.alpha)
+            return dict(zip(levels, levels, strict=True))
+        if self.by == "side":
+            return dict(zip(SCORE_OF_SIDE, levels_of_sides(self.alpha), strict=True))
+        if self.overlap is not None and self.by != "group":
+            raise InputError("names", "must be a list, not columns of groups, unless by='group'")
+        level = self.alpha if self.loss is None else share_of(self.alpha, self.loss, self.bound)
+        if not self.disjoint:
+            return {None: level}
+        return dict.fromkeys(check_names("names", self.names) if self.overlap is None else self.overlap.names, level)
+
+    def _divided(self, count: int, *, joint: bool) -> tuple[list[Budget], Level | None]:
+        """The budget of each threshold, and the failure probability of each."""
+        budget = Budget(self.epsilon, self.rho)
+        if self.disjoint:
+            # A replaced record may leave one part and enter another; each column has an equal share.
+            share = Fraction(1, 1 if self.overlap is None else len(self.overlap))
+            return budget.divided([share], replaced=self.neighbors == "replace_one") * count, self.delta
+        if self.by is None or joint:
+            return [budget] * count, self.delta
+        return budget.divided(exact_shares(self.shares, count)), part_of_failure(self.delta, count)
 
     def _is_joint(self) -> bool:
         """Whether one noisy histogram serves several levels, instead of a division of the budget among them.
@@ -336,20 +355,26 @@ class Request:
         decades = isinstance(law, Spread) and law.shape.is_log_spaced and law.unit is None and not law.around
         return self.mechanism == "noisy-histogram" or not decades
 
-    def _common_terms(self, score: str | None, neighbors: Neighbors, delta: Level | None, count: int) -> dict[str, Any]:
-        """What the terms of all thresholds share, validated; `count` is their number."""
+    def _common_terms(self, keys: Sequence[Key], delta: Level | None) -> dict[str, Any]:
+        """What the terms of all thresholds have in common, validated."""
         # Validated first, in the order in which errors are raised.
+        score = self._score_of(keys[0])
         method = one_of("mechanism", self.mechanism, MECHANISMS)
         if self.population is not None and not isinstance(self.population, ClassShift | RecordWeights):
             got = type(self.population).__name__
             raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=got)
         n_min = positive_integer("n_min", self.n_min, most=MOST_RECORDS)
-        groups = count if self.disjoint else 1
-        if self.overlap is not None:  # each column divides the records
-            groups = max(map(len, self.overlap.columns.values()))
+
+        # The adjacency of each threshold, and the number of groups among which records are divided.
+        neighbors, groups = self.neighbors, 1
+        if method == "none":
+            neighbors = "replace_one"
+        elif self.disjoint:  # the sizes of groups stay secret
+            neighbors = "add_remove"
+            groups = len(keys) if self.overlap is None else max(map(len, self.overlap.columns.values()))
         return {
             "spread": self._spread(score),
-            "neighbors": "replace_one" if method == "none" else neighbors,
+            "neighbors": neighbors,
             "n_min": n_min,
             "guess": typical_of_groups(groups, n_min),
             "delta": None if delta is None else float(exact_level("delta", delta)),
@@ -361,18 +386,10 @@ class Request:
             "largest": kind_asked(score).largest(None if self.classes is None else class_count(self.classes)),
         }
 
-    def _levels(self) -> dict[Key, Any]:
-        if self.by == "level":
-            levels = different_levels(self.alpha)
-            return dict(zip(levels, levels, strict=True))
+    def _score_of(self, key: Key) -> str | None:
         if self.by == "side":
-            return dict(zip(SCORE_OF_SIDE, levels_of_sides(self.alpha), strict=True))
-        if self.overlap is not None and self.by != "group":
-            raise InputError("names", "must be a list, not columns of groups, unless by='group'")
-        keys: tuple[Key, ...] = (None,)
-        if self.disjoint:
-            keys = self.overlap.names if self.overlap is not None else check_names("names", self.names)
-        return dict.fromkeys(keys, self.alpha if self.loss is None else share_of(self.alpha, self.loss, self.bound))
+            return SCORE_OF_SIDE[key]
+        return self.score if self.loss is None else critical_score(self.loss)
 
     def _spread(self, score: str | None) -> Candidates | Spread | OwnCandidates:
         if isinstance(self.candidates, OwnCandidates):
@@ -386,27 +403,28 @@ class Request:
 
     def _exact(self, terms: Mapping[Key, Terms]) -> dict[str, Any]:
         """The numbers and lists of the request as exact and plain values, which the terms have validated."""
-        # Levels, shares and names, however they were typed.
         first = next(iter(terms.values()))
-        exact: dict[str, Any] = {
-            name: None if getattr(self, name) is None else float(getattr(self, name))
-            for name in ("epsilon", "rho", "unit", "bound", "n_noise")
-        }
         if self.by == "level":
-            exact["alpha"] = tuple(terms)
+            alpha: Any = tuple(terms)
         elif isinstance(self.alpha, tuple):
-            exact["alpha"] = tuple(side.alpha for side in terms.values())
+            alpha = tuple(side.alpha for side in terms.values())
         else:
-            exact["alpha"] = fraction_of(self.alpha)
-        if self.delta is not None:
-            exact["delta"] = exact_level("delta", self.delta)
-        if self.shares is not None:
-            exact["shares"] = tuple(exact_shares(self.shares, len(terms)))
-        if self.disjoint and self.overlap is None:
-            exact["names"] = tuple(terms)
-        return exact | {
+            alpha = fraction_of(self.alpha)
+        return {
+            "alpha": alpha,
+            "epsilon": _float(self.epsilon),
+            "rho": _float(self.rho),
+            "bound": _float(self.bound),
+            "n_noise": _float(self.n_noise),
+            "delta": None if self.delta is None else exact_level("delta", self.delta),
+            "shares": None if self.shares is None else tuple(exact_shares(self.shares, len(terms))),
+            "names": tuple(terms) if self.disjoint and self.overlap is None else self.names,
             "candidates": first.spread,  # with the unit, and whatever the default of the score will be later
             "unit": None,
             "n_min": first.n_min,
             "records_per_person": first.records_per_person,
         }
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)

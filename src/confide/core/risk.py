@@ -71,7 +71,7 @@ def calibrate_false_negatives(
     request = Request(
         alpha=stated, epsilon=epsilon, loss=FALSE_NEGATIVES, classes=class_names, candidates=candidates, **fields
     )
-    return release(Scores.of(scores), request, payer)
+    return release(Scores({None: scores}), request, payer)
 
 
 def calibrate_losses(
@@ -119,10 +119,10 @@ def calibrate_losses(
     payer, fields = split_options("calibrate_losses", options)
     bound = check_bound(loss, bound)
     refuse_other_rows(losses=losses, u=u)
-    scores = Scores.of(critical_thresholds(losses, candidates, u=u, bound=bound))
+    scores = critical_thresholds(losses, candidates, u=u, bound=bound)
     fields |= {"loss": loss, "bound": bound, "classes": classes}
     request = Request(alpha=stated, epsilon=epsilon, candidates=candidates, **fields)
-    return release(scores, request, payer)
+    return release(Scores({None: scores}), request, payer)
 
 
 def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: Uniforms = None) -> NDArray[np.float64]:

@@ -19,10 +19,8 @@ _PUBLISHED = tuple(name for name in MECHANISMS if name != "slopes")
 _DISJOINT = ("group", "class")
 
 # The mechanisms that may be requested where the number of records is secret.
-_OF_SECRET_N: Mapping[str, Any] = {
-    "allowed": tuple(name for name in MECHANISMS if name not in ("none", "pps-laplace")),
-    "requirement": "one for a secret number of records",
-}
+_WITHOUT_N = tuple(name for name in MECHANISMS if name not in ("none", "pps-laplace"))
+_ONE_WITHOUT_N = "one for a secret number of records"
 
 
 @dataclass(frozen=True)
@@ -84,14 +82,14 @@ COMBINATIONS = (
                 "every number"),
     Combination("mechanism", ("pps-laplace",), ("neighbors",),
                 "for mechanism={value!r}: its target rank depends on n, which must be public",
-                ("replace_one",)),
+                allowed=("replace_one",)),
     Combination("mechanism", ("none",), ("epsilon",), "with mechanism='none', which is not private"),
     Combination("population", (), ("mechanism",), "with weights: {rejected!r} gives all records the same weight",
-                ("slopes",)),
+                allowed=("slopes",)),
     Combination("population", (), ("neighbors",),
                 "with weights: a replaced record changes the total weight, which stays secret; the release also states "
                 "the privacy loss of replacing one record, twice that of adding one",
-                ("add_remove",)),
+                allowed=("add_remove",)),
     Combination("population", (), ("n_min",),
                 "with weights: any number of records may have weight 0, and the guarantee holds for every number"),
     Combination("population", (), ("delta",),
@@ -104,7 +102,7 @@ COMBINATIONS = (
                 "with two sides: weights belong to one threshold for one population"),
     Combination("by", _DISJOINT, ("mechanism",),
                 "with groups or classes: their sizes stay secret, and the mechanism {rejected!r} needs them",
-                **_OF_SECRET_N),
+                allowed=_WITHOUT_N, requirement=_ONE_WITHOUT_N),
     Combination("by", _DISJOINT, ("shares",),
                 "with groups or classes: each record is in one of them, which has the whole privacy budget"),
     Combination("by", _DISJOINT, ("n",), "with groups or classes: their sizes stay secret"),
@@ -113,19 +111,19 @@ COMBINATIONS = (
     Combination("chosen", (), ("neighbors",),
                 "with a score chosen by choose_score: a replaced record may move to the share that made the choice, "
                 "and the sizes of both shares stay secret",
-                ("add_remove",)),
+                allowed=("add_remove",)),
     Combination("chosen", (), ("mechanism",),
                 "with a score chosen by choose_score: the number of records is secret, and the mechanism {rejected!r} "
                 "needs it",
-                **_OF_SECRET_N),
+                allowed=_WITHOUT_N, requirement=_ONE_WITHOUT_N),
     Combination("chosen", (), ("by",),
                 "with a score chosen by choose_score: the release states the larger loss of choice and threshold",
-                _DISJOINT),
+                allowed=_DISJOINT),
     Combination("loss", (), ("unit",), "with a bound on a loss: its candidates have a scale of their own"),
     Combination("noise", (), ("rho", "by", "loss", "population", "chosen", "unit", "n_min", "delta",
                               "records_per_person"), "with counts that another engine made"),
     Combination("noise", (), ("mechanism",), "with counts that another engine made: their noise is already drawn",
-                ("slopes",), "left out"),
+                allowed=("slopes",), requirement="left out"),
 )  # fmt: skip
 
 # Arguments that require another one, and the reasons.

@@ -1,23 +1,20 @@
 """Records, wherever they are stored, as the counts that a release uses: over public candidates, and nothing else."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Groups, as_positions, as_vector, refuse_other_rows
+from confide.arrays import Groups, as_positions, as_vector
 from confide.candidates import Candidates
-from confide.core.population import ClassShift, Population, RecordWeights
+from confide.core.population import ClassShift, Population
 from confide.core.request import Request
 from confide.core.statement import Key
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.support import canonical_name
-
-Item = TypeVar("Item")
 
 
 class Source(Protocol):
@@ -75,41 +72,12 @@ class Batches:
         return {row: counts}
 
 
-def first_and_all(values: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
-    """Return the first of values that are read once (None if there is none), and an iterator over all of them."""
-    rest = iter(values)
-    for first in rest:
-        return first, chain([first], rest)
-    return None, rest
-
-
 @dataclass(frozen=True)
 class Scores:
-    """Scores in memory, shape (n,), by key: one row per side, or one row with the key None; with groups or weights.
-
-    `places` may replace `groups`: the position of each record's group among the rows of the request, -1 for no group,
-    of shape (n,), or (n, columns) if groups overlap.
-    """
+    """Scores in memory, shape (n,), by key: one row per side, or one row with the key None."""
 
     values: Mapping[Key, NDArray[Any]]
-    groups: Groups | None = None
-    labels: ArrayLike | None = None
-    weights: ArrayLike | None = None
-    places: NDArray[np.int64] | None = None
     reading_is_visible = False
-
-    @classmethod
-    def of(
-        cls,
-        scores: ArrayLike,
-        *,
-        groups: Groups | None = None,
-        labels: ArrayLike | None = None,
-        weights: ArrayLike | None = None,
-    ) -> "Scores":
-        """Make a source of one score for each record, shape (n,), with further data of each record."""
-        refuse_other_rows(scores=scores, groups=groups, labels=labels, weights=weights)
-        return cls({None: as_vector("scores", scores, empty=True)}, groups, labels, weights)
 
     @property
     def n(self) -> int:
@@ -117,47 +85,99 @@ class Scores:
         return len(next(iter(self.values.values())))
 
     def count(self, request: Request, candidates: Candidates) -> Mapping[Key, ScoreHistogram]:
-        """The counts of each row; an error about a score reports its position among all records."""
-        if request.disjoint:
-            return self._count_groups(request, candidates)
-        rows = {request.row(key): terms for key, terms in request.terms.items()}
-        by_row: dict[Key, ScoreHistogram] = {}
-        for row, terms in rows.items():
-            array = self.values[row]
-            counts = ScoreHistogram.from_scores(array, candidates, terms.score)
-            if terms.population is not None:
-                counts = ScoreHistogram.from_weights(array, self._steps(terms.population), candidates)
-            by_row[row] = counts
-        return by_row
+        """The counts of each row."""
+        return {
+            row: ScoreHistogram.from_scores(self.values[row], candidates, score) for row, score in request.rows.items()
+        }
 
-    def _count_groups(self, request: Request, candidates: Candidates) -> dict[Key, ScoreHistogram]:
+
+@dataclass(frozen=True)
+class GroupedScores:
+    """Scores in memory, shape (n,), with the group or class of each record.
+
+    `positions` states their positions among the rows of the request if these are known: -1 for no row, shape (n,).
+    """
+
+    scores: NDArray[Any]
+    groups: Groups
+    positions: NDArray[np.int64] | None = None
+    reading_is_visible = False
+
+    @property
+    def n(self) -> int:
+        """The number of records."""
+        return len(self.scores)
+
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, ScoreHistogram]:
+        """The counts of each group or class."""
         # The positions of each record's groups among the rows, shape (n, columns).
-        rows, array = request.rows, self.values[None]
-        positions = self.places
-        if positions is None and request.overlap is not None:
-            positions = request.overlap.places(self.groups, len(array))  # type: ignore[arg-type]
-        elif positions is None:
-            of_class = request.by == "class"  # a label that is no class belongs to no threshold
-            positions = as_positions("groups", self.groups, tuple(rows), len(array), unknown=of_class)  # type: ignore[arg-type]
+        positions = self._positions(request) if self.positions is None else self.positions
         if positions.ndim == 1:
             positions = positions[:, None]
 
-        # All scores first, because an error about one states its position among all records.
-        score = next(iter(rows.values()))
-        ScoreHistogram.from_scores(array, candidates, score)
+        # The counts of each row.
+        score = next(iter(request.rows.values()))  # that of all groups
+        check_scores(self.scores, candidates, score)
         return {
-            row: ScoreHistogram.from_scores(array[(positions == i).any(axis=1)], candidates, score)
-            for i, row in enumerate(rows)
+            row: ScoreHistogram.from_scores(self.scores[(positions == place).any(axis=1)], candidates, score)
+            for place, row in enumerate(request.rows)
         }
 
-    def _steps(self, population: Population) -> NDArray[Any]:
-        if isinstance(population, RecordWeights):
-            given = as_vector("weights", self.weights, empty=True)  # type: ignore[arg-type]
-            if len(given) != self.n:
-                raise InputError("weights", f"must have shape ({self.n},), one per record", got=f"shape {given.shape}")
-            return population.whole(given)
-        places = as_positions("labels", self.labels, population.classes, self.n)  # type: ignore[arg-type]
-        return np.array(population.steps)[places]
+    def _positions(self, request: Request) -> NDArray[np.int64]:
+        if request.overlap is not None:
+            return request.overlap.places(self.groups, self.n)
+        of_class = request.by == "class"  # a label that is no class belongs to no threshold
+        return as_positions("groups", self.groups, tuple(request.rows), self.n, unknown=of_class)  # type: ignore[arg-type]  # a mapping raises
+
+
+@dataclass(frozen=True)
+class WeightedScores:
+    """Scores in memory, shape (n,), with the weight of each record, or with its class if classes have weights."""
+
+    scores: NDArray[Any]
+    weights_or_classes: ArrayLike
+    reading_is_visible = False
+
+    @property
+    def n(self) -> int:
+        """The number of records."""
+        return len(self.scores)
+
+    def count(self, request: Request, candidates: Candidates) -> Mapping[Key, ScoreHistogram]:
+        """The weight of all records in each bin, and their number."""
+        ((row, score),) = request.rows.items()
+        assert request.population is not None
+        check_scores(self.scores, candidates, score)
+        return {row: ScoreHistogram.from_weights(self.scores, self._steps(request.population), candidates)}
+
+    def _steps(self, population: Population) -> NDArray[np.int64]:
+        """The weight of each record, in whole steps."""
+        if isinstance(population, ClassShift):
+            places = as_positions("labels", self.weights_or_classes, population.classes, self.n)
+            return np.array(population.steps)[places]
+        weights = as_vector("weights", self.weights_or_classes, empty=True)
+        if len(weights) != self.n:
+            raise InputError("weights", f"must have shape ({self.n},), one per record", got=f"shape {weights.shape}")
+        return population.whole(weights)
+
+
+def check_scores(scores: NDArray[Any], candidates: Candidates, score: str | None) -> None:
+    """Raise an error about scores that cannot be counted, with the position of the first one among all records."""
+    ScoreHistogram.from_scores(scores, candidates, score)
+
+
+def source_of(
+    values: Mapping[Key, NDArray[Any]],
+    *,
+    groups: Groups | None = None,
+    labels: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+) -> Source:
+    """The source of scores by row, and of the data of each record that belong to the request, if there are any."""
+    if groups is not None:
+        return GroupedScores(values[None], groups)
+    weights_or_classes = weights if labels is None else labels
+    return Scores(values) if weights_or_classes is None else WeightedScores(values[None], weights_or_classes)
 
 
 def weighted_sum(counts: Mapping[Any, ScoreHistogram], population: ClassShift) -> ScoreHistogram:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from confide.candidates import Candidates
-from confide.core.account import NO_PAYER, Payer
+from confide.core.account import NO_PAYER, Payer, open_account
 from confide.core.draws import CountThenDraw, Step, prepare
 from confide.core.release import Release
 from confide.core.remarks import warn_about, warn_of_choices
@@ -36,11 +36,11 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
     # Prepare, from public numbers alone: every design that waits for no noisy number, and the price of each draw.
     source, n = _with_public_number(source, request, payer)
     steps = prepare(request, 1 if n == 0 else n)
-    account = payer.account(request, {key: step.bill for key, step in steps.items()})
-    if n == 0:  # an account with a secret number has raised its own error
+    payments = payer.payments(request, {key: step.bill for key, step in steps.items()})
+    if n == 0:  # payments for a secret number have raised their own error
         raise InputError("n", "must be at least 1 if the number of records is public", got="0")
 
-    with account.alone() as account:
+    with open_account(request, payments) as account:
         # Check the limit, once an identical request in progress has ended, and everything else that may fail.
         account.check_limit()
         if payer.has_ledger:
@@ -108,8 +108,8 @@ def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple
             "n",
             "must be given under neighbors='replace_one' with a ledger, which is charged before the records are read",
         )
-    if payer.has_ledger:  # an account with a secret n raises an error whatever n is, before a record is read
-        payer.account(request, {key: step.bill for key, step in prepare(request, 1).items()})
+    if payer.has_ledger:  # payments for a secret n raise an error whatever n is, before a record is read
+        payer.payments(request, {key: step.bill for key, step in prepare(request, 1).items()})
     source = GivenCounts(source.count(request, request.counted_over()))
     return source, source.n
 

@@ -384,13 +384,7 @@ class Thresholds(Stated, Mapping[Key, Threshold]):
             raise InputError("alpha", f"must be one of the calibrated levels {levels}", got=f"{float(level):g}")
         return level
 
-    def _several(self) -> InputTypeError:
-        got = f"one for each {self.by}"
-        return InputTypeError("release", "must have one threshold", got=got, remedy="Choose one of them")
-
-
-class SingleThreshold(Thresholds):
-    """Thresholds with the fields of the only one; for several they raise `InputTypeError`."""
+    # The fields of the only threshold; for several they raise `InputTypeError`.
 
     @property
     def threshold(self) -> float:
@@ -448,3 +442,7 @@ class SingleThreshold(Thresholds):
     def coverage_at_most(self, n: int | None = None) -> float:
         """`Threshold.coverage_at_most` of the only threshold."""
         return self.only.coverage_at_most(n)
+
+    def _several(self) -> InputTypeError:
+        got = f"one for each {self.by}"
+        return InputTypeError("release", "must have one threshold", got=got, remedy="Choose one of them")

@@ -166,10 +166,10 @@ class BudgetPlan(Described):
         records = f", with up to {self.records_per_person} records in each" if self.records_per_person > 1 else ""
         at = decimal_form(self.epsilon)
         private = f"({at}, {self.dp_delta:g})" if self.dp_delta else at
-        weak = f": {weak_privacy_text(self.epsilon)}" if weak_privacy_text(self.epsilon) else ""
+        weak = weak_privacy_text(self.epsilon)
         return (
             f"One person can be in {_join_with_and(parts)}{records}. Together that is {private}-differentially private "
-            f"for this person, by {IN_WORDS[self.rule]}{weak}."
+            f"for this person, by {IN_WORDS[self.rule]}{f': {weak}' if weak else ''}."
         )
 
     def _section(self) -> Section:
@@ -298,21 +298,23 @@ def by_rule(rule: Rule, epsilon: float, **year: Unpack[Year]) -> BudgetPlan:
     relation = one_of("neighbors", stated["neighbors"], NEIGHBORS)
     records = positive_integer("records_per_person", stated["records_per_person"], most=MOST_PER_PERSON)
 
-    # The plan at the epsilon of each kind.
-    def plan_at(price: Callable[[str], float | Fraction]) -> BudgetPlan:
-        entries = []
-        for kind, (count, per_person) in planned.items():
-            each = _rounded_down(price(kind))
-            if each < LEAST_LOSS * records:
-                must = f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}"
-                raise InputError("epsilon", must, remedy="Plan fewer releases, or fewer per person")
-            entries.append(PlannedReleases(kind, count, per_person, each))
-        return BudgetPlan(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
-
+    # The epsilon of each release, by kind.
+    losses: dict[str, float | Fraction]
     if rule == "basic":
-        return plan_at(lambda kind: decimal(total) * weights[kind])
-    rho = Fraction(rho_within(total, delta))
-    return plan_at(lambda kind: _largest_epsilon(kind, float_below(rho * weights[kind])))
+        losses = {kind: decimal(total) * weight for kind, weight in weights.items()}
+    else:
+        rho = Fraction(rho_within(total, delta))
+        losses = {kind: _largest_epsilon(kind, float_below(rho * weight)) for kind, weight in weights.items()}
+
+    # The plan.
+    entries = []
+    for kind, (count, per_person) in planned.items():
+        each = _rounded_down(losses[kind])
+        if each < LEAST_LOSS * records:
+            must = f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}"
+            raise InputError("epsilon", must, remedy="Plan fewer releases, or fewer per person")
+        entries.append(PlannedReleases(kind, count, per_person, each))
+    return BudgetPlan(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
 
 
 @lru_cache(maxsize=64)

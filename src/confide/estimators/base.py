@@ -26,15 +26,16 @@ from confide.candidates import AnyCandidates
 from confide.core import (
     By,
     Choice,
+    GroupedScores,
     ModelFingerprint,
     Payer,
     Release,
     Request,
-    Scores,
     choose_score,
     is_several,
     release,
     renewed,
+    source_of,
 )
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating, checked_weights, has_entry_per_record, refuse_missing, rows_of
@@ -273,9 +274,11 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
         # The release.
         request = self._request(chosen) if renewal is None else renewal
-        places = self._codes(y) if request.by == "class" else None
+        scores = self._scores(X, y)
+        by_class = request.by == "class"
+        source = GroupedScores(scores, y, self._codes(y)) if by_class else source_of({None: scores}, groups=groups)
         payer = Payer(self.ledger, dataset, self.partition if request.disjoint else None, self.again)
-        self.calibration_ = release(Scores({None: self._scores(X, y)}, groups, places=places), request, payer)
+        self.calibration_ = release(source, request, payer)
         self.n_releases_ = releases + 1
         return self
 

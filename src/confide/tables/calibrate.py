@@ -18,6 +18,7 @@ from confide.core import (
     check_combinations,
     check_together,
     is_several,
+    open_account,
     prepare,
     refuse_weights,
     release,
@@ -216,7 +217,7 @@ class TableRequest:
     def check_limit(self) -> None:
         """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
         bills = {key: step.bill for key, step in prepare(self.request, self.n).items()}
-        with self._charged.account(self.request, bills).alone() as account:
+        with open_account(self.request, self._charged.payments(self.request, bills)) as account:
             account.check_limit()
 
     @property

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from confide.array_api import above_threshold, predict_mask, true_scores
-from confide.arrays import ExperimentalUniforms, class_names, image_by_image
+from confide.arrays import ExperimentalUniforms, class_names, first_and_all, image_by_image
 from confide.candidates import AnyCandidates
 from confide.core import (
     Batches,
@@ -23,7 +23,6 @@ from confide.core import (
     Request,
     area_of,
     calibrate_areas,
-    first_and_all,
     names_for,
     release,
     split_options,
