@@ -160,6 +160,9 @@ INTERVALS = {"release": calibration_at(1.0, "absolute_residual"), "predictions":
         Refused(evaluate_scores, SCORES, {}, "groups", kind=InputError),
         Refused(evaluate_scores, SCORES, {"release": SETS["release"], "scores": [math.nan]}, "scores", kind=InputError),
         Refused(evaluate_scores, SCORES, {"release": SIDES}, "release", kind=InputTypeError),
+        Refused(
+            confide.evaluate, {"release": SETS["release"], "scores": [0.5]}, {"u": [0.5]}, "u", kind=InputTypeError
+        ),
         Refused(evaluate_intervals, INTERVALS, {"targets": [math.inf]}, "targets", kind=InputError),
     ],
     ids=str,

@@ -115,20 +115,17 @@ class Finding(Measured):
     def tables(self) -> tuple[CoverageTable, ...]:
         """Coverage by class, group, set size, interval width or end; groups that overlap are in one table."""
         parts = dict[TableKind, tuple[Part, ...]]()
-        have_thresholds = set[TableKind]()
+        have_thresholds = {"end", *(partition.kind for partition in self._query.partitions if partition.promised)}
 
         # The ends of intervals: each is a statement with a finding of its own.
         if self._query.outcome == "sides" and not self.name:
             ends = (self.evaluation.findings[name] for name in SIDES[1:])
             parts["end"] = tuple(replace(end.coverage, name=end.name, mean_width=None) for end in ends)
-            have_thresholds.add("end")
 
         # The parts of each partition that belongs to this statement.
         for place, partition in enumerate(self._query.partitions):
             if partition.statement in ("", self.name):
                 parts[partition.kind] = parts.get(partition.kind, ()) + self._parts_of(place)
-                if partition.promised is not None:
-                    have_thresholds.add(partition.kind)
 
         # Mark those that are covered less than promised, all of a kind at once.
         if self._needs_marks:
