@@ -34,8 +34,9 @@ from confide.evaluation import (
     group_coverage,
     size_coverage,
 )
+from confide.evaluation.comparison import LabelledRecords, RecordOutcomes, outcomes_of
 from confide.evaluation.parts import PartCounts, marked
-from confide.evaluation.tally import Counts, RecordOutcomes, outcomes_of
+from confide.evaluation.tally import Counts
 from confide.sets import coverage_from_counts
 from confide.tables import TargetColumns, evaluate_table
 from tests.builders import slow
@@ -159,6 +160,9 @@ INTERVALS = {"release": calibration_at(1.0, "absolute_residual"), "predictions":
         Refused(evaluate_scores, SCORES, {}, "groups", kind=InputError),
         Refused(evaluate_scores, SCORES, {"release": SETS["release"], "scores": [math.nan]}, "scores", kind=InputError),
         Refused(evaluate_scores, SCORES, {"release": SIDES}, "release", kind=InputTypeError),
+        Refused(
+            confide.evaluate, {"release": SETS["release"], "scores": [0.5]}, {"u": [0.5]}, "u", kind=InputTypeError
+        ),
         Refused(evaluate_intervals, INTERVALS, {"targets": [math.inf]}, "targets", kind=InputError),
     ],
     ids=str,
@@ -350,14 +354,14 @@ def test_groups_are_counted_by_name_in_any_batches():
     comparison = ScoreOutcomes(calibration_at(0.5))
     tally = Tally(comparison, exact_query(comparison, grouped=True))
     for batch in BATCHES:
-        tally.add(scores[batch], groups=names[batch])
+        tally.add(LabelledRecords(scores[batch]), names[batch])
     found = tally.result().groups
     assert found.names == tuple("abcdef")
     for part in found:
         own = names == part.name
         assert (part.n, part.covered) == (own.sum(), (own & (scores <= 0.5)).sum())
     with refused(TooManyGroupsError, "groups"):
-        tally.add(np.zeros(995), groups=range(995))
+        tally.add(LabelledRecords(np.zeros(995)), range(995))
 
 
 def test_invalid_part_raises():

@@ -211,11 +211,11 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if not get_config()["enable_metadata_routing"]:
             return {name: dict(fit_params) for name in self._inner()}
         # Weights that this estimator requests itself are passed on; scikit-learn routes the others.
-        routed, weights = dict(fit_params), dict[str, Any]()
         requests_weights = self._get_metadata_request().fit.requests.get("sample_weight") not in (None, False)
-        if requests_weights and "sample_weight" in routed:
-            weights["sample_weight"] = routed.pop("sample_weight")
-        requested = process_routing(self, "fit", **routed)
+        own = {"sample_weight"} if requests_weights else set()
+        weights = {name: value for name, value in fit_params.items() if name in own}
+        others = {name: value for name, value in fit_params.items() if name not in own}
+        requested = process_routing(self, "fit", **others)
         return {name: {**requested[name].fit, **weights} for name in self._inner()}
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -265,14 +265,17 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             )
 
         # A choice uses some of the records; the others calibrate.
-        dataset, chosen, offers = self.dataset, None, self._offers() if renewal is None else {}
+        dataset = self.dataset
+        chosen = None
+        offers = self._offers() if renewal is None else {}
         if len(offers) > 1:
             choice = self._choose(X, y, offers)
+            dataset = choice.options.get("dataset")
+            chosen = choice.chosen
             rest = np.flatnonzero(choice.rest)
             X, y, groups = rows_of(X, rest), y[rest], None if groups is None else rows_of(groups, rest)
-            dataset, chosen = choice.options.get("dataset"), choice.chosen
 
-        # The release.
+        # Prepare the request, and release.
         request = self._request(chosen) if renewal is None else renewal
         scores = self._scores(X, y)
         by_class = request.by == "class"
@@ -293,7 +296,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _choose(self, X: Any, y: NDArray[Any], offers: Mapping[str, tuple[Any, str]]) -> Choice:
         """Choose a model and a score on a share of the records, privately, and use them from now on."""
         # One threshold at one level.
-        alpha, (_, by) = self._alpha, self._parts()
+        alpha = self._alpha
+        _, by = self._parts()
         if by is not None and self.ledger is not None:
             requirement = "must be left out with several models or scores and thresholds per group or class"
             raise InputError("ledger", requirement, remedy="Its cells are those of one division of the records")
@@ -306,8 +310,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             sizes[name] = self._sizes(X)
 
         # An error about the release that follows is raised before anything is chosen.
-        first, *_ = names = tuple(offers)
-        self._request(Chosen(first, names, exact_level("choice_share", self.choice_share), epsilon=1.0))
+        names = tuple(offers)
+        self._request(Chosen(names[0], names, exact_level("choice_share", self.choice_share), epsilon=1.0))
         choice = choose_score(
             scores, alpha, self.epsilon, sizes=sizes, largest_size=self.largest_size,
             choice_share=self.choice_share, unit=getattr(self, "unit", None),
@@ -321,7 +325,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self.conformity_score if isinstance(self.conformity_score, str) else self.conformity_score_
 
     def _request(self, chosen: Chosen | None) -> Request:
-        alpha, (names, by) = self._alpha, self._parts()
+        alpha = self._alpha
+        names, by = self._parts()
         if is_several(alpha):
             require("alpha", by is None, "must be one level with thresholds per group or class", got="several")
             by = "level"
@@ -360,11 +365,11 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=False, skip_check_array=True)
 
     def _check(self, X: Any, y: ArrayLike, groups: ArrayLike | None, *, reset: bool) -> NDArray[Any]:
-        # The words that scikit-learn asks for; its own error would show the values.
+        # Complex numbers, in the words that scikit-learn's common tests ask for; its own error would show the values.
         if getattr(getattr(X, "dtype", None), "kind", "") == "c":
             raise InputError("X", "must hold real numbers", got=f"dtype {X.dtype}", remedy="Complex data not supported")
 
-        # The records are not the public ones.
+        # Shapes and names as in `fit`; the public records calibrate nothing.
         validate_data(self, X, reset=reset, skip_check_array=True)
         if self.probe is not None and self.probe is X:
             raise InputError("probe", "must be other, public records", got="the records that calibrate")
@@ -385,10 +390,10 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         # Groups, if and only if they have thresholds.
         refuse_other_rows(X=X, groups=groups)
         if isinstance(groups, Mapping):
-            raise InputTypeError("groups", "must be a data frame or an array, which can be divided", got="a mapping")
-        if (groups is None) != (self.group_names is None):
-            together = "groups and group_names must be given together: each record's group, and all groups"
-            raise InputError("groups", together)
+            must = "must be a data frame or an array, whose rows are split along with X; a mapping cannot be split"
+            raise InputTypeError("groups", must)
+        together = "groups and group_names must be given together: each record's group, and all groups"
+        require("groups", (groups is None) == (self.group_names is None), together)
         return self._usable(target)
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:

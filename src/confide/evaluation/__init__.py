@@ -1,15 +1,24 @@
 """Evaluate a release on labelled records: coverage and sizes, by class, size, group and level.
 
-query.py         the public question: into which parts records are divided, which outcomes are counted, and its privacy
+partitions.py    `Partition`: division of the records into parts by a public list
+query.py         the public question: which partitions are crossed, which outcomes are counted, and its privacy
 parts.py         `Part`: coverage of a part of the records; `CoverageTable`: the parts of one kind
 count_tables.py  counts as arrays: whether they agree, and what they state about each part
 evaluation.py    `Evaluation`: counts with their question; `Finding`: what they state about one promise; its files
-tally.py         comparison of records with a release, and their counts
+comparison.py    comparison of records with a release: which sets, intervals or scores cover
+tally.py         counts of the outcomes
 private.py       `PrivateRequest`: the query and the order of a private evaluation
 evaluate.py      evaluation of arrays: `evaluate_sets`, `evaluate_intervals`, `evaluate_scores`, `evaluate_masks`
 metrics.py       coverage of sets and intervals in all, by class, by group, by set size
 """
 
+from confide.evaluation.comparison import (
+    IntervalOutcomes,
+    LabelledRecords,
+    RecordComparison,
+    ScoreOutcomes,
+    SetOutcomes,
+)
 from confide.evaluation.count_tables import Example
 from confide.evaluation.evaluate import (
     area_counts,
@@ -23,18 +32,11 @@ from confide.evaluation.evaluate import (
 )
 from confide.evaluation.evaluation import NOT_PRIVATE, Evaluation, Finding
 from confide.evaluation.metrics import class_coverage, coverage, false_negative_rate, group_coverage, size_coverage
+from confide.evaluation.partitions import Partition, size_names, size_parts
 from confide.evaluation.parts import CoverageTable, Part
 from confide.evaluation.private import PARTS, PrivateRequest, answer
-from confide.evaluation.query import CountPrivacy, CountQuery, Partition, size_names, size_parts
-from confide.evaluation.tally import (
-    IntervalOutcomes,
-    RecordComparison,
-    ScoreOutcomes,
-    SetOutcomes,
-    Tally,
-    TooManyGroupsError,
-    too_many_groups,
-)
+from confide.evaluation.query import CountPrivacy, CountQuery
+from confide.evaluation.tally import Tally, TooManyGroupsError, too_many_groups
 from confide.sets import CoverageEstimate
 
 __all__ = [

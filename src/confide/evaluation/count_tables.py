@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
+from confide.evaluation.partitions import Partition
 from confide.evaluation.parts import Part, PartCounts
-from confide.evaluation.query import CountQuery, Partition
+from confide.evaluation.query import CountQuery
 from confide.support import MOST_RECORDS, require
 
 MOST_EXAMPLES = 1000

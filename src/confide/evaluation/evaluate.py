@@ -23,12 +23,20 @@ from confide.arrays import (
     warn_of_unknown_labels,
 )
 from confide.core import Release, area_of, as_release, names_for
-from confide.errors import InputError
+from confide.errors import InputError, InputTypeError
+from confide.evaluation.comparison import (
+    IntervalOutcomes,
+    LabelledRecords,
+    RecordComparison,
+    ScoreOutcomes,
+    SetOutcomes,
+)
 from confide.evaluation.count_tables import MOST_EXAMPLES
 from confide.evaluation.evaluation import Evaluation
+from confide.evaluation.partitions import Partition, size_parts
 from confide.evaluation.private import PrivateRequest, answer
-from confide.evaluation.query import CountQuery, Partition, size_parts, statements_of
-from confide.evaluation.tally import MOST_GROUPS, IntervalOutcomes, RecordComparison, ScoreOutcomes, SetOutcomes, Tally
+from confide.evaluation.query import CountQuery, statements_of
+from confide.evaluation.tally import MOST_GROUPS, Tally
 from confide.scores import refuse_infinite
 from confide.sets import predict_masks
 from confide.support import raise_for_rows, require
@@ -164,14 +172,14 @@ class ArrayOptions(TypedDict, total=False):
 
 def _comparison_of(
     release: Release, arrays: dict[str, Any], groups: Groups | None, options: ArrayOptions, *, empty: bool
-) -> tuple[RecordComparison, tuple[Any, ...]]:
+) -> tuple[RecordComparison, LabelledRecords]:
     """The comparison for arrays, and the checked records; without records only if `empty` is true."""
     as_release(release)
     refuse_other_rows(**arrays, groups=groups, u=options.get("u"), difficulty=options.get("difficulty"))
 
     # Probabilities: a label that is not among the classes has the position -1, and no set covers it.
     if "probabilities" in arrays:
-        p, named = class_columns(arrays["probabilities"], options.pop("classes", None))
+        p, named = class_columns(arrays["probabilities"], options.get("classes"))
         n, k = p.shape
         names = names_for(release, named, k)
         y = as_labels("labels", arrays["labels"], n, k, names, unknown=True)
@@ -179,19 +187,20 @@ def _comparison_of(
         columns: Sequence[object] = range(k) if names is None else names
         if not empty:
             warn_of_unknown_labels("labels", y, columns)
-        return SetOutcomes(release, columns), (p, y)
+        return SetOutcomes(release, columns), LabelledRecords(p, y, u=options.get("u"))
 
     # Predictions, and their targets.
     if "predictions" in arrays:
         intervals = IntervalOutcomes(release)
         targets = as_vector("targets", arrays["targets"], empty=empty)
         refuse_infinite("targets", targets)
-        return intervals, (as_array("predictions", arrays["predictions"]), targets)
+        predictions = as_array("predictions", arrays["predictions"])
+        return intervals, LabelledRecords(predictions, targets, difficulty=options.get("difficulty"))
 
     # Scores.
     scores = as_vector("scores", arrays["scores"], empty=empty)
     raise_for_rows("scores", np.isnan(scores), "must not be NaN", "that are")
-    return ScoreOutcomes(release), (scores,)
+    return ScoreOutcomes(release), LabelledRecords(scores)
 
 
 def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
@@ -212,6 +221,9 @@ def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
 
 _TRUTHS = {"probabilities": "labels", "predictions": "targets", "scores": None}
 """The arrays that can be evaluated, each with the array of true values that belongs to it."""
+
+_OPTIONS = {"probabilities": {"classes", "u"}, "predictions": {"difficulty"}, "scores": set[str]()}
+"""The further arguments that each of them can have."""
 
 
 def evaluate_arrays(
@@ -235,6 +247,8 @@ def evaluate_arrays(
         raise InputError("probabilities", requirement, got=", ".join(arrays) or "none of them")
     if truth is not None:
         require(truth, truth in arrays, f"must be given with {outputs}, as the true value of each record")
+    for name in options.keys() - _OPTIONS[outputs]:
+        raise InputTypeError(name, f"must be left out with {outputs}")
     require("examples", 0 <= examples <= MOST_EXAMPLES, f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
     if request is not None and examples:
         raise InputError("examples", "must be left out with epsilon, because single records cannot be private")
@@ -243,12 +257,12 @@ def evaluate_arrays(
     comparison, records = _comparison_of(release, arrays, groups, options, empty=request is not None)
     if request is None:
         tally = Tally(comparison, exact_query(comparison, grouped=groups is not None), examples)
-        tally.add(*records, groups=groups, **options)
+        tally.add(records, groups)
         return tally.result()
     if (groups is not None) != (comparison.needs_groups or request.group_names is not None):
         requirement = "must be given if and only if group_names, their public list, is given"
         raise InputError("groups", requirement)
-    return answer(request, comparison, lambda add: add(*records, groups=groups, **options))
+    return answer(request, comparison, lambda add: add(records, groups))
 
 
 # Masks.

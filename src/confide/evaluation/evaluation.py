@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from confide.core import Document, Release, documents
 from confide.errors import InputError
 from confide.evaluation.count_tables import Bounds, CountTables, Example, mean_of_shares
+from confide.evaluation.partitions import OTHER
 from confide.evaluation.parts import (
     CONFIDENCE,
     CoverageTable,
@@ -27,7 +28,7 @@ from confide.evaluation.parts import (
     interval_text,
     marked,
 )
-from confide.evaluation.query import OTHER, SIDES, CountQuery, json_fields, statements_of
+from confide.evaluation.query import ALPHA, SIDES, CountQuery, json_fields, statements_of
 from confide.guarantee import coverage_text
 from confide.mechanisms import PrivacyStatement
 from confide.noisy_counts import simultaneous
@@ -52,9 +53,6 @@ KIND = "confide/evaluation"
 MOST_NOISY = 4 * MOST_RECORDS
 """The largest count with noise."""
 
-_ALPHA = "alpha "
-"""Beginning of the name of a level, such as `alpha 1/10`."""
-
 NOT_PRIVATE = "These numbers are computed from the records without noise: they are not private."
 
 
@@ -77,11 +75,11 @@ class Finding(Measured):
     @property
     def label(self) -> str:
         """Name of the statement for people."""
-        return f"{_ALPHA}{float(self._alpha):g}" if self.name.startswith(_ALPHA) else self.name
+        return f"{ALPHA}{float(self._alpha):g}" if self.name.startswith(ALPHA) else self.name
 
     @property
     def _alpha(self) -> Fraction:
-        return Fraction(self.name.removeprefix(_ALPHA))
+        return Fraction(self.name.removeprefix(ALPHA))
 
     @property
     def promised(self) -> float:
@@ -91,8 +89,8 @@ class Finding(Measured):
     @property
     def examples(self) -> tuple[Example, ...]:
         """Records that the user chose to show; usually empty."""
-        place, shown = list(self._query.statements).index(self.name), self.evaluation.examples
-        return shown[place] if place < len(shown) else ()
+        by_statement = zip(self._query.statements, self.evaluation.examples, strict=False)
+        return next((examples for name, examples in by_statement if name == self.name), ())
 
     # Coverage.
 
@@ -105,7 +103,7 @@ class Finding(Measured):
 
     @property
     def _needs_marks(self) -> bool:
-        """Whether exact tests mark parts below their promise: parts with noise are marked already, areas never."""
+        """Whether parts below their promise are still to be marked: with noise they are already, and areas never."""
         return self._query.epsilon is None and self._query.outcome != "area"
 
     @cached_property
@@ -116,27 +114,33 @@ class Finding(Measured):
     @cached_property
     def tables(self) -> tuple[CoverageTable, ...]:
         """Coverage by class, group, set size, interval width or end; groups that overlap are in one table."""
+        parts = dict[TableKind, tuple[Part, ...]]()
+        have_thresholds = {"end", *(partition.kind for partition in self._query.partitions if partition.promised)}
+
         # The ends of intervals: each is a statement with a finding of its own.
-        q, parts, own = self._query, dict[TableKind, tuple[Part, ...]](), dict[TableKind, bool]()
-        if q.outcome == "sides" and not self.name:
+        if self._query.outcome == "sides" and not self.name:
             ends = (self.evaluation.findings[name] for name in SIDES[1:])
             parts["end"] = tuple(replace(end.coverage, name=end.name, mean_width=None) for end in ends)
-            own["end"] = True
 
-        # The parts of each partition; without noise those that do not occur are left out.
-        for place, partition in enumerate(q.partitions):
+        # The parts of each partition that belongs to this statement.
+        for place, partition in enumerate(self._query.partitions):
             if partition.statement in ("", self.name):
-                counts, error = self.evaluation._count_tables.part_counts(self.name, place), self.evaluation.error
-                covered = counts.parts(error if q.epsilon is None else simultaneous(error, len(counts.names)))
-                covered = tuple(part for part in covered if part.value is not None or q.epsilon is not None)
-                parts[partition.kind] = parts.get(partition.kind, ()) + covered
-                own[partition.kind] = partition.promised is not None
+                parts[partition.kind] = parts.get(partition.kind, ()) + self._parts_of(place)
 
         # Mark those that are covered less than promised, all of a kind at once.
         if self._needs_marks:
             parts = {kind: marked(of_kind) for kind, of_kind in parts.items()}
         advised = self.shortfall is None
-        return tuple(CoverageTable(kind, of_kind, own[kind], advised) for kind, of_kind in parts.items() if of_kind)
+        return tuple(
+            CoverageTable(kind, of_kind, kind in have_thresholds, advised) for kind, of_kind in parts.items() if of_kind
+        )
+
+    def _parts_of(self, place: int) -> tuple[Part, ...]:
+        """The parts of a partition; without noise those that do not occur are left out."""
+        counts = self.evaluation._count_tables.part_counts(self.name, place)
+        if self._query.epsilon is None:
+            return tuple(part for part in counts.parts(self.evaluation.error) if part.value is not None)
+        return counts.parts(simultaneous(self.evaluation.error, len(counts.names)))
 
     # Sizes.
 
@@ -156,9 +160,8 @@ class Finding(Measured):
 
     @cached_property
     def _noisy_mean_size(self) -> tuple[float | None, Bounds] | None:
-        if self._query.epsilon is None or self.shares is None or self.shares.kind != "size":
+        if self._query.epsilon is None or self._binned is None or self.shares is None or self.shares.kind != "size":
             return None
-        assert self._binned is not None
         return mean_of_shares(self._query.partitions[self._binned], self.shares.parts)
 
     @property
@@ -189,6 +192,8 @@ class Finding(Measured):
         if coverage.value is None:
             return None
         n = self._query.n if evaluation.private else coverage.n
+
+        # The release decides whether chance in calibration explains it.
         if evaluation.release is not None:
             return shortfall_at(self._release_of(evaluation.release), coverage.value, coverage.high, n)
         if coverage.high >= self.promised:
@@ -225,16 +230,17 @@ class Finding(Measured):
     def _facts(self) -> Facts:
         # The coverage, or the loss.
         if self._query.loss is None:
-            total, head, side = self.coverage, "coverage", "below"
+            beyond = ", below the promise beyond chance" if self.coverage.below else ""
+            rows = [("coverage", f"{self.coverage.estimate}{beyond}")]
         else:
             name, bound = self._query.loss
-            total, head, side = self.coverage.as_loss(bound), f"loss {name!r}", "above"
-        beyond = f", {side} the promise beyond chance" if total.below else ""
-        rows = [(head, f"{total.estimate}{beyond}"), ("promise", self._promise())]
+            beyond = ", above the promise beyond chance" if self.coverage.below else ""
+            rows = [(f"loss {name!r}", f"{self.coverage.as_loss(bound).estimate}{beyond}")]
+        rows.append(("promise", self._promise()))
 
         # Sizes, as far as they were measured.
-        bounds = self.mean_size_bounds
         if self.mean_size is not None:
+            bounds = self.mean_size_bounds
             ends = "" if bounds is None else f" (interval {interval_text(*bounds)})"
             rows.append(("classes per set, on average", f"{self.mean_size:.4g}{ends}"))
         if self.mean_width is not None:
@@ -315,19 +321,20 @@ class Evaluation(Document, Measured):
     release: Release | None = field(default=None, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        # One number for each cell; with noise it may be negative.
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
         object.__setattr__(self, "confidence", float(exact_level("confidence", self.confidence)))
-        numbers = [count for cells in self.counts for count in cells]
+
+        # One number for each cell; with noise it may be negative.
         fit = [len(cells) for cells in self.counts] == self.query.cells
         require("counts", fit, "must have one number for each count of the query")
+        numbers = [count for cells in self.counts for count in cells]
         if any(abs(count) > MOST_NOISY for count in numbers):
             raise InputError("counts", f"must lie within +-{MOST_NOISY:,}, noise included")
         are_integers = self.query.outcome == "area" or all(isinstance(count, int) for count in numbers)
         require("counts", are_integers, "must be integers")
 
         # Without noise counts agree; with noise nothing else is stored.
-        self.query.family_error(1 - self.confidence)
+        self.query.family_error(1 - self.confidence)  # raises if the confidence is too large for the query
         if not self.private:
             self._count_tables.check(self.examples)
         elif self.sums or self.examples:
@@ -388,8 +395,8 @@ class Evaluation(Document, Measured):
     @property
     def levels(self) -> Mapping[Fraction, Finding]:
         """Findings by miscoverage level, for a release with several levels; else empty."""
-        named = self.findings.items() if self.query.outcome == "levels" else ()
-        return {Fraction(name.removeprefix(_ALPHA)): finding for name, finding in named}
+        findings = self.findings.values() if self.query.outcome == "levels" else ()
+        return {finding._alpha: finding for finding in findings}
 
     def __getitem__(self, alpha: Level) -> Finding:
         level = exact_level("alpha", alpha)
@@ -463,23 +470,26 @@ class Evaluation(Document, Measured):
         InputError
             If this is an evaluation of another release, or states other promises.
         """
-        same = self.calibration == release.checksum
-        require("evaluation", same, "must be of this release", "one of another release", "evaluate again")
+        is_of_release = self.calibration == release.checksum
+        require("evaluation", is_of_release, "must be of this release", "one of another release", "evaluate again")
 
         # Its statements.
-        counted = "covered" if self.query.outcome == "area" else self.query.outcome
-        same = (counted, dict(self.query.statements)) == statements_of(release) and self.query.loss == release.bounded
+        outcome = "covered" if self.query.outcome == "area" else self.query.outcome
+        statements = (outcome, dict(self.query.statements))
+        same_statements = statements == statements_of(release) and self.query.loss == release.bounded
 
         # The parts that have thresholds of their own.
         thresholds = {str(key): threshold.coverage for key, threshold in release.parts.items()} | {OTHER: 0.0}
-        kinds = set[str]()
-        for partition in self.query.partitions:
-            if partition.promised is not None:
-                kinds.add(partition.kind)
-                promised = zip(partition.names, partition.promised, strict=True)
-                same = same and all(thresholds.get(name) == coverage for name, coverage in promised)
+        divided = [partition for partition in self.query.partitions if partition.promised is not None]
+        same_kinds = {partition.kind for partition in divided} == {release.by} & {"class", "group"}
+        same_promises = all(
+            thresholds.get(name) == coverage
+            for partition in divided
+            for name, coverage in zip(partition.names, partition.promised or (), strict=True)
+        )
         requirement = "must have the promises and the parts of this release"
-        require("evaluation", same and kinds == {release.by} & {"class", "group"}, requirement, remedy="evaluate again")
+        same = same_statements and same_kinds and same_promises
+        require("evaluation", same, requirement, remedy="evaluate again")
         return replace(self, release=release)
 
     @property
@@ -498,38 +508,38 @@ class Evaluation(Document, Measured):
         # One part for each statement.
         findings = self.findings.values()
         several = len(findings) > 1
-        parts = tuple(replace(finding._section(), title=finding.label if several else "") for finding in findings)
+        sections = tuple(replace(finding._section(), title=finding.label if several else "") for finding in findings)
         warnings = tuple(sentence_of(name, short) for name, short in self.shortfalls.items())
         if not self.private:
-            return Section("Evaluation", warnings=warnings, parts=parts, notes=(NOT_PRIVATE,))
+            return Section("Evaluation", warnings=warnings, parts=sections, notes=(NOT_PRIVATE,))
 
         # The number of intervals that hold together.
-        number = len(findings)
+        number = 0
         for finding in findings:
-            number += sum(len(table) for table in finding.tables if table.kind != "end")
-            number += len(finding.shares or ()) + (finding.mean_size_bounds is not None)
+            parts = sum(len(table) for table in finding.tables if table.kind != "end")
+            shares = len(finding.shares or ())
+            number += 1 + parts + shares + (finding.mean_size_bounds is not None)
         together = f"the {number} intervals hold together" if number > 1 else "the interval holds"
         simultaneity = f"{together} with probability {100 * self.confidence:g} %, noise included"
         notes = (simultaneity, f"privacy: {self.privacy}")
-        return Section("Evaluation", warnings=warnings, parts=parts, notes=notes)
+        return Section("Evaluation", warnings=warnings, parts=sections, notes=notes)
 
     def _brief(self) -> str:
-        coverage, short = self.coverage, ", SURELY LESS THAN PROMISED" if self.shortfalls else ""
-        size = "" if self.mean_size is None else f", mean size {self.mean_size:.4g}"
-        width = "" if self.mean_width is None else f", mean width {self.mean_width:.4g}"
-        promised = f"{coverage_text(coverage.promised or 0.0)} is promised"
-
+        short = ", SURELY LESS THAN PROMISED" if self.shortfalls else ""
         # Of several levels, a loss, or a coverage.
         if len(self.levels) > 1:
             values = ", ".join(f"{finding.label}: {finding.coverage.value_text}" for finding in self.levels.values())
-            n = "" if self.private else f", n={coverage.n}"
+            n = "" if self.private else f", n={self.coverage.n}"
             text = f"coverage {values}{short}{n}"
         elif self.query.loss is not None:
             _, bound = self.query.loss
-            loss = coverage.as_loss(bound)
+            loss = self.coverage.as_loss(bound)
             text = f"loss {loss.estimate}, at most {loss.promised or 0.0:.6g} is promised{short}"
         else:
-            text = f"coverage {coverage.estimate}, {promised}{short}{size}{width}"
+            promised = f"{coverage_text(self.coverage.promised or 0.0)} is promised"
+            size = "" if self.mean_size is None else f", mean size {self.mean_size:.4g}"
+            width = "" if self.mean_width is None else f", mean width {self.mean_width:.4g}"
+            text = f"coverage {self.coverage.estimate}, {promised}{short}{size}{width}"
         return f"{text}, {self.privacy.brief}"
 
     def fields(self) -> dict[str, Any]:

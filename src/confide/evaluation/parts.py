@@ -10,7 +10,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.evaluation.query import OTHER, Measure
+from confide.evaluation.partitions import OTHER
+from confide.evaluation.query import Measure
 from confide.guarantee import coverage_text
 from confide.noisy_counts import coverage_interval, coverage_share, one_count_interval
 from confide.sets import exact_interval, mean_limit

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -20,13 +19,12 @@ from numpy.typing import NDArray
 
 from confide.core import Release
 from confide.errors import InputError
+from confide.evaluation.partitions import Partition
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.support import (
     LEAST_LOSS,
     MOST_PER_PERSON,
     MOST_RECORDS,
-    as_number,
-    check_names,
     float_above,
     float_below,
     one_of,
@@ -34,151 +32,7 @@ from confide.support import (
     positive_number,
     privacy_loss,
     require,
-    several,
 )
-
-PartKind: TypeAlias = Literal["class", "group", "size", "width"]
-"""Property that divides the records: true class, group, set size, or interval width."""
-
-OTHER = "(other)"
-"""Part of the records whose group, or true class, is not in the public list."""
-
-SIZE_EDGES = (0, 1, 2, 3, 4, *(digit * 10**power for power in range(9) for digit in (5, 10, 20)))
-"""Lower ends of the bins of set sizes with noise."""
-
-_MOST_PARTS = 100_000
-_MOST_WIDTHS = 100
-
-
-@dataclass(frozen=True)
-class Partition:
-    """Division of the records into parts by a public list.
-
-    Parameters
-    ----------
-    kind
-        Property that divides the records.
-    names
-        Names of the parts; those of sizes and widths follow from the edges.
-    promised
-        Promised coverage of each part, if each has its own threshold; else None.
-    edges
-        Of sizes and widths: the lower ends, increasing. The first bin contains everything below the second edge.
-    most
-        Largest set size; None for widths, which have no largest one.
-    statement
-        For sizes without noise at several levels: the level of the sets.
-    """
-
-    kind: PartKind
-    names: tuple[str, ...] = ()
-    promised: tuple[float, ...] | None = None
-    edges: tuple[float, ...] = ()
-    most: int | None = None
-    statement: str = ""
-
-    def __post_init__(self) -> None:
-        # The names of bins follow from their edges.
-        if self.binned:
-            names = _width_names(self.edges) if self.kind == "width" else _names_of_sizes(self.edges, self.most)
-            require("names", self.names in ((), names), "must be left out, or follow from the edges of the bins")
-            object.__setattr__(self, "names", names)
-
-        # The names are different, and each has its promise.
-        require(
-            "parts",
-            0 < len(self.names) <= _MOST_PARTS,
-            f"must number from 1 to {_MOST_PARTS}",
-            got=str(len(self.names)),
-        )
-        check_names("names", self.names)
-        fits = self.promised is None or len(self.promised) == len(self.names)
-        require("promised", fits, "must have one entry for each part")
-
-    @property
-    def binned(self) -> bool:
-        """Whether the parts are bins of a number, whose shares are reported."""
-        return self.kind in ("size", "width")
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-
-def class_parts(names: Sequence[object], promised: Sequence[float] | None = None) -> Partition:
-    """Partition by true class, with a part for labels that are not among the names, for which nothing is promised."""
-    return Partition("class", (*map(str, names), OTHER), None if promised is None else (*promised, 0.0))
-
-
-def group_parts(names: Sequence[str | int], promised: Sequence[float] | None = None) -> Partition:
-    """Partition by a public list of groups; unless each has a promise, a part for all other records is added.
-
-    Examples
-    --------
-    >>> group_parts(["north", "south"]).names
-    ('north', 'south', '(other)')
-    """
-    texts = tuple(map(str, check_names("group_names", names)))
-    if promised is not None:
-        return Partition("group", texts, tuple(promised))
-    must = f"must not contain {OTHER!r}, the part of the records of all other groups"
-    require("group_names", OTHER not in texts, must)
-    return Partition("group", (*texts, OTHER))
-
-
-def size_parts(classes: int, *, exact: bool = False, statement: str = "") -> Partition:
-    """Partition by set size, from 0 to the number of classes; larger sizes are binned, unless `exact` is true.
-
-    Examples
-    --------
-    >>> size_parts(3).names, size_parts(30).names
-    (('0', '1', '2', '3'), ('0', '1', '2', '3', '4', '5-9', '10-19', '20-30'))
-    """
-    return Partition("size", edges=_size_edges(classes, exact=exact), most=classes, statement=statement)
-
-
-def _size_edges(most: int, *, exact: bool) -> tuple[float, ...]:
-    edges = range(most + 1) if exact else (edge for edge in SIZE_EDGES if edge <= most)
-    return tuple(map(float, edges))
-
-
-def _names_of_sizes(edges: tuple[float, ...], most: int | None) -> tuple[str, ...]:
-    if most is None or edges != _size_edges(most, exact=len(edges) == most + 1):
-        raise InputError("edges", "must be the bins of set sizes that a query has for its largest set size")
-    return size_names(list(map(int, edges)), most)
-
-
-def size_names(edges: Sequence[int], most: int | None = None) -> tuple[str, ...]:
-    """Names of bins of set sizes from their smallest sizes; without a largest size the last bin has no end.
-
-    Examples
-    --------
-    >>> size_names([0, 1, 5], 9), size_names([0, 1, 5])
-    (('0', '1-4', '5-9'), ('0', '1-4', '5+'))
-    """
-    ends = [edge - 1 for edge in edges[1:]] + ([] if most is None else [most])
-    names = [str(low) if low == high else f"{low}-{high}" for low, high in zip(edges, ends, strict=False)]
-    return tuple(names if most is not None else [*names, f"{edges[-1]}+"])
-
-
-def width_parts(bins: Sequence[float]) -> Partition:
-    """Partition by interval width: below the first number, between successive numbers, and from the last number on.
-
-    Examples
-    --------
-    >>> width_parts([1, 2.5]).names
-    ('below 1', '1 to 2.5', '2.5 or more')
-    """
-    return Partition("width", edges=(0.0, *(as_number("width_bins", end) for end in several("width_bins", bins))))
-
-
-def _width_names(edges: Sequence[float]) -> tuple[str, ...]:
-    first, *ends = edges or (0.0,)
-    rising = first == 0 and all(a < b for a, b in pairwise(edges))
-    if not 0 < len(ends) <= _MOST_WIDTHS or not rising or not math.isfinite(ends[-1]):
-        raise InputError("width_bins", f"must be 1 to {_MOST_WIDTHS} finite numbers above 0 that increase")
-    shown = [f"{end!r}".removesuffix(".0") for end in ends]
-    between = [f"{a} to {b}" for a, b in pairwise(shown)]
-    return (f"below {shown[0]}", *between, f"{shown[-1]} or more")
 
 
 @dataclass(frozen=True)
@@ -239,7 +93,13 @@ SIDE_OUTCOMES = {"": (0,), "lower end": (0, 2), "upper end": (0, 1)}
 """Outcomes of sides in which each statement holds; 0: both ends hold, 1: lower fails, 2: upper fails, 3: both fail."""
 
 SIDES = tuple(SIDE_OUTCOMES)
+
+ALPHA = "alpha "
+"""Beginning of the name of the statement about a level, such as `alpha 1/10`."""
+
 _MOST_CELLS = 2_000_000
+"""Largest number of counts with noise in all tables together."""
+
 _MOST_ADDED = 30
 """Maximum number of cells that are summed for coverage over all records; above it, coverage has its own counts."""
 
@@ -262,14 +122,15 @@ def arrangement(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
     (((),), ((0,),), ((0, 1),), ((0,), (1,)), ((0,), ()))
     """
     # One by one, or crossed.
-    m, cells = len(sizes), math.prod(sizes)
+    m = len(sizes)
+    cells = prod(sizes)
     if m < 2 or max(cells // size for size in sizes) <= m * m:
         tables: list[tuple[int, ...]] = [tuple(range(m))]
     else:
         tables = [(place,) for place in range(m)]
 
     # Coverage over all records.
-    if min(math.prod(sizes[place] for place in table) for table in tables) > _MOST_ADDED:
+    if min(prod(sizes[place] for place in table) for table in tables) > _MOST_ADDED:
         tables.append(())
     return tuple(tables)
 
@@ -319,27 +180,29 @@ class CountQuery:
 
     def __post_init__(self) -> None:
         # The tables follow from the partitions.
-        noisy, sizes = self.epsilon is not None, [len(partition) for partition in self.partitions]
+        noisy = self.epsilon is not None
+        sizes = list(map(len, self.partitions))
         tables = arrangement(sizes) if noisy else ((), *((place,) for place in range(len(sizes))))
         object.__setattr__(self, "tables", tables)
 
         # Numbers as Python has them.
-        n = None if self.n is None else positive_integer("n", self.n, most=MOST_RECORDS)
-        object.__setattr__(self, "n", n)
+        if self.n is not None:
+            object.__setattr__(self, "n", positive_integer("n", self.n, most=MOST_RECORDS))
         if noisy:
             object.__setattr__(self, "epsilon", self.cost.epsilon)
             object.__setattr__(self, "records_per_person", self.cost.records_per_person)
 
-        # The promises.
+        # The promises of the release with this checksum.
         is_sha256 = re.fullmatch("[0-9a-f]{64}", self.calibration)
         require("calibration", is_sha256, "must be a SHA-256, 64 hexadecimal digits")
-        names, promised = tuple(self.statements), list(self.statements.values())
+        names = tuple(self.statements)
+        promised = list(self.statements.values())
         expected = {"covered": ("",), "area": ("",), "sides": SIDES}.get(self.outcome, names)
         are_shares = names == expected and names and all(0 <= level <= 1 for level in promised)
         require(
             "statements", are_shares, "must have the names that belong to the outcome, and each a coverage in [0, 1]"
         )
-        are_levels = all(name.startswith("alpha ") for name in names) and promised == sorted(promised)
+        are_levels = all(name.startswith(ALPHA) for name in names) and promised == sorted(promised)
         must = "must have names such as 'alpha 1/10' for levels, in increasing order of coverage"
         require("statements", self.outcome != "levels" or are_levels, must)
         if self.loss is not None:
@@ -348,12 +211,12 @@ class CountQuery:
         # The parts.
         are_stated = all(partition.statement in ("", *names) for partition in self.partitions)
         require("partitions", are_stated, "must each be about all levels, or about one stated level")
-        # Groups may be divided by several columns, which have different names.
+        # Records may be divided by several columns of groups, which have different names.
         kinds = {(p.kind, p.statement, p.names if p.kind == "group" else ()) for p in self.partitions}
         require("partitions", len(kinds) == len(sizes), "must differ in their kinds, or be groups by different columns")
 
         # What noise excludes, and what it requires.
-        if (n is None) != (not noisy or self.neighbors == "add_remove"):
+        if (self.n is None) != (not noisy or self.neighbors == "add_remove"):
             raise InputError("n", "must be given if and only if neighbors is 'replace_one'; else it is secret")
         if noisy and (self.measure or self.outcome == "area"):
             raise InputError("measure", "must be left out if counts have noise")
@@ -404,12 +267,15 @@ class CountQuery:
     def shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
         """Shape of a table: one axis for each of its partitions, and one for outcomes."""
         outcomes = {"levels": self.levels + 1, "sides": 4}.get(self.outcome, 2)
-        return (*(len(self.partitions[place]) for place in table), 2 if self.level_of(table) else outcomes)
+        return (*self._parts_of(table), 2 if self.level_of(table) else outcomes)
 
     def sums_shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
         """Shape of the sums of sizes or widths in a table: one axis for each partition, and one for levels."""
         columns = {None: 0, "area": 2}.get(self.measure, 1 if self.level_of(table) else self.levels)
-        return (*(len(self.partitions[place]) for place in table), columns)
+        return (*self._parts_of(table), columns)
+
+    def _parts_of(self, table: tuple[int, ...]) -> list[int]:
+        return [len(self.partitions[place]) for place in table]
 
     def level_of(self, table: tuple[int, ...]) -> str:
         """The level of the sets that a table counts, if it is of one level; "" for all levels."""
@@ -464,7 +330,7 @@ class CountQuery:
 def statements_of(release: Release) -> tuple[Outcome, dict[str, float]]:
     """Outcome of an evaluation of a release, and the promised coverage of each of its statements."""
     if release.by == "level":
-        return "levels", {f"alpha {alpha}": threshold.coverage for alpha, threshold in release.parts.items()}
+        return "levels", {f"{ALPHA}{alpha}": threshold.coverage for alpha, threshold in release.parts.items()}
     if release.by == "side":
         stated = release.promised, *(threshold.coverage for threshold in release.parts.values())
         return "sides", dict(zip(SIDES, stated, strict=True))

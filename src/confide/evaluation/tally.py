@@ -1,214 +1,25 @@
 """Count labelled records, batch by batch, by part and by outcome.
 
-A `RecordComparison` compares records with a release at each of its levels: which sets, intervals or scores cover. A
-`Tally` counts the outcomes in the tables of a query, whether noise is added later or not. It stores no other data of a
-record, except for examples that the user chose to show.
+A `Tally` counts the outcomes of a comparison in the tables of a query, whether noise is added later or not. It stores
+no other data of a record, except for examples that the user chose to show.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Groups, Uniforms, as_array, as_uniforms
-from confide.core import UNNAMED, Release, as_release, names_for, warn_about
+from confide.arrays import Groups, as_array
 from confide.errors import InputError, InputTypeError
+from confide.evaluation.comparison import LabelledRecords, RecordComparison, RecordOutcomes, SetOutcomes, outcomes_of
 from confide.evaluation.count_tables import Example
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.query import OTHER, CountQuery, Measure, Partition, class_parts, group_parts, size_parts
+from confide.evaluation.partitions import OTHER, Partition, size_parts
+from confide.evaluation.query import CountQuery
 from confide.noisy_counts import draw_counts
-from confide.scores import score_kind
-from confide.sets import intervals_of, sets_of
-from confide.support import canonical_name, library_versions, order_of, positions, raise_for_rows, require
-
-
-@dataclass(frozen=True)
-class RecordOutcomes:
-    """Coverage and sizes of n records at one level of a release, before counting.
-
-    `size` has set sizes or interval widths, None for scores; `ends` whether the lower and the upper end hold, if each
-    has its own threshold; `shown` the sets of the first records, for examples, bool, shape (examples, K).
-    """
-
-    covered: NDArray[np.bool_]
-    size: NDArray[Any] | None = None
-    ends: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
-    shown: NDArray[np.bool_] | None = None
-
-
-def outcomes_of(record_outcomes: Sequence[RecordOutcomes]) -> NDArray[Any]:
-    """Outcome of each record: the number of levels whose set does not cover it; with one level 0 (covered) or 1.
-
-    Examples
-    --------
-    >>> outcomes_of([RecordOutcomes(np.array([True, False, False])), RecordOutcomes(np.array([True, True, False]))])
-    array([0, 1, 2])
-    """
-    first = record_outcomes[0]
-    if first.ends is not None:
-        low, high = map(_missed, first.ends)
-        return low + 2 * high  # the outcomes of `SIDE_OUTCOMES`
-    if len(record_outcomes) == 1:
-        return _missed(first.covered)
-    levels: NDArray[np.int64] = np.sum([_missed(level.covered) for level in record_outcomes], axis=0, dtype=np.int64)
-    return levels
-
-
-def _missed(covered: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    return (~covered).view(np.uint8)
-
-
-# Comparisons of records with a release.
-
-
-class RecordComparison(ABC):
-    """Comparison of records with a release at each of its levels; a release without levels has one."""
-
-    measure: ClassVar[Measure | None] = None
-    """Quantity of each record that is added up without noise."""
-
-    refused: ClassVar[Collection[str]]
-    """Thresholds that cannot be compared: those of sides, or of a loss."""
-
-    must_have: ClassVar[str]
-    """Thresholds that are required instead, for the error."""
-
-    remedy: ClassVar[str]
-    """What to do with a refused release, for the error."""
-
-    def __init__(self, release: Release, classes: Sequence[object] = ()) -> None:
-        kind = release.by if as_release(release).loss is None else "loss"
-        if kind in self.refused:
-            raise InputTypeError("release", f"must have {self.must_have}", got=f"those of a {kind}", remedy=self.remedy)
-        self.release, self.classes = release, tuple(map(str, classes))
-        self.levels = [release.at(alpha) for alpha in release.levels]
-        self.needs_groups = release.needs_groups(sets=bool(classes))
-
-    @abstractmethod
-    def outcomes(self, *arrays: Any, **options: Any) -> list[RecordOutcomes]:
-        """Coverage and sizes of records at each level; the option `groups` states those with thresholds."""
-
-    @property
-    def keys(self) -> list[Any]:
-        """Groups or classes that have thresholds of their own; of sets in the order of the columns."""
-        return list(self.release.parts)
-
-    def class_partitions(self, *, wanted: bool) -> list[Partition]:
-        """The partition by true class, if classes have thresholds of their own, or if it is wanted and possible."""
-        if self.release.by == "class":
-            promised = [self.release.parts[key].coverage for key in self.keys]
-            return [class_parts(self.classes or self.keys, promised)]
-        return [class_parts(self.classes)] if self.classes and wanted else []
-
-    def group_partitions(self) -> list[Partition]:
-        """The partitions by groups that have thresholds of their own: several if groups overlap."""
-        if self.release.by != "group":
-            return []
-        names = list(map(str, self.release.parts))
-        promised = [threshold.coverage for threshold in self.release.parts.values()]
-        columns = [slice(None)] if self.release.overlap is None else self.release.overlap.slices
-        return [group_parts(names[column], promised[column]) for column in columns]
-
-    def places(self, groups: Groups | None, n: int) -> NDArray[np.int64] | None:
-        """Position of each record's group or true class among those with their own thresholds; None for one threshold.
-
-        If groups overlap: the positions of all its groups, shape (n, columns).
-        """
-        if not self.needs_groups:
-            return None
-        if groups is None:
-            raise InputError("groups", f"must be given, because the release has one threshold per {self.release.by}")
-        places: NDArray[np.int64] = self.release.places(groups, n)
-        return places
-
-
-class SetOutcomes(RecordComparison):
-    """Coverage and sizes of sets; `names` are the K classes in the order of the columns."""
-
-    measure = "size"
-    refused = ("side", "loss")
-    must_have, remedy = "thresholds for sets of classes", "Evaluate the scores or the intervals"
-
-    def __init__(self, release: Release, names: Sequence[object]) -> None:
-        super().__init__(release, names)
-        if any(threshold.score is None for threshold in release.parts.values()):
-            raise InputError(*UNNAMED)
-        self.classes = tuple(map(str, names_for(release, tuple(names), len(names)) or names))
-        self.randomised = any(score_kind(threshold.score).randomised for threshold in release.parts.values())
-        if release.by == "class":
-            release.limits(classes=self.classes)  # raises if they are others
-
-    def outcomes(
-        self, p: NDArray[Any], y: NDArray[np.int64], *, groups: Groups | None, u: Uniforms = None, shown: int = 0
-    ) -> list[RecordOutcomes]:
-        """Compare records: probabilities (n, K), and positions of the true classes, -1 for none, shape (n,)."""
-        # The sets of all levels are randomised by the same numbers.
-        if self.randomised or u is not None:
-            u = as_uniforms("u", u, len(p), self.randomised)
-        keys, compared = self.keys if self.release.by == "class" else None, []
-        for level in self.levels:
-            mask = sets_of(p, level, keys, u=u, groups=groups).mask
-            covered = mask[np.arange(len(y)), y] & (y >= 0)
-            compared.append(RecordOutcomes(covered, size=mask.sum(axis=1), shown=mask[:shown]))
-        return compared
-
-    @property
-    def keys(self) -> list[Any]:
-        """Classes in the order of the columns, whose names may be strings of integer classes; or groups."""
-        keys = list(self.release.parts)
-        if self.release.by != "class":
-            return keys
-        # By the names of the columns, or else by their positions.
-        order = order_of(self.classes, keys) or order_of(range(len(keys)), keys) or []
-        return [keys[place] for place in order]
-
-
-class IntervalOutcomes(RecordComparison):
-    """Coverage and widths of intervals."""
-
-    measure = "width"
-    refused = ("loss",)
-    must_have, remedy = "thresholds for intervals", "Evaluate critical thresholds as scores"
-
-    def outcomes(
-        self, predictions: NDArray[Any], targets: NDArray[Any], *, groups: Groups | None, difficulty: Any = None
-    ) -> list[RecordOutcomes]:
-        """Compare records: predictions and difficulty as in `predict_interval`, and true values of shape (n,)."""
-        compared = []
-        for level in self.levels:
-            intervals = intervals_of(predictions, level, difficulty=difficulty, groups=groups)
-            got = f"{len(targets)} for {len(intervals.lower)}"
-            require("targets", len(intervals.lower) == len(targets), "must have one entry per prediction", got=got)
-            above, below = intervals.lower <= targets, targets <= intervals.upper
-            ends = (above, below) if self.release.by == "side" else None
-            compared.append(RecordOutcomes(above & below, size=intervals.widths, ends=ends))
-        return compared
-
-
-class ScoreOutcomes(RecordComparison):
-    """Coverage by the scores of true labels."""
-
-    refused = ("side",)
-    must_have, remedy = "one threshold per record", "Evaluate the intervals"
-
-    def __init__(self, release: Release) -> None:
-        super().__init__(release)
-        warn_about(release)
-
-    def outcomes(self, scores: NDArray[Any], *, groups: Groups | None) -> list[RecordOutcomes]:
-        """Compare scores, shape (n,)."""
-        exact, places, compared = scores.astype(np.float64), self.places(groups, len(scores)), []
-        for level in self.levels:
-            limits = np.array([threshold.threshold for threshold in level.parts.values()])
-            if places is not None:
-                # If groups overlap, a record has the largest of its thresholds.
-                limits = limits[np.atleast_2d(places.T)].max(axis=0)
-            compared.append(RecordOutcomes(exact <= limits))
-        return compared
-
+from confide.support import canonical_name, library_versions, positions, raise_for_rows, require
 
 # Groups without thresholds of their own.
 
@@ -306,8 +117,10 @@ class Tally:
         self._examples: list[list[Example]] = [[] for _ in range(query.levels)]
         self._groups: dict[str, int] = {}  # without noise, the groups so far in order of appearance
 
-    def add(self, *arrays: Any, groups: Groups | None = None, places: Any = None, **options: Any) -> None:
-        """Count records, given by the arguments of the comparison's `outcomes`.
+    def add(
+        self, records: LabelledRecords, groups: Groups | None = None, places: NDArray[np.int64] | None = None
+    ) -> None:
+        """Count records.
 
         Parameters
         ----------
@@ -318,36 +131,29 @@ class Tally:
             public list, -1 for other groups.
         """
         # Compare with the release at each level.
-        needs_groups, query = self.comparison.needs_groups, self.query
-        if self._most_examples:
-            options["shown"] = self._most_examples - len(self._examples[0])
-        compared = self.comparison.outcomes(*arrays, groups=groups if needs_groups else None, **options)
-        levels, outcome = dict(zip(query.statements, compared, strict=False)), outcomes_of(compared)
+        groups_of_release = groups if self.comparison.needs_groups else None
+        shown = self._most_examples - len(self._examples[0])
+        compared = self.comparison.outcomes(records, groups_of_release, shown)
+        by_statement = dict(zip(self.query.statements, compared, strict=False))
 
         # The part of each record in each partition.
         n = len(compared[0].covered)
-        if needs_groups:
+        if self.comparison.needs_groups:
             places = self.comparison.places(groups, n)
         elif groups is not None:
             places = self._places(groups, n)
-        starts = np.cumsum([0, *(len(groups) for groups in query.partitions if groups.kind == "group")])
-        columns = iter([] if places is None else [*map(np.subtract, np.atleast_2d(places.T), starts)])
-
-        # Of sets, classes are those of the labels; else they are the groups.
-        axes = []
-        by_class = arrays[1] if isinstance(self.comparison, SetOutcomes) else places
-        for partition in query.partitions:
-            place = next(columns, None) if partition.kind == "group" else by_class
-            axes.append(_axis(partition, levels.get(partition.statement, compared[0]), place))
+        parts = self._parts(by_statement, places, records.truth)
 
         # Count in each table, of one level or of all.
-        for table, counts in zip(query.tables, self._tables, strict=True):
-            level = query.level_of(table)
-            counted = [levels[level]] if level else compared
-            sizes = [records.size for records in counted]
-            counts.add([axes[place] for place in table], outcomes_of(counted) if level else outcome, sizes)
+        outcome = outcomes_of(compared)
+        for table, counts in zip(self.query.tables, self._tables, strict=True):
+            parts_of_table = [parts[place] for place in table]
+            if level := self.query.level_of(table):
+                counts.add(parts_of_table, outcomes_of([by_statement[level]]), [by_statement[level].size])
+            else:
+                counts.add(parts_of_table, outcome, [of_level.size for of_level in compared])
         if self._most_examples:
-            self._add_examples(compared, arrays[1], places if needs_groups else None)
+            self._add_examples(compared, records.truth, places if self.comparison.needs_groups else None)
 
     def _places(self, groups: Groups, n: int) -> NDArray[np.int64]:
         """Position of each record's group in the public list, -1 for others; without noise in order of appearance."""
@@ -360,10 +166,41 @@ class Tally:
             raise too_many_groups()
         return np.array(numbers, np.int64)[place]
 
-    def _add_examples(self, compared: Sequence[RecordOutcomes], truth: NDArray[np.int64], places: Any) -> None:
-        classes, names = self.comparison.classes, list(map(str, self.comparison.release.parts))
+    def _parts(
+        self,
+        by_statement: Mapping[str, RecordOutcomes],
+        places: NDArray[np.int64] | None,
+        truth: NDArray[np.int64] | None,
+    ) -> list[NDArray[np.int64]]:
+        """Part of each record in each partition, from its set size or interval width, its group, or its true class."""
+        # Of sets, classes are those of the labels; else they are the groups.
+        classes = truth if isinstance(self.comparison, SetOutcomes) else places
+        # Groups that overlap have a column of places for each partition, which continues the numbers of the one before.
+        columns = iter([] if places is None else np.atleast_2d(places.T))
+        first_of_column = 0
+        first_level, *_ = by_statement.values()
+
+        parts = []
+        for partition in self.query.partitions:
+            if partition.binned:
+                size = by_statement.get(partition.statement, first_level).size
+                assert size is not None
+                place = np.searchsorted(np.array(partition.edges), size, side="right") - 1
+                parts.append(np.maximum(place, 0))  # an interval whose ends are crossed has no width
+            elif partition.kind == "group":
+                column = next(columns, None)
+                parts.append(_listed(partition, None if column is None else column - first_of_column))
+                first_of_column += len(partition)
+            else:
+                parts.append(_listed(partition, classes))
+        return parts
+
+    def _add_examples(self, compared: Sequence[RecordOutcomes], truth: NDArray[np.int64] | None, places: Any) -> None:
+        assert truth is not None  # examples are of sets
+        classes = self.comparison.classes
+        names = list(map(str, self.comparison.release.parts))
         for examples, level in zip(self._examples, compared, strict=True):
-            assert level.shown is not None  # examples are of sets
+            assert level.shown is not None
             for i, inside in enumerate(level.shown):
                 members = tuple(classes[k] for k in np.flatnonzero(inside))
                 group = None if places is None else ", ".join(names[place] for place in np.atleast_1d(places[i]))
@@ -390,8 +227,8 @@ class Tally:
         # Only the parts that occur; the first table counts all records.
         partitions = []
         for partition, counts in zip(self.query.partitions, self._tables[1:], strict=True):
-            occurring, chosen = self._occurring(partition, counts.cells.sum(axis=1))
-            counts.cells, counts.sums = counts.cells[chosen], counts.sums[chosen]
+            occurring, places = self._occurring(partition, counts.cells.sum(axis=1))
+            counts.cells, counts.sums = counts.cells[places], counts.sums[places]
             partitions.append(occurring)
 
         # The counts in their order.
@@ -405,15 +242,17 @@ class Tally:
 
     def _occurring(self, partition: Partition, n: NDArray[np.int64]) -> tuple[Partition, NDArray[np.int64]]:
         """The parts of a partition that have records, or all sizes up to the largest, and their positions."""
-        chosen, names = np.flatnonzero(n), list(partition.names)
+        occurring = np.flatnonzero(n)
         if partition.kind == "size":
-            most = int(chosen[-1])
+            most = int(occurring[-1])
             return size_parts(most, exact=True, statement=partition.statement), np.arange(most + 1)
+        # Groups without thresholds of their own got their positions in order of appearance.
         if partition.kind == "group" and self._groups:
-            names = list(self._groups)
-            chosen = np.array(sorted(range(len(names)), key=names.__getitem__))
-        promised = None if partition.promised is None else tuple(partition.promised[i] for i in chosen)
-        return Partition(partition.kind, tuple(names[i] for i in chosen), promised), chosen
+            names = tuple(sorted(self._groups))
+            return Partition("group", names), np.array([self._groups[name] for name in names])
+        names = tuple(partition.names[i] for i in occurring)
+        promised = None if partition.promised is None else tuple(partition.promised[i] for i in occurring)
+        return Partition(partition.kind, names, promised), occurring
 
     def covered_and_missed(self) -> NDArray[np.int64]:
         """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or in all."""
@@ -426,12 +265,8 @@ class Tally:
         return np.array([rows[keys.index(key)] for key in self.comparison.release.parts])
 
 
-def _axis(partition: Partition, compared: RecordOutcomes, place: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Part of each record; `place` is that of its class or group, -1 for all others."""
-    if partition.binned:
-        assert compared.size is not None
-        place = np.searchsorted(np.array(partition.edges), compared.size, side="right") - 1
-        return np.maximum(place, 0)  # an interval whose ends are crossed has no width
+def _listed(partition: Partition, place: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Part of each record by the place of its class or group, -1 for all others, which are the last part."""
     if place is None:
         raise InputError("groups", f"must be given to evaluate coverage by {partition.kind}")
     return np.where(place < 0, len(partition) - 1, place)

@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,23 @@ _STEEP = 40.0
 _LONGEST = 400
 
 
+class _Rows(NamedTuple):
+    """What the program needs of the adversary's choices right of rank c, one entry for each choice."""
+
+    in_bin: _Array
+    """v (s+1) (1+R)"""
+    race: _Array
+    """a + 1 + R"""
+    covered: _Array
+    """X"""
+    race_covered: _Array
+    """a + 1 + R in the term of X"""
+    rate: _Array
+    """1 + R + a e^(-lx)"""
+    nearest: _Array
+    """1/q_0"""
+
+
 def two_sided_coverage(n: int, target: Fraction, noise: SlopeNoise) -> Fraction:
     """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem T1a).
 
@@ -117,15 +134,18 @@ def two_sided_loss(x: float, noise: SlopeNoise, beyond: int, *, at_least: bool =
     """
     # The table of rows, each with the first ranges of W_0.
     rows = _right_side(x, noise, beyond, at_least)
-    ends = np.outer(noise.mass / rows[-1], _FIRST_ENDS)
-    grid = _lines(x, noise, rows.repeat(len(_FIRST_ENDS), axis=1), ends.ravel()).reshape(4, *ends.shape)
-    low, high = grid[..., :-1].reshape(4, -1), grid[..., 1:].reshape(4, -1)
+    ends = np.outer(noise.mass / _Rows(*rows).nearest, _FIRST_ENDS)
+    grid = _lines(x, noise, rows.repeat(len(_FIRST_ENDS), axis=1), ends.ravel()).reshape(-1, *ends.shape)
+    low = grid[..., :-1].reshape(len(grid), -1)
+    high = grid[..., 1:].reshape(len(grid), -1)
     rows = rows.repeat(len(_FIRST_ENDS) - 1, axis=1)
     reached = worst = -math.expm1(-noise.right * (1 - x))  # 1 - v
 
     # Divide the ranges whose bound exceeds the largest value that was reached.
     for round_number in range(_ROUNDS):
-        reached = max(reached, float(low[1].max()), float(high[1].max()))
+        start, first, *_ = low
+        end, last, *_ = high
+        reached = max(reached, float(first.max()), float(last.max()))
         bounds = _mixtures(low, high)
         tolerance = max(_RANK_TOLERANCE, _RELATIVE_TOLERANCE * reached)
         divided = bounds > (reached + tolerance if round_number < _ROUNDS - 1 else math.inf)
@@ -133,14 +153,16 @@ def two_sided_loss(x: float, noise: SlopeNoise, beyond: int, *, at_least: bool =
         if not divided.any():
             break
         rows, low, high = rows[:, divided], low[:, divided], high[:, divided]
-        middle = _lines(x, noise, rows, np.maximum(np.sqrt(low[0] * high[0]), high[0] / 3))
+        start, end = start[divided], end[divided]
+        middle = _lines(x, noise, rows, np.maximum(np.sqrt(start * end), end / 3))
         rows, low, high = np.hstack([rows, rows]), np.hstack([low, middle]), np.hstack([middle, high])
     return worst + _SPARE * max(1.0, worst)
 
 
 def _mixtures(low: _Array, high: _Array) -> _Array:
     """The largest mixture of the lines at both ends of a range, each weighted by the distance to the other end."""
-    (start, first, rise, _), (end, last, fall, _) = low, high
+    start, first, rise, _ = low
+    end, last, fall, _ = high
     bend = (fall - rise) * (end - start)
     climb = last - first - bend
     inside = (bend < 0) & (climb > 0) & (climb < -2 * bend)
@@ -156,16 +178,17 @@ def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
     W_f / (A W_f + B) - p_f W_f. This is largest at W_f = W_0 for small f, at 0 for large f, and in between at
     (sqrt(B / p_f) - B) / A, where it is (1 - sqrt(B p_f))^2 / A. From f = 2 on, p_f is a geometric sequence.
     """
-    in_bin, race, extra, later, rate, nearest = rows  # nearest is 1/q_0
-    slope, share = min(noise.left, _STEEP), -math.expm1(-noise.left)  # share is A
+    row = _Rows(*rows)
+    slope = min(noise.left, _STEEP)
+    share = -math.expm1(-noise.left)  # A
     near = math.exp(slope * x)  # 1/q_1
-    B = rate + (1 - share) * weight
-    D, root = share * weight + B, np.sqrt(B)
+    nearer = near - row.nearest
+    B = row.rate + (1 - share) * weight
+    D = share * weight + B
+    root = np.sqrt(B)
 
-    # The mass that is left for f >= 1, and a first multiplier.
-    free, nearer = np.maximum(noise.mass - weight * nearest, 0.0), near - nearest
-
-    # It is 1/u^2. With integrals over f, the first one spends all of G - W_0/q_0.
+    # The mass that is left for f >= 1, and a first multiplier 1/u^2, which spends all of it with integrals over f.
+    free = np.maximum(noise.mass - weight * row.nearest, 0.0)
     spent = np.maximum(weight, 1e-3 * free) * (1 + 4 * math.sinh(slope / 8) ** 2) / (2 * math.sinh(slope / 2) * D)
     u = np.sqrt((free + weight * near) / spent)
     best, rises, prices = np.full_like(B, np.inf), np.zeros_like(B), np.zeros_like(B)
@@ -190,18 +213,22 @@ def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
         u = np.clip(u + (free - used) / np.maximum(speed, 1e-100), u / 8, 8 * u)
 
     # The credit, which does not depend on the multiplier.
-    race, later = race + weight, later + weight
-    value, rise = 1 - in_bin / race - extra / later + best, in_bin / race**2 + extra / later**2 + rises
+    race = row.race + weight
+    race_covered = row.race_covered + weight
+    value = 1 - row.in_bin / race - row.covered / race_covered + best
+    rise = row.in_bin / race**2 + row.covered / race_covered**2 + rises
     return np.stack([weight, value, rise, prices])
 
 
 def _right_side(x: float, noise: SlopeNoise, beyond: int, at_least: bool) -> _Array:
-    """The rows, shape (6, rows): v (s+1) (1+R), a + 1 + R, X, a + 1 + R in the term of X, 1 + R + a e^(-lx), 1/q_0.
+    """The table of the adversary's choices: `_Rows` as one array.
 
     The last s has also a row without candidates right of g, for g = +inf and all larger s.
     """
-    slope, near = noise.right, math.exp(-noise.right * (1 - x))
-    stride, end = max(1, int(_GROUPED / slope)), min(beyond, int(12 / slope) + 8)
+    slope = noise.right
+    near = math.exp(-slope * (1 - x))
+    stride = max(1, int(_GROUPED / slope))
+    end = min(beyond, int(12 / slope) + 8)
 
     # A group has the s + 1 of its first s, and the weights and chains of its last one.
     s = np.arange(0, end + 1, stride)
@@ -214,18 +241,26 @@ def _right_side(x: float, noise: SlopeNoise, beyond: int, at_least: bool) -> _Ar
     rho = np.column_stack([rho, np.where((beyond > last) | (not at_least), 1.0, 0.0)])
     kappa = np.maximum(lines - multipliers * rho, 0.0)
     larger = np.column_stack([rho[:, 0], rho[:, :-1]])
-    fall, number = near * np.exp(-slope * last)[:, None], np.broadcast_to((s + 1.0)[:, None], rho.shape)
-    columns = [(fall * rho).ravel(), (fall * larger).ravel(), (fall * kappa).ravel(), number.ravel()]
-    weight, later, covered, count = (np.append(z, w) for z, w in zip(columns, (0, 0, 0, end + 1.0), strict=True))
+    fall = near * np.exp(-slope * last)[:, None]
+    weight = np.append((fall * rho).ravel(), 0.0)
+    later = np.append((fall * larger).ravel(), 0.0)
+    covered = np.append((fall * kappa).ravel(), 0.0)
+    count = np.append(np.repeat(s + 1.0, rho.shape[1]), end + 1.0)
 
     # With a twin, and without one.
     tables = []
     for twin in (True, False) if x < 1 and noise.step > 0 else (True,):
-        v, a = (near, noise.step if x < 1 else 0.0) if twin else (1.0, 0.0)
-        extra = covered + (1 - v) * count * weight
-        rate = 1 + weight + a * math.exp(-noise.left * x)
-        nearest = np.full_like(rate, 1.0 if twin else math.exp(min(noise.left, _STEEP) * x))
-        tables.append([v * count * (1 + weight), a + 1 + weight, extra, a + 1 + later, rate, nearest])
+        v = near if twin else 1.0
+        a = noise.step if twin and x < 1 else 0.0
+        choices = _Rows(
+            in_bin=v * count * (1 + weight),
+            race=a + 1 + weight,
+            covered=covered + (1 - v) * count * weight,
+            race_covered=a + 1 + later,
+            rate=1 + weight + a * math.exp(-noise.left * x),
+            nearest=np.full_like(weight, 1.0 if twin else math.exp(min(noise.left, _STEEP) * x)),
+        )
+        tables.append(choices)
     return np.concatenate(tables, axis=1)
 
 

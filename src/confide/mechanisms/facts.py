@@ -33,7 +33,8 @@ _CLASSES: Mapping[str, type[Any]] = {
 }
 
 _INT64_STEPS = (0, INT64_ROOM - 1)
-_BELOW_1, _ABOVE_0 = math.nextafter(1, 0), math.nextafter(0, 1)
+_BELOW_1 = math.nextafter(1, 0)
+_ABOVE_0 = math.nextafter(0, 1)
 
 # The numbers that a design can have: with others a certificate would take long.
 _RANGES: Mapping[str, tuple[float, float]] = {
@@ -55,6 +56,13 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 }
 
 
+_MOST_DENOMINATOR = 64 * MAX_DENOMINATOR
+"""Largest denominator of all other fractions. That of a target rank is a multiple of the denominator of its level."""
+
+_MOST_FLAT_DENOMINATOR = 1000
+"""Largest denominator of `flat`, which designs state in sixteenths."""
+
+
 def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
     """The mechanism's name and fields, with fractions as str; without a law of noise, which a request states."""
     content: dict[str, Any] = {"name": mechanism.name}
@@ -66,7 +74,15 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def read_mechanism(content: Mapping[str, Any], noise: Noise | None = None) -> Mechanism:
-    """The mechanism of such fields; an error for missing or unknown fields, and numbers that no design has."""
+    """The mechanism of such fields; an error for missing or unknown fields, and numbers that no design has.
+
+    Raises
+    ------
+    KeyError
+        If there is no name, or no mechanism of this name.
+    InputError, ValueError
+        If the fields are not those of the mechanism, or a value is not one of a design.
+    """
     import msgspec
 
     # Its class: `pps` with a rate is for a secret number of records.
@@ -87,10 +103,10 @@ def read_mechanism(content: Mapping[str, Any], noise: Noise | None = None) -> Me
 
     # Numbers that a design can have.
     for name, (low, high) in _RANGES.items():
-        value = getattr(mechanism, name, None)
-        most_denominator = 1000 if name == "flat" else 64 * MAX_DENOMINATOR
-        is_fine = not isinstance(value, Fraction) or value.denominator <= most_denominator
-        if name in names and value is not None and not (is_fine and low <= value <= high):
+        value = getattr(mechanism, name) if name in names else None
+        most_denominator = _MOST_FLAT_DENOMINATOR if name == "flat" else _MOST_DENOMINATOR
+        too_fine = isinstance(value, Fraction) and value.denominator > most_denominator
+        if value is not None and (too_fine or not low <= value <= high):
             raise InputError(f"mechanism.{name}", "must be a number that a calibration can give this field")
     return mechanism
 
@@ -113,11 +129,9 @@ def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
     if isinstance(mechanism, Slopes):
         return _slope_facts(mechanism, m)
     if isinstance(mechanism, NoisyHistogram):
+        rule = "a noisy histogram, and the first candidate from which on few enough records lie beyond each"
         return (
-            (
-                "mechanism",
-                "a noisy histogram, and the first candidate from which on few enough records lie beyond each",
-            ),
+            ("mechanism", rule),
             ("noise in each bin", f"discrete Laplace of scale {mechanism.scale:.17g} (OpenDP)"),
             ("noisy records beyond the threshold", f"at most {mechanism.beyond:,}"),
         )
@@ -132,10 +146,8 @@ def _slope_facts(mechanism: Slopes, m: int) -> Facts:
     if mechanism.weight is not None:
         weight = (("largest weight", f"{mechanism.weight:,} steps; ranks and n are weights, divided by it"),)
     growing = "" if mechanism.rate == 0 else f"{mechanism.rate} (n + 1) + "
-    offset = f"{float(mechanism.offset):.15g}"
-    if Fraction(offset) != mechanism.offset:  # a decimal number only if it is exact
-        offset = str(mechanism.offset)
-
+    decimal = f"{float(mechanism.offset):.15g}"
+    offset = decimal if Fraction(decimal) == mechanism.offset else str(mechanism.offset)
     return (
         ("mechanism", "slopes on both sides of a target rank"),
         *weight,
@@ -187,7 +199,7 @@ def proof_of(mechanism: Mechanism | None, guarantee: Guarantee, *, shifted: bool
         return "docs/theory.md, Theorem C3" if guarantee.n is None else "docs/theory.md, Theorem C1b"
     if shifted:
         return "docs/theory-after-release.md, Theorem A6; privacy by docs/theory.md, Theorem P1, and group privacy"
-    theorem = "docs/theory.md, Theorem C2a or docs/theory-one-number.md, Theorem T1a"
     if guarantee.sized:
-        theorem = "docs/theory-one-number.md, Theorem H1"
-    return f"{theorem}; privacy by docs/theory.md, Theorem P1"
+        return "docs/theory-one-number.md, Theorem H1; privacy by docs/theory.md, Theorem P1"
+    either = "docs/theory.md, Theorem C2a or docs/theory-one-number.md, Theorem T1a"
+    return f"{either}; privacy by docs/theory.md, Theorem P1"

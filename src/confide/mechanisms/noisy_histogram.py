@@ -144,6 +144,9 @@ def published_histogram_for(
 
 
 def _cost_of_counts(noise: Noise, m: int, n: int) -> float:
-    # A noise that is unlimited, for which a table lacks mass, may cost all records.
-    any_unlimited = m * noise.copies * noise.missing
-    return noise.cost + any_unlimited * max(n + 1, 1)
+    """The cost of a stated noise in m counts of n records, in ranks.
+
+    A law that is given as a table may lack mass. A noise that falls into the lacking mass may cost all records.
+    """
+    probability_of_any = m * noise.copies * noise.missing  # at most, by a union bound
+    return noise.cost + probability_of_any * max(n + 1, 1)

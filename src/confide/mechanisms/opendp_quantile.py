@@ -36,7 +36,9 @@ class OpenDPQuantile(Mechanism):
     @property
     def add_remove(self) -> float | None:
         """Loss when one record is added or removed; None for sized data."""
-        return float_above(_unsized_range(self.level) / Fraction(self.scale)) if self.size is None else None
+        if self.size is not None:
+            return None
+        return float_above(_unsized_range(self.level) / Fraction(self.scale))
 
     @property
     def replace_one(self) -> float:
@@ -70,7 +72,11 @@ class OpenDPQuantile(Mechanism):
 
 
 def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> OpenDPQuantile:
-    """The mechanism of the least noise for a loss of epsilon per record: replaced, or without a size added."""
+    """The mechanism of the least noise for this loss.
+
+    epsilon is the loss of a replaced record if `size` is the number of records, and of an added or removed record if
+    `size` is None.
+    """
     distance = _unsized_range(level) if size is None else Fraction(2)
     return OpenDPQuantile(level, size, scale_for(distance, epsilon))
 

@@ -103,7 +103,8 @@ def pps_laplace_for(
     # The level for each gamma, rounded up, with zeta by Theorem 2 or Corollary 1, whichever is smaller.
     scale = scale_for(2, epsilon)
     gammas = GAMMAS if gamma is None else np.array([gamma])
-    levels = laplace_level(n, alpha, gammas, noise_bounds(m, gammas * float(alpha), scale) / n) + 1e-12
+    zeta = noise_bounds(m, gammas * float(alpha), scale) / n
+    levels = laplace_level(n, alpha, gammas, zeta) + 1e-12
 
     # The smallest level, if a multiple of 1/GRID below 1 reaches it.
     best = int(np.argmin(levels))
@@ -171,8 +172,11 @@ _NEGLIGIBLE = 1e-14
 # Probability reserved for the rounding of the sum.
 ROUNDING = 1e-12
 
-# Steps of Newton's method for a frequency w_i, and of bisection for a quantile.
-_NEWTON_STEPS, _HALVINGS = 8, 60
+# Steps of Newton's method for a frequency w_i.
+_NEWTON_STEPS = 8
+
+# Steps of bisection for a quantile.
+_HALVINGS = 60
 
 
 def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -183,7 +187,8 @@ def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
     # Newton's method for x = w t, where w tan(w t) = 1: x = i pi + arctan(t/x).
     largest_w = math.sqrt(_NEGLIGIBLE ** (-1 / (m + 1)) - 1)  # (1+w^2)^-(m+1) is negligible from here on
     i = np.arange(math.ceil(float(t.max()) * largest_w / math.pi) + 2)
-    t, turns = t[:, None], i * math.pi
+    turns = i * math.pi
+    t = t[:, None]
     x = turns + np.arctan2(t, turns + math.pi / 2)
     for _ in range(_NEWTON_STEPS):
         x = x - (x - turns - np.arctan2(t, x)) / (1 + t / (x * x + t * t))
@@ -198,7 +203,8 @@ def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
 def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.float64]:
     """Upper bounds on the smallest t with P(max_(k<=m) abs(S_k) >= t) at most each probability; `top` bounds all."""
     wanted = 1 - (np.array(fails) - ROUNDING)
-    low, high = np.zeros(len(wanted)), np.full(len(wanted), top)
+    low = np.zeros(len(wanted))
+    high = np.full(len(wanted), top)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         enough = walk_stays_below(m, middle) >= wanted
@@ -206,8 +212,9 @@ def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.f
     return high
 
 
-# The number of bins, by public simulations: their number, and their seed.
-_RUNS, _SEED = 1000, 20210212
+# The number of bins, by public simulations: how many, and their seed.
+_RUNS = 1000
+_SEED = 20210212
 
 
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 40, *, aligned: bool = False) -> int:
@@ -234,9 +241,10 @@ def uniform_threshold(
     mechanism = pps_laplace_for(n, alpha, epsilon, m)
     if mechanism is None:
         return 1.0
-    rng, level, scale = np.random.default_rng(_SEED), float(mechanism.level), mechanism.scale
 
     # The lowest bins, which reach the level with a probability below 1e-9, are drawn as one.
+    level = float(mechanism.level)
+    scale = mechanism.scale
     far = 7 * (math.sqrt(n * (1 - level) * level) + scale * math.sqrt(2 * m)) + 25 * scale
     bins = m - max(0, math.floor(m * (level - far / n)) - (not aligned))
     last_width = np.ones(runs) if aligned else (np.arange(runs) + 0.5) / runs  # of the last bin, in bins
@@ -245,6 +253,7 @@ def uniform_threshold(
     widths = np.full((runs, bins), 1 / m)
     widths[:, -1] = last_width / m
     lowest = np.maximum(1 - widths.sum(axis=1, keepdims=True), 0.0)
+    rng = np.random.default_rng(_SEED)
     counts = rng.multinomial(n, np.hstack([lowest, widths]))[:, 1:]
     noisy = counts + rng.laplace(scale=scale, size=counts.shape)
 

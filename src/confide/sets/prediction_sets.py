@@ -185,12 +185,10 @@ class PredictionSets(Records):
         # Offsets of 64 bits only for more members than 32 bits can count.
         offsets = np.concatenate([[0], np.cumsum(self.sizes)])
         members = np.nonzero(self.mask)[1]
-        if len(members) < 2**31:
-            column, index = pa.ListArray, offsets.astype(np.int32)
-        else:
-            column, index = pa.LargeListArray, offsets
         values = pa.array(members) if self.classes is None else _arrow_names(self.classes).take(pa.array(members))
-        return column.from_arrays(pa.array(index), values)
+        if len(members) < 2**31:
+            return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
+        return pa.LargeListArray.from_arrays(pa.array(offsets), values)
 
     def to_pandas(self, index: Any = None) -> pandas.DataFrame:
         """A boolean data frame, one column per class; `index` names the records, by default the sets' own.
@@ -221,11 +219,11 @@ class PredictionSets(Records):
     def __getitem__(self, which: Any) -> list[Any] | PredictionSets:
         """The set of one record, as `labels` lists it, or the sets of several: a slice, positions, or booleans."""
         must = "must be chosen by one position, a slice, or a vector of positions or booleans"
-        chosen = positions_of("sets", must, which)
-        rows = self.mask[chosen]
+        positions = positions_of("sets", must, which)
+        rows = self.mask[positions]
         if rows.ndim == 1:
             return self._members(rows)
-        return replace(self, mask=rows, **self._origin_of(which, chosen))
+        return replace(self, mask=rows, **self._origin_of(which, positions))
 
     def _members(self, row: NDArray[np.bool_]) -> list[Any]:
         return [self._names[k] for k in np.flatnonzero(row).tolist()]
@@ -246,6 +244,21 @@ class PredictionSets(Records):
         mean = f"{sizes.mean():.2f}" if n else "undefined"
         full = ", every class in every set" if n and k > 1 and sizes.min() == k else ""
         return f"n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())}{full}"
+
+
+def _arrow_names(classes: tuple[object, ...]) -> pyarrow.Array:
+    """Names as one Arrow column; of different types, such as 1 and "a", they become strings."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(list(classes))
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array(list(map(str, classes)))
+
+
+def _set_text(members: list[Any]) -> str:
+    names = ", ".join(map(str, members[:_MOST_NAMED])) or "empty"
+    return names + (f" and {len(members) - _MOST_NAMED:,} more" if len(members) > _MOST_NAMED else "")
 
 
 def predict_set(
@@ -321,13 +334,13 @@ def sets_of(
     out: NDArray[np.bool_] | None = None,
 ) -> PredictionSets:
     """Sets without a warning about empty ones, which would reveal something about private records."""
-    # One threshold, or that of each group or class.
+    # Check the arguments, and put the columns in the order of the calibration.
     kind = score_of_task(calibration, "classification", score)
     refuse_other_rows(probabilities=probabilities, groups=groups, u=u)
     p, names = _match_columns(probabilities, calibration, classes)
-    limits = calibration.limits(len(p), groups=groups, classes=p.shape[1] if names is None else names)
 
-    # The sets; a model without classes has none.
+    # Compare each score with the limit of its record or class. A model without classes has no scores.
+    limits = calibration.limits(len(p), groups=groups, classes=p.shape[1] if names is None else names)
     if p.shape[1]:
         mask = set_mask(p, str(kind.name), limits, u=u, per_class=calibration.by == "class", out=out)
     else:
@@ -399,21 +412,25 @@ def _match_columns(
     probabilities: ArrayLike, calibration: Release, classes: Sequence[object] | None
 ) -> tuple[NDArray[Any], tuple[object, ...] | None]:
     """The probabilities and the names of their columns; those of a data frame in the order of the calibration."""
-    # [] has no columns, and stands for no records.
-    known = calibration.classes
-    listed = isinstance(probabilities, list | tuple) and not probabilities
-    if listed or getattr(probabilities, "shape", None) == (0,):
-        width = known if classes is None else tuple(classes)
-        probabilities = np.zeros((0, width if isinstance(width, int) else len(width or ())))
-        if width is None:
-            return probabilities, None
+    # [] stands for no records; it gets the columns of the stated classes.
+    stated = calibration.classes
+    if _is_empty_vector(probabilities):
+        columns = stated if classes is None else tuple(classes)
+        if columns is None:
+            return np.zeros((0, 0)), None
+        probabilities = np.zeros((0, columns if isinstance(columns, int) else len(columns)))
 
-    # Columns are matched by name; names that are given state their order.
+    # Columns of a data frame are matched by name; `classes` states the order of the columns.
     p, given = class_columns(probabilities, classes)
     names = names_for(calibration, given, p.shape[1])
-    if classes is None and given is not None and isinstance(known, tuple):
-        return in_order(p, column_order("classes", known, given)), known
+    if classes is None and given is not None and isinstance(stated, tuple):
+        return in_order(p, column_order("classes", stated, given)), stated
     return p, names
+
+
+def _is_empty_vector(array: Any) -> bool:
+    is_empty_list = isinstance(array, list | tuple) and not array
+    return is_empty_list or getattr(array, "shape", None) == (0,)
 
 
 def score_of(calibration: Release, given: str | None = None) -> ScoreKind:
@@ -431,16 +448,19 @@ def score_of(calibration: Release, given: str | None = None) -> ScoreKind:
 
 def score_of_task(calibration: Any, task: str, given: str | None = None) -> ScoreKind:
     """The score of a calibration that must make sets, or intervals."""
-    # One threshold, or one per group or class.
-    if not isinstance(calibration, Release) or calibration.by in ("level", "side") or calibration.loss is not None:
-        got = type(calibration).__name__
-        if isinstance(calibration, Release):
-            got = f"one by {calibration.by}" if calibration.loss is None else "a bound on a loss"
-        must = "must be a confide.Release with one threshold, or one per group or class"
-        of_level = isinstance(calibration, Threshold) or got == "one by level"
-        raise InputTypeError("calibration", must, got, "Choose a level by release.at(alpha)" if of_level else "")
+    # Each record needs one threshold.
+    must = "must be a confide.Release with one threshold, or one per group or class"
+    choose_level = "Choose a level by release.at(alpha)"
+    if not isinstance(calibration, Release):
+        remedy = choose_level if isinstance(calibration, Threshold) else ""
+        raise InputTypeError("calibration", must, type(calibration).__name__, remedy)
+    if calibration.loss is not None:
+        raise InputTypeError("calibration", must, "a bound on a loss")
+    if calibration.by in ("level", "side"):
+        remedy = choose_level if calibration.by == "level" else ""
+        raise InputTypeError("calibration", must, f"one by {calibration.by}", remedy)
 
-    # For the task of the caller.
+    # The score must be for the task of the caller.
     kind = score_of(calibration, given)
     callers = {"classification": "predict_set", "regression": "predict_interval"}
     must = f"was made for the score {kind.name!r}, which {callers[task]} does not compute"
@@ -473,18 +493,3 @@ def warn_of_empty_sets(empty: int, records: int) -> None:
         CoverageWarning,
         stacklevel=caller_stacklevel(),
     )
-
-
-def _set_text(members: list[Any]) -> str:
-    names = ", ".join(map(str, members[:_MOST_NAMED])) or "empty"
-    return names + (f" and {len(members) - _MOST_NAMED:,} more" if len(members) > _MOST_NAMED else "")
-
-
-def _arrow_names(classes: tuple[object, ...]) -> pyarrow.Array:
-    """Names as one Arrow column; of different types, such as 1 and "a", they become strings."""
-    import pyarrow as pa
-
-    try:
-        return pa.array(list(classes))
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return pa.array(list(map(str, classes)))

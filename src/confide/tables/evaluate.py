@@ -18,6 +18,7 @@ from confide.core import Release, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import (
     Evaluation,
+    LabelledRecords,
     PrivateRequest,
     Tally,
     TooManyGroupsError,
@@ -259,7 +260,7 @@ def _tallied(
 
     def add(arrays: list[Any], batch: Any) -> None:
         try:
-            tally.add(*arrays, groups=None if groups is None else groups.keys(batch))
+            tally.add(LabelledRecords(*arrays), None if groups is None else groups.keys(batch))
         except TooManyGroupsError:
             raise too_many_groups("by", str(by)) from None
 
@@ -350,12 +351,13 @@ def evaluate_table_privately(
 
         def count(add: Callable[..., None]) -> None:
             def add_batch(arrays: list[Any], batch: Any) -> None:
+                records = LabelledRecords(*arrays)
                 if group is None:
-                    add(*arrays)
+                    add(records)
                 elif by_release:
-                    add(*arrays, groups=group.keys(batch))
+                    add(records, group.keys(batch))
                 else:
-                    add(*arrays, places=group.places(batch))
+                    add(records, places=group.places(batch))
 
             process_records(table, columns, add_batch, progress, skip_incomplete=skip_incomplete)
 

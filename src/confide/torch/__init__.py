@@ -1,6 +1,7 @@
 """Calibration from a torch DataLoader in one pass, and prediction on tensors, on their device. Extra `torch`.
 
-calibrate.py  classifiers and regressors, from a loader; sets and intervals as tensors; segmentation: masks
+calibrate.py  classifiers and regressors, from a loader; sets and intervals as tensors
+masks.py      segmentation models: masks
 outputs.py    values of loaders and outputs of models, as tensors
 """
 
@@ -9,15 +10,8 @@ from confide.support import needs_extra
 with needs_extra("confide.torch", "torch"):
     import torch as _torch  # before the modules below, which need it
 
-from confide.torch.calibrate import (
-    calibrate,
-    calibrate_masks,
-    evaluate_masks,
-    predict_interval,
-    predict_masks,
-    predict_set,
-    to_prediction_sets,
-)
+from confide.torch.calibrate import calibrate, predict_interval, predict_set, to_prediction_sets
+from confide.torch.masks import calibrate_masks, evaluate_masks, predict_masks
 from confide.torch.outputs import probabilities
 
 __all__ = [

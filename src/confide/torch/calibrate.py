@@ -1,4 +1,4 @@
-"""Calibrate classifiers, regressors and masks from a loader, and predict sets, intervals and masks as tensors."""
+"""Calibrate classifiers and regressors from a loader, and predict sets and intervals as tensors."""
 
 from __future__ import annotations
 
@@ -11,37 +11,26 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 
-from confide.array_api import above_threshold, predict_mask, true_scores
-from confide.arrays import ExperimentalUniforms, class_names, first_and_all, image_by_image
+from confide.array_api import predict_mask, true_scores
+from confide.arrays import ExperimentalUniforms, class_names, first_and_all
 from confide.candidates import AnyCandidates
 from confide.core import (
     Batches,
-    MaskOptions,
-    MissedAreaLoss,
     Options,
     Release,
     Request,
-    area_of,
-    calibrate_areas,
-    names_for,
     release,
     split_options,
-    true_pixels,
-    warn_about,
 )
-from confide.errors import InputError, InputTypeError
-from confide.evaluation import Evaluation, area_counts, evaluation_of_areas
+from confide.errors import InputError
 from confide.scores import interval_score, score_kind, unregistered
 from confide.sets import PredictionSets
 from confide.sets import predict_interval as intervals_of_arrays
-from confide.support import Classes, Level, caller_stacklevel, class_count, public_classes, require
+from confide.support import Level, caller_stacklevel, class_count, public_classes, require
 from confide.torch.outputs import (
-    look_like_probabilities,
     model_outputs,
     output_tensor,
     probabilities,
-    single_precision,
-    softmax,
 )
 
 _MUST_YIELD = "must yield at least one record"
@@ -116,26 +105,33 @@ def calibrate(
         raise unregistered(score)
     require("score", not kind.score.difficulty, "must be a score that needs no difficulty", got=repr(score))
     payer, fields = split_options("confide.torch.calibrate", options)
-    class_names = None if classes is None else public_classes("classes", classes)
-    request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=class_names, **fields)
+    public = None if classes is None else public_classes("classes", classes)
+    request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=public, **fields)
 
-    # The scores of each batch; the first batch shows the number of classes, if it is not given.
-    most_tokens = options.get("records_per_person")
-    scores: Iterable[Any]
     with model_outputs(model, loader, device, progress=progress) as answers:
+        # The scores of targets.
         if kind.task == "regression":
-            scores = (_residuals(outputs, targets, score) for outputs, targets in answers)
-        else:
-            first, batches = first_and_all(_classified(answers, request, most_tokens, ignore_index, logits=logits))
-            if class_names is None:
-                if first is None:
-                    require("loader", not request.public_n, _MUST_YIELD, got="none")
-                    must = "must be given, their names or number: loader yields no batch that shows how many"
-                    raise InputError("classes", must)
-                class_names = first[0].shape[1]
-                request = replace(request, classes=class_names)
-            scores = _true_scores(batches, class_names, score, u)
+            residuals = (_residuals(outputs, targets, score) for outputs, targets in answers)
+            return release(Batches(residuals, _MUST_YIELD), request, payer)
+
+        # The scores of labels; the first batch shows the number of classes, if it is not given.
+        most_tokens = options.get("records_per_person")
+        first, batches = first_and_all(_classified(answers, request, most_tokens, ignore_index, logits=logits))
+        if public is None:
+            public = _classes_of(first, request)
+            request = replace(request, classes=public)
+        scores = _true_scores(batches, class_count(public), score, u)
         return release(Batches(scores, _MUST_YIELD), request, payer)
+
+
+def _classes_of(first: tuple[Tensor, Tensor] | None, request: Request) -> int:
+    """The number of classes that the first batch shows."""
+    if first is None:
+        require("loader", not request.public_n, _MUST_YIELD, got="none")
+        must = "must be given, their names or number: loader yields no batch that shows how many"
+        raise InputError("classes", must)
+    p, _ = first
+    return p.shape[1]
 
 
 def _classified(
@@ -153,11 +149,10 @@ def _classified(
 
 
 def _true_scores(
-    batches: Iterator[tuple[Tensor, Tensor]], classes: Classes, score: str, u: ExperimentalUniforms | None
+    batches: Iterator[tuple[Tensor, Tensor]], number: int, score: str, u: ExperimentalUniforms | None
 ) -> Iterator[Any]:
-    number = class_count(classes)
+    must = f"must return the same {number} classes for every batch"
     for p, labels in batches:
-        must = f"must return the same {number} classes for every batch"
         require("model", p.shape[1] == number, must, got=f"{p.shape[1]} outputs")
         yield true_scores(p, labels, score, u=u).cpu().numpy()
 
@@ -180,16 +175,16 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most_tokens: An
     require("records_per_person", isinstance(most_tokens, int), f"{must}, because each is a record")
     longer = (labels != ignore_index).sum(dim=1) > most_tokens
     if bool(longer.any()):
+        must = f"must have at most records_per_person={most_tokens} tokens in every row"
         rows = f"{int(longer.sum())} rows of a batch have more"
         remedy = f"{rows}; label fewer, the others as ignore_index, or state a larger number"
-        must = f"must have at most records_per_person={most_tokens} tokens in every row"
         raise InputError("labels", must, remedy=remedy)
     return outputs.flatten(0, 1), labels.flatten()
 
 
 def _residuals(outputs: Tensor, targets: Tensor, score: str) -> Any:
-    f, y = (tensor.detach().cpu().to(torch.float64) for tensor in (outputs, targets))
-    return interval_score(f.numpy(), y.numpy(), score)
+    predictions, true_values = (tensor.detach().cpu().to(torch.float64).numpy() for tensor in (outputs, targets))
+    return interval_score(predictions, true_values, score)
 
 
 # Sets and intervals as tensors, on the device of their inputs.
@@ -253,140 +248,3 @@ def to_prediction_sets(mask: Tensor, classes: Any = None) -> PredictionSets:
     [['cat']]
     """
     return PredictionSets(mask.cpu().numpy(), None if classes is None else class_names(classes, mask.shape[1]))
-
-
-def calibrate_masks(
-    model: Callable[..., Any],
-    loader: Iterable[Any],
-    risk: Level | None = None,
-    epsilon: float | None = None,
-    *,
-    logits: bool = True,
-    sigmoid: bool = False,
-    device: torch.device | str | None = None,
-    progress: bool = True,
-    **options: Unpack[MaskOptions],
-) -> Release:
-    """Calibrate masks from a model and a loader, in one pass; one number of each image leaves the device.
-
-    Parameters
-    ----------
-    model
-        Called on each batch, without gradients, in evaluation mode. It returns shape `(batch, K, *pixels)`, or an
-        object with such a tensor as `logits`, as models of Hugging Face, or `out`, as those of torchvision.
-    loader
-        Yields pairs (inputs, masks), or mappings with `labels` (or `label`): class numbers, shape `(batch, *pixels)` or
-        `(batch, 1, *pixels)`, or one mask per class, shape `(batch, K, *pixels)`. Batches may differ in size.
-    risk, epsilon, **options
-        As in `confide.calibrate_masks`.
-    logits, sigmoid
-        Whether the model returns logits. With one channel, or several and `sigmoid`, each channel is a separate mask;
-        otherwise the channels are classes that exclude each other, and softmax is applied.
-    device, progress
-        As in `calibrate`.
-
-    Examples
-    --------
-    >>> _ = torch.manual_seed(0)
-    >>> logits = torch.randn(20, 100, 1, 4, 4)
-    >>> batches = [(z, torch.rand(z.shape) < z.sigmoid()) for z in logits]
-    >>> released = calibrate_masks(torch.nn.Identity(), batches, 0.1, 1.0, progress=False)
-    >>> predict_masks(logits[0], released).shape
-    torch.Size([100, 1, 4, 4])
-    """
-
-    def pixels(p: Tensor, truth: Tensor, area: MissedAreaLoss, ignored: int) -> tuple[int, list[Any]]:
-        return len(p), [inside.cpu().numpy() for inside in true_pixels(p, truth, area, ignored)]
-
-    with model_outputs(model, loader, device, progress=progress) as answers:
-        images = _images(answers, logits=logits, sigmoid=sigmoid)
-        return calibrate_areas(images, pixels, risk, epsilon, **options)
-
-
-def predict_masks(outputs: Tensor, calibration: Release, *, logits: bool = True, sigmoid: bool = False) -> Tensor:
-    """The masks of a batch of model outputs: bool, shape `(batch, K, *pixels)`, on the device of `outputs`.
-
-    Arguments as in `calibrate_masks`; the masks are those of `confide.predict_masks`, bit for bit.
-
-    Examples
-    --------
-    >>> import confide
-    >>> p = torch.rand(2000, 1, 4, 4)
-    >>> released = confide.calibrate_masks(zip(p, torch.rand(p.shape) < p), 0.1, 1.0)
-    >>> predict_masks(torch.tensor([[[0.95, 0.01]]]), released, logits=False)
-    tensor([[[ True, False]]])
-    """
-    area_of(calibration)
-    p = pixel_probabilities(outputs, logits=logits, sigmoid=sigmoid)
-    names_for(calibration, None, p.shape[1])
-    warn_about(calibration)
-    if not bool(((p >= 0) & (p <= 1)).all()):
-        raise InputError("probabilities", "of every pixel must lie in [0, 1]", got="NaN or values outside")
-    mask: Tensor = above_threshold(p, calibration.threshold)
-    return mask
-
-
-def evaluate_masks(
-    model: Callable[..., Any],
-    loader: Iterable[Any],
-    calibration: Release,
-    *,
-    logits: bool = True,
-    sigmoid: bool = False,
-    device: torch.device | str | None = None,
-    ignore_index: int = -100,
-    progress: bool = True,
-) -> Evaluation:
-    """Evaluate masks from a model and a loader of other images: area missed, and predicted. Not private.
-
-    Examples
-    --------
-    >>> import confide
-    >>> p = torch.rand(3000, 1, 4, 4)
-    >>> truth = torch.rand(p.shape) < p
-    >>> released = confide.calibrate_masks(zip(p[:2000], truth), 0.1, 1.0)
-    >>> loader = [(p[2000:], truth[2000:])]
-    >>> found = evaluate_masks(torch.nn.Identity(), loader, released, logits=False, progress=False)
-    >>> 0.05 < found.loss < 0.12
-    True
-    """
-    area_of(calibration)
-
-    def counts(p: Tensor, truth: Tensor) -> Any:
-        return area_counts(predict_masks(p[None], calibration, logits=False)[0], truth, ignore_index)
-
-    with model_outputs(model, loader, device, progress=progress) as answers:
-        images = _images(answers, logits=logits, sigmoid=sigmoid)
-        return evaluation_of_areas(image_by_image(images, counts), calibration)
-
-
-def pixel_probabilities(outputs: Any, *, logits: bool, sigmoid: bool) -> Tensor:
-    """Probabilities of pixels, in float32 for half precision, on the device of the outputs."""
-    if not isinstance(outputs, torch.Tensor) or outputs.ndim < 3 or not outputs.is_floating_point():
-        raise InputTypeError("outputs", "must be a floating tensor of shape (batch, classes, *pixels)")
-    p = single_precision(outputs.detach())
-    if not logits:
-        return p
-
-    # One mask for each channel, or classes that exclude each other; logits must not look like probabilities.
-    by_channel = sigmoid or p.shape[1] == 1
-    if by_channel:
-        are_probabilities = p.numel() and bool(p.min() >= 0) and bool(p.max() <= 1)
-    else:
-        are_probabilities = p.numel() and look_like_probabilities(p[0].flatten(1).T)  # pixels of the first image
-    if are_probabilities:
-        got = "only numbers that could be probabilities, in [0, 1] or summing to 1"
-        raise InputError("outputs", "must be logits", got=got, remedy="Pass logits=False")
-    return torch.sigmoid(p) if by_channel else softmax(p)
-
-
-def _images(
-    answers: Iterator[tuple[Tensor, Tensor]], *, logits: bool, sigmoid: bool
-) -> Iterator[tuple[Tensor, Tensor]]:
-    for outputs, truth in answers:
-        p = pixel_probabilities(outputs, logits=logits, sigmoid=sigmoid)
-        if len(p) != len(truth):
-            raise InputError("labels", "must contain one truth per image", got=f"{len(truth)} for {len(p)} of a batch")
-        # Class numbers may have any integer type.
-        true = truth if truth.is_floating_point() or truth.dtype == torch.bool else truth.long()
-        yield from zip(p, true.to(p.device), strict=True)

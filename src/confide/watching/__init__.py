@@ -1,6 +1,7 @@
 """Monitor a release: test with noisy counts of new records whether coverage still holds.
 
 watch_state.py  `Watch`: settings and looks, as a value and as a file
+looks.py        `Look`: the noisy counts of a batch; `Point`: the state of a watch after a look
 settings.py     what is fixed before the first look, such as the bins of set sizes of a private evaluation
 e_process.py    bets on noisy counts, whose wealth does not grow on average while coverage holds; the tests of a
                 monitor, and a confidence sequence for coverage over all looks
@@ -13,9 +14,10 @@ Only the noisy counts of a look are private and may be published. The exact coun
 
 from confide.watching.corrected import CorrectedRelease
 from confide.watching.correction import Correction, Realised, Scale
+from confide.watching.looks import Look, Point, evidence_text
 from confide.watching.settings import Settings, promised_of, records_for, size_bins
 from confide.watching.take_look import FirstLook, level_of, load_or_start, local_state, watch
-from confide.watching.watch_state import Look, Point, Watch, evidence_text
+from confide.watching.watch_state import Watch
 
 __all__ = [
     "CorrectedRelease", "Correction", "Look", "Point", "Realised", "Scale", "Settings", "Watch",

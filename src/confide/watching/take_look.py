@@ -44,8 +44,9 @@ from confide.support import (
 )
 from confide.tables import ClassColumns, ColumnSpec, Progress, monitoring_coverage_counts, no_progress, size_counts
 from confide.watching.corrected import CorrectedRelease, in_force
+from confide.watching.looks import Look, now, plain_fields
 from confide.watching.settings import promised_of, reference_of, size_bins
-from confide.watching.watch_state import Choices, Look, Watch, now, plain_fields
+from confide.watching.watch_state import Choices, Watch
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
-from datetime import UTC, datetime
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, TypedDict, Unpack
 
 import msgspec
@@ -19,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.core import Document, Release, documents
-from confide.errors import InputTypeError
 from confide.evaluation import Evaluation
 from confide.mechanisms import Neighbors, PrivacyStatement, decoded
 from confide.noisy_counts import draw_counts
@@ -27,14 +23,13 @@ from confide.support import (
     Level,
     Section,
     check_unknown_arguments,
-    check_version_texts,
     decimal_text,
-    json_number,
     library_versions,
     require,
 )
 from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, realised_coverage
 from confide.watching.e_process import confidence_sequence, coverage_tests, size_tests
+from confide.watching.looks import Look, Point, evidence_text, now, plain_fields
 from confide.watching.settings import (
     MOST_COUNT,
     MOST_LOOKS,
@@ -60,63 +55,11 @@ class Choices(TypedDict, total=False):
     delay: int | None
 
 
-@dataclass(frozen=True)
-class Look:
-    """The noisy counts of one batch of records; they are public.
+_MOST_NAMED = 10
+"""Number of parts that are named with an alarm."""
 
-    Parameters
-    ----------
-    name
-        Name of the batch, for example `2026-03-02`; unique within a watch.
-    made
-        Time of the draw, UTC, ISO 8601.
-    counts
-        For coverage: covered and missed records of each part in turn. For set sizes: records in each size bin. The
-        noise can make them negative.
-    versions
-        Versions of the libraries that drew the counts.
-    """
-
-    name: str
-    made: str
-    counts: tuple[int, ...]
-    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str):
-            raise InputTypeError("look", "must be a name", got=type(self.name).__name__)
-        printable = self.name.isprintable() and self.name.strip() == self.name
-        must = "must be 1 to 200 printable characters without spaces at its ends"
-        require("look", 0 < len(self.name) <= 200 and printable, must)
-        require("made", _is_time(self.made), "must be an ISO 8601 time with a time zone")
-        check_version_texts("versions", self.versions)
-        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
-
-
-@dataclass(frozen=True)
-class Point:
-    """State of a watch after a look.
-
-    Parameters
-    ----------
-    look
-        The look.
-    log_evidence
-        Logarithm of the e-process of all parts together.
-    parts
-        Logarithm of the e-process of each part, by its name.
-    alarmed
-        Whether the alarm was raised at this look or before.
-    low, high
-        Confidence sequence of coverage; None for set sizes.
-    """
-
-    look: Look
-    log_evidence: float
-    parts: Mapping[str, float]
-    alarmed: bool
-    low: float | None = None
-    high: float | None = None
+_SETTINGS = ("batch", "tolerance", "looks", "error", "neighbors", "records_per_person")
+"""The choices that are settings under the same name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,7 +94,8 @@ class Watch(Document):
     looks: tuple[Look, ...] = ()
 
     def __post_init__(self) -> None:
-        names, cells = set[str](), self.settings.cells
+        names = set[str]()
+        cells = self.settings.cells
         require("looks", len(self.looks) <= MOST_LOOKS, f"must be at most {MOST_LOOKS}")
         for look in self.looks:
             usable = len(look.counts) == cells and all(abs(count) <= MOST_COUNT for count in look.counts)
@@ -198,23 +142,28 @@ class Watch(Document):
             If the release has no coverage guarantee, or an argument is out of range or unknown.
         """
         check_unknown_arguments("Watch.start", choices, Choices.__annotations__, named=("epsilon", "bins"))
-        given: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
-        correct, delay, reference = given.pop("correct", None), given.pop("delay", None), given.pop("reference", None)
+        correct = choices.get("correct")
+        delay = choices.get("delay")
+        reference = choices.get("reference")
         require("delay", correct is not None or delay is None, "must be left out without correct")
 
         # Either coverage is monitored, or set sizes
-        bins, promised = tuple(bins), {} if bins else promised_of(release)
+        bins = tuple(bins)
+        promised = {} if bins else promised_of(release)
+        given: dict[str, Any] = {
+            name: value for name, value in choices.items() if name in _SETTINGS and value is not None
+        }
         if bins:
             must = "must be left out with unlabelled, because set sizes have no guarantee"
             require("tolerance", "tolerance" not in given, must)
-            given |= {"bins": bins, "tolerance": 0.0}
+            given["tolerance"] = 0.0
         if reference is not None:
             must = "must be left out without unlabelled, which alone compares with a reference"
             require("reference", bins, must)
             given["reference"] = reference_of(reference, release.checksum, bins)
 
         # The size of a look that its noise deserves, and the correction, follow from the other settings
-        settings = Settings(release.checksum, epsilon, promised=promised, **{"batch": 1, **given})
+        settings = Settings(release.checksum, epsilon, promised=promised, bins=bins, **{"batch": 1, **given})
         if "batch" not in given:
             settings = replace(settings, batch=deserved_batch(promised, settings.noise_epsilon))
         if correct is not None:
@@ -270,7 +219,8 @@ class Watch(Document):
     @cached_property
     def positions(self) -> list[tuple[int, ...]]:
         """With a correction: the position of each part on its scale before the first look and after each look."""
-        correction, counts = self.settings.correction, [look.counts for look in self.looks]
+        correction = self.settings.correction
+        counts = [look.counts for look in self.looks]
         return [] if correction is None else correction.positions(counts, self.settings.batch)
 
     def realised(self, last: int | None = None) -> list[Realised]:
@@ -279,12 +229,14 @@ class Watch(Document):
         The list has one interval for each part, and is empty before the first look. The intervals for all looks hold
         with probability 0.95 after every look and for all parts at once; those for the last looks hold each by itself.
         """
-        settings, looks = self.settings, self.looks[-last:] if last else self.looks
+        settings = self.settings
+        looks = self.looks[-last:] if last else self.looks
         if settings.correction is None or not looks:
             return []
+        alpha = settings.correction.alpha
+        epsilon = settings.noise_epsilon
         # All parts at once share the error
         error = SPAN_ERROR if last else SPAN_ERROR / len(settings.promised)
-        alpha, epsilon = settings.correction.alpha, settings.noise_epsilon
         sums = np.array([look.counts for look in looks], object).sum(axis=0)
         return [
             realised_coverage(covered, missed, len(looks), alpha, epsilon, error=error, sequence=not last)
@@ -306,20 +258,20 @@ class Watch(Document):
             return ()
 
         # The tests follow from the settings, and for set sizes from a reference: by default the first look
-        settings, start = self.settings, 0
+        settings = self.settings
         if self.monitors_sizes:
-            start = int(settings.reference is None)
             reference = settings.reference or Reference(self.looks[0].counts, settings.noise_epsilon)
             tests = size_tests(reference, settings.bins, settings.error)
         else:
             tests = coverage_tests(settings.least, tuple(settings.promised))
 
-        # The evidence of each test, and of all together, after each look
+        # The evidence of each test, and of all together, after each look; a look that is the reference has none
+        first_tested = int(self.monitors_sizes and settings.reference is None)
         counts = np.array([look.counts for look in self.looks], np.int64)
         evidence = np.zeros((len(counts), len(tests.names)))
-        evidence[start:] = tests.evidence(counts[start:], settings)
+        evidence[first_tested:] = tests.evidence(counts[first_tested:], settings)
         together = _mean(evidence)
-        together[:start] = 0.0
+        together[:first_tested] = 0.0
         alarmed = np.logical_or.accumulate(together >= math.log(self.alarm_at))
 
         # One point for each look
@@ -351,17 +303,17 @@ class Watch(Document):
         return [name for name, log_evidence in point.parts.items() if name and log_evidence >= alarm_of_part]
 
     def _section(self) -> Section:
-        look = f"{self.privacy} in one look; a person in k looks incurs k times the loss"
-        settings, noise = self.settings, f"discrete Laplace, scale 1/{decimal_text(self.settings.noise_epsilon)}"
+        settings = self.settings
         facts = [
-            *([("tolerance", f"{settings.tolerance:g}")] if settings.promised else []),
             ("false alarm", f"with probability at most {settings.error:g} over all looks together"),
-            ("privacy", look),
-            ("noise in each count", noise),
+            ("privacy", f"{self.privacy} in one look; a person in k looks incurs k times the loss"),
+            ("noise in each count", f"discrete Laplace, scale 1/{decimal_text(settings.noise_epsilon)}"),
             ("of the release with SHA-256", settings.release),
         ]
-        if (correction := settings.correction) is not None:
-            facts += [("correction", correction.words), ("at worst", self.at_worst)]
+        if settings.promised:
+            facts.insert(0, ("tolerance", f"{settings.tolerance:g}"))
+        if settings.correction is not None:
+            facts += [("correction", settings.correction.words), ("at worst", self.at_worst)]
         return Section("Watch", self._watched(), tuple(facts), notes=tuple(self._standing()))
 
     def _brief(self) -> str:
@@ -374,9 +326,10 @@ class Watch(Document):
         planned = f"{settings.looks:,} looks of {settings.batch:,} records planned"
         if self.monitors_sizes:
             return f"watch of set sizes, against those of {settings.compared}; {planned}"
-        levels = sorted(settings.least)
-        least = " to ".join(dict.fromkeys(f"{level:.6g}" for level in (levels[0], levels[-1])))
-        scope = f" in each of {len(levels)} parts" if len(levels) > 1 else ""
+        lowest = f"{min(settings.least):.6g}"
+        highest = f"{max(settings.least):.6g}"
+        least = lowest if lowest == highest else f"{lowest} to {highest}"
+        scope = f" in each of {len(settings.least)} parts" if len(settings.least) > 1 else ""
         return f"watch of coverage: at least {least}{scope}; {planned}"
 
     @property
@@ -409,26 +362,15 @@ class Watch(Document):
         return f"coverage has changed: at most {point.high:.3f} for some records, at least {point.low:.3f} for others"
 
     def _verdict(self) -> str:
-        if (alarm := self.alarm) is None:
+        alarm = self.alarm
+        if alarm is None:
             return "no alarm"
         parts = self.parts_below(self.points[-1])
-        named = f"; beyond chance in {', '.join(parts[:10])}" if parts else ""
-        finding = "coverage was below the monitored value"
-        if self.monitors_sizes:
-            finding = "set sizes differ from the reference"
+        named = f"; beyond chance in {', '.join(parts[:_MOST_NAMED])}" if parts else ""
+        sizes = self.monitors_sizes
+        finding = "set sizes differ from the reference" if sizes else "coverage was below the monitored value"
         spite = "" if self.settings.correction is None else " in spite of the correction"
         return f"ALARM since look {alarm.look.name!r}: {finding}{spite}{named}"
-
-
-def now() -> str:
-    """The time, UTC, ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def evidence_text(log_evidence: float, alarm_at: float) -> str:
-    """An e-process in words; far beyond the alarm line, only a bound."""
-    bound = max(1e6, 10 * alarm_at)
-    return f"{math.exp(log_evidence):.3g}" if log_evidence <= math.log(bound) else f"more than {bound:,.0f}"
 
 
 def _mean(logs: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -437,25 +379,7 @@ def _mean(logs: NDArray[np.float64]) -> NDArray[np.float64]:
     return mean if logs.shape[1] else np.zeros(len(logs))
 
 
-def _is_time(text: str) -> bool:
-    try:
-        return len(text) <= 40 and datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
-
-
 # Files.
-
-
-def plain_fields(value: Any) -> Any:
-    """JSON values of a dataclass: fractions as texts, and infinite numbers as JSON writes them."""
-    if is_dataclass(value):
-        return {field.name: plain_fields(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, tuple):
-        return [plain_fields(entry) for entry in value]
-    if isinstance(value, Mapping):
-        return dict(value)
-    return str(value) if isinstance(value, Fraction) else json_number(value)
 
 
 def _content(watch: Watch) -> dict[str, Any]:

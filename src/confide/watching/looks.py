@@ -1,0 +1,103 @@
+"""Looks of a watch: the noisy counts of one batch of records, and the state of the watch after them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from confide.errors import InputTypeError
+from confide.support import check_version_texts, json_number, require
+
+_MOST_CHARACTERS = 200
+"""Longest name of a look."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """The noisy counts of one batch of records; they are public.
+
+    Parameters
+    ----------
+    name
+        Name of the batch, for example `2026-03-02`; unique within a watch.
+    made
+        Time of the draw, UTC, ISO 8601.
+    counts
+        For coverage: covered and missed records of each part in turn. For set sizes: records in each size bin. The
+        noise can make them negative.
+    versions
+        Versions of the libraries that drew the counts.
+    """
+
+    name: str
+    made: str
+    counts: tuple[int, ...]
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise InputTypeError("look", "must be a name", got=type(self.name).__name__)
+        printable = self.name.isprintable() and self.name.strip() == self.name
+        must = f"must be 1 to {_MOST_CHARACTERS} printable characters without spaces at its ends"
+        require("look", 0 < len(self.name) <= _MOST_CHARACTERS and printable, must)
+        require("made", _is_time(self.made), "must be an ISO 8601 time with a time zone")
+        check_version_texts("versions", self.versions)
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return len(text) <= 40 and datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+def now() -> str:
+    """The time, UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True)
+class Point:
+    """State of a watch after a look.
+
+    Parameters
+    ----------
+    look
+        The look.
+    log_evidence
+        Logarithm of the e-process of all parts together.
+    parts
+        Logarithm of the e-process of each part, by its name.
+    alarmed
+        Whether the alarm was raised at this look or before.
+    low, high
+        Confidence sequence of coverage; None for set sizes.
+    """
+
+    look: Look
+    log_evidence: float
+    parts: Mapping[str, float]
+    alarmed: bool
+    low: float | None = None
+    high: float | None = None
+
+
+def evidence_text(log_evidence: float, alarm_at: float) -> str:
+    """An e-process in words; far beyond the alarm line, only a bound."""
+    bound = max(1e6, 10 * alarm_at)
+    return f"{math.exp(log_evidence):.3g}" if log_evidence <= math.log(bound) else f"more than {bound:,.0f}"
+
+
+def plain_fields(value: Any) -> Any:
+    """JSON values of a dataclass: fractions as texts, and infinite numbers as JSON writes them."""
+    if is_dataclass(value):
+        return {field.name: plain_fields(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [plain_fields(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value) if isinstance(value, Fraction) else json_number(value)
