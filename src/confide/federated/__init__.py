@@ -39,7 +39,6 @@ from confide.federated.certificates import (
     certified_k,
     conditional_coverage_failure,
     coverage_fraction,
-    expectation,
     order_statistic_coverage,
     poisson_binomial,
 )
@@ -68,6 +67,7 @@ from confide.federated.protocols import (
     published_quantile,
 )
 from confide.federated.protocols.fedcp2_qq import RankChoice, least_above, least_of, qq_coverage
+from confide.federated.quadrature import expectation
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.release import FederatedRelease, FederatedThreshold, aggregate
 from confide.federated.reply_laws import RandomRankReply, ReplyLaw

@@ -105,7 +105,7 @@ class SortedReplies(Method):
             k = self._rank_of_threshold(terms, answers, smallest_ks.get)
             if k <= answers:
                 promises[answers] = Promise(level, k, "never")
-            # Equal silos have one certificate, whichever of them answer; only liars have none
+            # Silos of one law have one certificate, whichever of them answer; Byzantine silos alone have none
             elif equal or _honest(terms, answers) < 1:
                 promises[answers] = Promise(1.0, k, "always")
             # Of unequal silos, those with higher replies may have a certificate where the lowest have none
