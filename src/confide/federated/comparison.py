@@ -131,7 +131,8 @@ class Comparison(Described):
 
         # The columns of all rows; an alternative without a plan has the method alone
         rows = [alternative.cells for alternative in self.alternatives]
-        heads = tuple(max(rows, key=len))
+        longest: dict[str, str] = max(rows, key=len)
+        heads = tuple(longest)
         table = Table(heads, tuple(tuple(row.get(head, "") for head in heads) for row in rows))
         return Section("Methods for these silos", _LEAD, tables=(table,), notes=tuple(notes))
 
