@@ -11,12 +11,12 @@ from confide.federated.certificates import (
     at_least,
     certified_k,
     conditional_coverage_failure,
-    integral,
     order_statistic_coverage,
     poisson_binomial,
 )
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols.fedcp2_qq import best_published, published_quantile, qq_coverage
+from confide.federated.quadrature import integral
 from confide.federated.reply_laws import RandomRankReply, any_size_reply, random_rank
 from confide.guarantee.random_rank import conditional_failure
 from confide.mechanisms.slopes import Slopes, slopes_for

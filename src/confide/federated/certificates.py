@@ -6,19 +6,18 @@ with probability G_j(t) (docs/theory-federated.md, Theorems F1 and F2).
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache
 from math import comb, factorial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputTypeError
+from confide.federated.quadrature import KINKED, SMOOTH, integral, nodes_around
 from confide.federated.reply_laws import ReplyLaw, ReplyTable
 from confide.support import bisect
 
 Replies: TypeAlias = Sequence[ReplyLaw] | ReplyTable
-Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 # Within this distance of a level, quadrature is not exact enough to decide on which side a coverage lies
 DOUBT = 1e-12
@@ -28,10 +27,6 @@ _SWEEP_DOUBT = 1e-7
 
 # Number of records up to which exact coverages take little time
 _MOST_EXACT = 300
-
-# Tolerances of integrals: of smooth curves, and of the largest of several curves, which has kinks
-_TOLERANCE = 1e-14
-_KINKED = 1e-10
 
 
 def order_statistic_coverage(replies: Replies, k: int, honest: int | None = None) -> float:
@@ -52,7 +47,7 @@ def order_statistic_coverage(replies: Replies, k: int, honest: int | None = None
     if k > (len(replies) if honest is None else honest):
         return 1.0
     table = ReplyTable.of(replies)
-    tolerance = _TOLERANCE if honest is None or honest >= len(table) else _KINKED
+    tolerance = SMOOTH if honest is None or honest >= len(table) else KINKED
     return 1.0 - integral(lambda t: at_least(probabilities(table, t, honest), k), tolerance)
 
 
@@ -78,7 +73,7 @@ def probabilities(replies: Replies, t: NDArray[np.float64], honest: int | None =
     table = ReplyTable.of(replies)
     rows = table.below(t)
     if honest is None or honest >= len(rows) or table.identical:
-        return rows[: len(rows) if honest is None else honest]
+        return rows[:honest]
     return np.sort(rows, axis=0)[len(rows) - honest :]
 
 
@@ -125,6 +120,7 @@ def certifies(replies: Replies, k: int, level: Fraction, delta: float | None, ho
 
 
 def _reaches(coverage: Fraction | float, level: Fraction) -> bool:
+    """Whether a coverage is at least the level, which is rounded like the coverage."""
     return coverage >= (level if isinstance(coverage, Fraction) else float(level))
 
 
@@ -151,6 +147,21 @@ def certified_k(
     return None if k is None else (k, float(coverage(k)))
 
 
+class CertificateRule(NamedTuple):
+    """The k-th smallest reply is certified if 1 - sum_i weights_i P(at least k replies <= nodes_i) >= enough."""
+
+    nodes: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    enough: float
+
+
+def certificate_rule(level: float, delta: float | None, each: int = 4) -> CertificateRule:
+    """The rule for marginal coverage, an integral by nodes around the level; with a delta for coverage at the level."""
+    if delta is None:
+        return CertificateRule(*nodes_around(level, each), level)
+    return CertificateRule(np.array([level]), np.ones(1), 1 - delta)
+
+
 def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float | None) -> list[int | None]:
     """The k of `certified_k` for 1, 2, ... honest silos, in one sweep.
 
@@ -160,20 +171,26 @@ def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float
     >>> every_certified_k([RandomRankReply.fixed(12, 12), RandomRankReply.fixed(30, 28)], Fraction(9, 10), None)
     [None, 2]
     """
-    table, m, wanted = ReplyTable.of(replies), len(replies), float(level) if delta is None else 1 - delta
-    t, weights = nodes_around(float(level), 6) if delta is None else (np.array([float(level)]), np.ones(1))
-    # The law of the number of low replies at every node, the silo with the largest G_j first
-    chances = -np.sort(-table.below(t), axis=0)
-    law = np.zeros((m + 1, len(t)))
+    table = ReplyTable.of(replies)
+    rule = certificate_rule(float(level), delta, 6)
+
+    # At every node the silo with the largest G_j comes first: the first silos are the worst case of the honest ones
+    low_chances = -np.sort(-table.below(rule.nodes), axis=0)
+
+    # The law of the number of low replies at every node, by one silo more in each step
+    law = np.zeros((len(table) + 1, len(rule.nodes)))
     law[0] = 1.0
     ks = list[int | None]()
-    for honest, chance in enumerate(chances, 1):
+    for honest, chance in enumerate(low_chances, 1):
         law[1 : honest + 1] += chance * (law[:honest] - law[1 : honest + 1])
         law[0] *= 1 - chance
-        # Of k = 1, 2, ..., honest, increasing
-        surplus = 1 - np.cumsum(law[honest:0:-1] @ weights)[::-1] - wanted
+
+        # The smallest k whose surplus over what is enough is not negative; it increases with k = 1, 2, ..., honest
+        at_least_k_low = np.cumsum(law[honest:0:-1] @ rule.weights)[::-1]
+        surplus = 1 - at_least_k_low - rule.enough
         k = int(np.searchsorted(surplus, 0.0)) + 1
-        # Too near to the level to decide at the nodes
+
+        # One by one where the surplus of this k or of the one before is too small to decide at the nodes
         if np.abs(surplus[max(k - 2, 0) : k]).min() < _SWEEP_DOUBT:
             certificate = certified_k(table, level, delta, honest, min(k, honest))
             ks.append(None if certificate is None else certificate[0])
@@ -238,7 +255,8 @@ def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fra
         ways = [fewer * below + same * above for fewer, same in zip([0, *ways], [*ways, 0], strict=True)]
 
     # The integral of each power of t and 1 - t
-    missed, mask, weighted = sum(ways[k:]), (1 << bits) - 1, 0
+    missed, mask = sum(ways[k:]), (1 << bits) - 1
+    weighted = 0
     for r in range(total + 1):
         weighted += (missed >> bits * r & mask) * factorial(r) * factorial(total - r)
     return 1 - Fraction(weighted, factorial(total) * (total + 1))
@@ -276,6 +294,7 @@ _DIRECT = 16
 
 
 def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Products of polynomials, whose coefficients lie along the last axis."""
     from scipy.fft import irfft, next_fast_len, rfft
 
     size = a.shape[-1] + b.shape[-1] - 1
@@ -313,99 +332,3 @@ def at_least(p: NDArray[np.float64], k: int) -> NDArray[np.float64]:
     upper, lower = law[:, k:].sum(axis=1), law[:, :k].sum(axis=1)
     tail = np.where(upper < 0.5, upper, 1 - lower)
     return tail
-
-
-def integral(curve: Curve, tolerance: float = _TOLERANCE) -> float:
-    """The integral over [0, 1] of a nondecreasing curve, to about ten times `tolerance`.
-
-    Examples
-    --------
-    >>> round(integral(lambda t: t**40), 15) == round(1 / 41, 15)
-    True
-    """
-    # Where the curve is flat, at its first and last value, it needs no nodes
-    low, high, bottom, top = _steep(curve)
-    return low * bottom + (1 - high) * top + _halved(curve, np.linspace(low, high, 3), tolerance)
-
-
-# Change of a curve below which it counts as flat
-_FLAT = 1e-16
-
-
-def _steep(curve: Curve) -> tuple[float, float, float, float]:
-    """The interval outside of which an increasing curve is flat, and its values at 0 and at 1."""
-    grid = np.linspace(0.0, 1.0, 33)
-    values = curve(grid)
-    bottom, top = float(values[0]), float(values[-1])
-    # Finer grids, while the interval is less than half of the grid
-    while True:
-        low = grid[max(int(np.sum(values <= bottom + _FLAT)) - 1, 0)]
-        high = grid[min(len(grid) - int(np.sum(values >= top - _FLAT)), len(grid) - 1)]
-        if high - low > (grid[-1] - grid[0]) / 2 or high <= low:
-            return float(low), float(max(high, low)), bottom, top
-        grid = np.linspace(low, high, 25)
-        values = curve(grid)
-
-
-def expectation(curve: Curve, tolerance: float = _TOLERANCE) -> float:
-    """The integral over [0, 1] of any curve that is smooth except for a few kinks, by halving of panels.
-
-    Raises
-    ------
-    InputTypeError
-        If the curve is not a function of an array of numbers from 0 to 1.
-
-    Examples
-    --------
-    >>> round(expectation(lambda t: np.abs(t - 0.3)), 13)
-    0.29
-    """
-    if not callable(curve):
-        raise InputTypeError(
-            "curve",
-            "must be a function of an array of numbers from 0 to 1",
-            got=type(curve).__name__,
-            remedy="`print(plan)` shows the coverage of a plan",
-        )
-    return _halved(curve, np.linspace(0.0, 1.0, 17), tolerance)
-
-
-def _halved(curve: Curve, edges: NDArray[np.float64], tolerance: float) -> float:
-    """The integral by panels of 32 Gauss-Legendre nodes, exact for polynomials of degree up to 63."""
-    x, w = gauss_legendre(32)
-
-    def panels(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-        values = curve((a[:, None] + (b - a)[:, None] * x[None, :]).ravel()).reshape(len(a), -1)
-        sums: NDArray[np.float64] = (b - a) * (values @ w)
-        return sums
-
-    # Halve panels until that changes nothing, at most 40 times
-    total, left, right = 0.0, edges[:-1], edges[1:]
-    whole = panels(left, right)
-    for _ in range(40):
-        middle = (left + right) / 2
-        first, second = panels(left, middle), panels(middle, right)
-        rough = np.abs(first + second - whole) > tolerance
-        total += float((first + second)[~rough].sum())
-        if not rough.any():
-            return total
-        left, right = np.concatenate([left[rough], middle[rough]]), np.concatenate([middle[rough], right[rough]])
-        whole = np.concatenate([first[rough], second[rough]])
-    return total + float(whole.sum())
-
-
-@lru_cache(maxsize=4)
-def gauss_legendre(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights on [0, 1]."""
-    x, w = np.polynomial.legendre.leggauss(size)
-    return (x + 1) / 2, w / 2
-
-
-@lru_cache(maxsize=16)
-def nodes_around(level: float, each: int = 4) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights for integrals over [0, 1] of curves that increase near the level."""
-    away = 2.0 ** np.arange(12) * 2e-4
-    edges = np.unique(np.clip(np.concatenate([[0.0], level - away, [level], level + away, [1.0]]), 0, 1))
-    x, w = gauss_legendre(each)
-    widths = np.diff(edges)[:, None]
-    return (edges[:-1, None] + widths * x).ravel(), (widths * w).ravel()

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.federated.certificates import (
+    certificate_rule,
     certified_k,
     certifies,
-    nodes_around,
     order_statistic_coverage,
     poisson_binomial,
 )
+from confide.federated.quadrature import nodes_around
 from confide.federated.reply_laws import RandomRankReply, ReplyTable, WholeRanks, random_rank, slopes_reply
 from confide.mechanisms import Slopes
 from confide.selection import selection_law
@@ -136,40 +137,40 @@ class Search:
     """
 
     goal: Goal
-    stand: StandIns
+    representative: StandIns
     trial: Slopes
 
     def lines(self, steps: int) -> Iterator[Line]:
         """Up to `steps` evenly spread rates that can be certified, with their k."""
-        # What is enough: coverage as a weighted sum over nodes, or its failure at the level
-        largest, level, delta = int(self.stand.sizes[-1]), float(self.goal.level), self.goal.delta
-        nodes, weights = nodes_around(level) if delta is None else (np.array([level]), np.ones(1))
-        enough = level if delta is None else 1 - delta
-
-        # For each rate the smallest k that is enough
+        # Rates are target ranks of the largest silo
+        largest = int(self.representative.sizes[-1])
         first, last = self._falls_to(_HIGHEST_SHARE), self._falls_to(_LOWEST_SHARE)
+        rule = certificate_rule(float(self.goal.level), self.goal.delta)
         for step in sorted({round(step) for step in np.linspace(first, last, steps)}):
+            # The smallest k that is enough with this rate
             rate = Fraction(step, largest + 1)
-            chances = self._below(self.stand.sizes, self.stand.targets(rate), nodes)
-            tail = tails(chances, self.stand.silos, self.goal.honest)
+            chances = self._below(self.representative.sizes, self.representative.targets(rate), rule.nodes)
+            tail = tails(chances, self.representative.silos, self.goal.honest)
 
             def certified(k: int, tail: Tail = tail) -> bool:
-                return 1 - float(tail(k) @ weights) >= enough
+                return 1 - float(tail(k) @ rule.weights) >= rule.enough
 
             if certified(self.goal.most_k):
                 yield Line(rate, bisect(certified, 0, self.goal.most_k))
 
     def _falls_to(self, share: float) -> int:
         """The first step, in ranks of the largest silo, with at most this share of silos below the level."""
-        largest = int(self.stand.sizes[-1])
+        largest = int(self.representative.sizes[-1])
         # Several steps at once, because the laws of all of them are computed together
         low, high = 0, largest
         while high - low > 1:
-            steps = np.unique(np.linspace(low, high, _STEPS_AT_ONCE + 2).astype(np.int64))[1:-1].tolist() or [low + 1]
-            aims = [self.stand.targets(Fraction(step, largest + 1)) for step in steps]
-            sizes = np.tile(self.stand.sizes, len(steps))
+            inner = np.unique(np.linspace(low, high, _STEPS_AT_ONCE + 2).astype(np.int64))[1:-1]
+            steps = inner.tolist() or [low + 1]
+            aims = [self.representative.targets(Fraction(step, largest + 1)) for step in steps]
+            sizes = np.tile(self.representative.sizes, len(steps))
             chances = self._below(sizes, np.concatenate(aims), np.array([float(self.goal.level)]))
-            shares = chances.reshape(len(steps), -1) @ self.stand.silos / self.stand.silos.sum()
+            shares = chances.reshape(len(steps), -1) @ self.representative.silos / self.representative.silos.sum()
+            # Shares decrease: the border lies after the last step with a larger share
             bounds = [low, *steps, high]
             last_above = int(np.searchsorted(-shares, -share))
             low, high = bounds[last_above], bounds[last_above + 1]
@@ -178,6 +179,7 @@ class Search:
     def _below(
         self, sizes: NDArray[np.int64], targets: NDArray[np.int64], t: NDArray[np.float64]
     ) -> NDArray[np.float64]:
+        """P(reply <= t) with these target ranks, by the law far from the first rank if there is one."""
         if self._far is not None:
             return self._far.moved(sizes, targets).below(t)
         pairs = zip(sizes.tolist(), targets.tolist(), strict=True)
@@ -191,12 +193,13 @@ class Search:
         return WholeRanks([law]).short() if law.whole else None
 
 
-def expected_in_search(stand: StandIns, line: Line, trial: Slopes, candidates: int, level: Fraction) -> float:
+def expected_in_search(answering: StandIns, line: Line, trial: Slopes, candidates: int, level: Fraction) -> float:
     """The approximate mean coverage of the k-th smallest reply on uniform scores, used to choose a plan."""
-    pairs = zip(stand.sizes.tolist(), stand.targets(line.rate).tolist(), strict=True)
+    pairs = zip(answering.sizes.tolist(), answering.targets(line.rate).tolist(), strict=True)
     laws = [whole_ranks(typical_reply(n, replace(trial, offset=Fraction(T)), candidates)) for n, T in pairs]
     t, weights = nodes_around(float(level))
-    return 1 - float(tails(WholeRanks(laws).short().below(t), stand.silos)(line.k) @ weights)
+    tail = tails(WholeRanks(laws).short().below(t), answering.silos)
+    return 1 - float(tail(line.k) @ weights)
 
 
 def tails(chances: NDArray[np.float64], silos: NDArray[np.int64], honest: int | None = None) -> Tail:
@@ -236,7 +239,8 @@ def matched(
         counted = np.clip(honest - (np.cumsum(counted, axis=0) - counted), 0, counted)
 
     # The binomial law with the mean and the variance of the number of low replies
-    mean, variance = (counted * chances).sum(axis=0), (counted * chances * (1 - chances)).sum(axis=0)
+    mean = (counted * chances).sum(axis=0)
+    variance = (counted * chances * (1 - chances)).sum(axis=0)
     p = np.clip(1 - variance / np.maximum(mean, 1e-300), 1e-12, 1.0)
     trials = np.maximum(mean / p, k)
     tail: NDArray[np.float64] = np.where(mean < 1e-12, 0.0, betainc(k, trials - k + 1, p))
@@ -258,6 +262,10 @@ _REACH = 25
 # Number of points that stand for the candidates in between
 _FINE = 100
 
+# Ranks lie at least this far from 0 and n + 1, where a law has no density; ranks of less probability are left out
+_EDGE = 1e-3
+_RARE = 1e-9
+
 
 @lru_cache(maxsize=8192)
 def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply:
@@ -265,15 +273,16 @@ def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply
 
     The candidates are evenly spread over the real numbers 0..n+1, as ranks.
     """
+    left, right, rise = mechanism.slope_left, mechanism.slope_right, mechanism.total_rise
+    target, flat = float(mechanism.offset), float(mechanism.flat)
+
     # The ranks that may be chosen. A candidate beyond all n scores is penalised as if it were the n-th: with a target
     # near n the choice may lie anywhere above the scores.
-    left, right, target = mechanism.slope_left, mechanism.slope_right, float(mechanism.offset)
-    flat, rise = float(mechanism.flat), mechanism.total_rise
     low = max(target - _REACH / left, 0.0)
     high = n + 1 if right * (n - target) < _REACH + rise else target + (_REACH + rise) / right
     spacing = max((n + 1) / candidates, (high - low) / _FINE)
-    ranks = np.minimum(np.arange(low, high, spacing) + spacing / 2, n + 1 - 1e-3)
-    ranks = np.maximum(ranks, 1e-3)
+    middles = np.arange(low, high, spacing) + spacing / 2
+    ranks = np.maximum(np.minimum(middles, n + 1 - _EDGE), _EDGE)
 
     # Their utilities, in log-odds, with the rise of the prior weights
     short = left * np.maximum(target - np.minimum(ranks, n), 0)
@@ -282,7 +291,9 @@ def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply
     bonus = rise * np.maximum(candidate - flat, 0) / max(candidates - flat, 1.0)
     utility = bonus - np.maximum(short, over)
     law = selection_law(np.exp(utility - utility.max()))
-    likely = law > 1e-9
+
+    # Without the unlikely ones
+    likely = law > _RARE
     return RandomRankReply(n, tuple(ranks[likely].tolist()), tuple((law[likely] / law[likely].sum()).tolist()))
 
 
@@ -296,7 +307,8 @@ def whole_ranks(reply: RandomRankReply) -> RandomRankReply:
     """
     ranks = np.maximum(np.rint(reply.ranks).astype(np.int64), 1)
     law = np.bincount(ranks, weights=reply.probabilities, minlength=reply.n + 1)
-    first, last = min(int(ranks[0]), reply.n), min(int(ranks[-1]), reply.n)
+    first = min(int(ranks[0]), reply.n)
+    last = min(int(ranks[-1]), reply.n)
     while last > first and not law[last]:
         last -= 1
     return RandomRankReply(reply.n, tuple(range(first, last + 1)), tuple(law[first : last + 1].tolist()))

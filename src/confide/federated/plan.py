@@ -10,26 +10,21 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from statistics import median
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from confide.candidates import Candidates, Spread
+from confide.candidates import Candidates
 from confide.core import (
     ABOUT,
     SIDES,
-    Budget,
     By,
     Key,
     Request,
     class_list,
-    exact_shares,
-    histogram_size,
     read_request,
     stated_request,
     unusual,
@@ -37,10 +32,10 @@ from confide.core import (
 from confide.errors import InputError
 from confide.federated.keys import Silo, SiloForm, SiloKeys, fingerprint, roster
 from confide.federated.messages import Form, digest, encode, read_content, read_message, read_time, sign
-from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Method, Promise
+from confide.federated.protocols import METHODS, Channel, Method, Promise
 from confide.federated.refusals import Refusal
-from confide.federated.terms import Counts, Federation, Missing, Population, Terms
-from confide.federated.threshold_plan import ThresholdPlan
+from confide.federated.terms import Counts, Federation, Missing, Population
+from confide.federated.threshold_plan import ThresholdPlan, threshold_plans
 from confide.guarantee import Guarantee
 from confide.ledger import MOST_RELEASE
 from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
@@ -48,14 +43,6 @@ from confide.support import Described, Section, one_of
 
 # Silos times thresholds: a release with all replies stays below the size that readers accept
 MOST_REPLIES = 2_000_000
-
-# Bounds on the number of candidates of a spread: the most for private-qq, and for secure-sum
-_FEWEST_CANDIDATES = 30
-_MOST_CANDIDATES = 3840
-_MOST_SUMMED_CANDIDATES = 400
-
-# The number of candidates of a spread for the published methods
-_PUBLISHED_CANDIDATES = 1000
 
 # The names of the arguments of a request that a plan may have
 _NAMES = ("alpha", "epsilon", "by", "names", "shares", "score", "classes", "about", "candidates", "neighbors", "delta")
@@ -107,7 +94,7 @@ class FederatedPlan(Federation, Described):
             raise InputError("neighbors", "must be 'replace_one' if the silos' sizes are public, and else 'add_remove'")
 
         # What follows from it
-        object.__setattr__(self, "parts", self._derived_parts())
+        object.__setattr__(self, "parts", threshold_plans(self, self.request, self.method))
         if self.colluding is not None and self.channel.single_replies:
             raise InputError(
                 "colluding",
@@ -115,8 +102,8 @@ class FederatedPlan(Federation, Described):
             )
 
         # Messages and the release stay within the sizes that readers accept
-        drawn, advice = len(self.drawn), self.protocol.candidate_advice
-        self.channel.check_length(self.first, self.method, advice, drawn)
+        drawn = len(self.drawn)
+        self.channel.check_length(self.first, self.method, self.protocol.candidate_advice, drawn)
         if len(self.silos) * drawn > MOST_REPLIES or 9 * drawn > MOST_RELEASE:
             raise InputError(
                 "plan",
@@ -124,61 +111,7 @@ class FederatedPlan(Federation, Described):
                 remedy="Plan fewer groups, classes or levels at once",
             )
 
-    # What follows from the request
-
-    def _derived_parts(self) -> dict[Key, ThresholdPlan]:
-        """The plan of each threshold, by its key."""
-        # All have the candidates of the threshold of least loss
-        requested, budgets = self.request.terms, self._budgets()
-        least_key = min(budgets, key=lambda key: budgets[key])
-        candidates = self._candidates_for(requested[least_key].spread, budgets[least_key], requested[least_key].level)
-
-        # Equal terms, such as those of groups, have one plan
-        by_terms = dict[tuple[Any, ...], ThresholdPlan]()
-        plans = {}
-        for key, part in requested.items():
-            stated: dict[str, Any] = {"alpha": part.alpha, "delta": part.delta, "score": part.score}
-            stated["epsilon"] = budgets[key]
-            distinct = tuple(stated.values())
-            if distinct not in by_terms:
-                terms = Terms(**stated, candidates=candidates, **self._assumptions)
-                by_terms[distinct] = ThresholdPlan.of(terms, self.method)
-            plans[key] = by_terms[distinct]
-        return plans
-
-    def _budgets(self) -> dict[Key, float]:
-        """The privacy loss of each threshold."""
-        request, keys = self.request, list(self.request.terms)
-        whole = Budget(request.epsilon)
-        # Groups have the whole, unless a replaced record may change two of them
-        if request.disjoint:
-            budgets = whole.divided(exact_shares(None, 1), replaced=request.neighbors == "replace_one") * len(keys)
-        # All levels follow from one sum
-        elif self.by is None or (self.by == "level" and PROTOCOLS[self.method].method.one_draw):
-            if request.shares is not None:
-                raise InputError("shares", f"must be left out for {self.method!r}: one sum serves all levels")
-            budgets = [whole] * len(keys)
-        else:
-            budgets = whole.divided(exact_shares(request.shares, len(keys)))
-        return {key: float(budget.epsilon or 0.0) for key, budget in zip(keys, budgets, strict=True)}
-
-    def _candidates_for(self, spread: Any, epsilon: float, level: Fraction) -> Candidates:
-        """The given candidates; of a spread as many as cost about as much as they resolve."""
-        if not isinstance(spread, Spread):
-            candidates: Candidates = spread
-            return candidates
-        sizes = [silo.size or self.n_typical for silo in self.silos]
-        number = _PUBLISHED_CANDIDATES
-        # As many as a noisy histogram of all records has
-        if self.method == "secure-sum":
-            bins = histogram_size(spread, sum(sizes), (level,), 2 / epsilon)
-            number = min(max(bins, _FEWEST_CANDIDATES), _MOST_SUMMED_CANDIDATES)
-        # Half as many as a silo of median size has records, times epsilon
-        elif self.method == "private-qq":
-            factor = 1 if spread.unit or spread.around else spread.shape.federated_factor
-            useful = max(factor * median(sizes) * epsilon / 2, factor * _FEWEST_CANDIDATES)
-            number = round(min(useful, _MOST_CANDIDATES))
-        return Candidates.quantiles(spread, number)
+    # The plans of its thresholds
 
     @property
     def by(self) -> By | None:
@@ -192,7 +125,7 @@ class FederatedPlan(Federation, Described):
 
     @property
     def different(self) -> Sequence[ThresholdPlan]:
-        """The different plans of thresholds: that of all groups once."""
+        """The different plans of thresholds: that of all groups once. Thresholds of equal terms share one object."""
         return list({id(plan): plan for plan in self.single_plans}.values())
 
     @property
@@ -204,6 +137,13 @@ class FederatedPlan(Federation, Described):
     def first(self) -> ThresholdPlan:
         """The plan of the first threshold, or of the only one."""
         return self.single_plans[0]
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """The names of the thresholds: a level, a group or class, the score of a side, or None."""
+        return SIDES if self.by == "side" else tuple(self.parts)
+
+    # What all of them share
 
     @property
     def protocol(self) -> Method:
@@ -231,9 +171,21 @@ class FederatedPlan(Federation, Described):
         stated = [plan.derived for plan in self.different]
         return digest(json.dumps(stated, default=str, sort_keys=True).encode())
 
+    @property
+    def assumed(self) -> str:
+        """The guarantee's assumption about the silos or the new record."""
+        return self.first.assumed
+
+    # Guarantee and privacy
+
     def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
         """The k and the guarantee of the only threshold, or of the first."""
         return self.first.certify(answered)
+
+    def certified(self, who: Sequence[int]) -> list[tuple[int, Guarantee]]:
+        """The k and the guarantee of every threshold (see `ThresholdPlan.certify`)."""
+        certificates = {id(plan): plan.certify(who) for plan in self.different}
+        return [certificates[id(plan)] for plan in self.single_plans]
 
     def promises(self) -> dict[int, Promise]:
         """The guarantees of the only threshold, or of the first, by number of answers."""
@@ -278,11 +230,6 @@ class FederatedPlan(Federation, Described):
         """Raise a `Refusal` (`implausible`) for a sum that the vectors of honest silos cannot have."""
         for plan, row in zip(self.drawn, total, strict=True):
             plan.protocol.check_total(plan, who, row)
-
-    def certified(self, who: Sequence[int]) -> list[tuple[int, Guarantee]]:
-        """The k and the guarantee of every threshold (see `ThresholdPlan.certify`)."""
-        certificates = {id(plan): plan.certify(who) for plan in self.different}
-        return [certificates[id(plan)] for plan in self.single_plans]
 
     def thresholds(self, who: Sequence[int], total: Counts, ks: Sequence[int]) -> list[float]:
         """The thresholds from the sum of these silos' vectors, shape (draws, m), with the k of each threshold."""
@@ -340,23 +287,13 @@ class FederatedPlan(Federation, Described):
     # Descriptions: the same wherever a plan is printed
 
     @property
-    def names(self) -> tuple[Any, ...]:
-        """The names of the thresholds: a level, a group or class, the score of a side, or None."""
-        return SIDES if self.by == "side" else tuple(self.parts)
-
-    @property
-    def assumed(self) -> str:
-        """The guarantee's assumption about the silos or the new record."""
-        return self.first.assumed
-
-    @property
     def rows(self) -> list[tuple[str, str]]:
         """The request, its privacy loss and its guarantee as (name, value) rows."""
-        request, size = self.request, "secret" if self.silos[0].size is None else "public"
-        score = " and ".join(SIDES) if self.by == "side" else self.score or "not stated"
+        request = self.request
+        size = "secret" if self.silos[0].size is None else "public"
         rows = [
             ("method", self.method),
-            ("score", score),
+            ("score", " and ".join(SIDES) if self.by == "side" else self.score or "not stated"),
             ("requested", self._requested),
             ("privacy of an answer", str(self.privacy())),
             ("candidate thresholds", self.candidates.description),
@@ -370,12 +307,12 @@ class FederatedPlan(Federation, Described):
 
     @property
     def _requested(self) -> str:
-        first = self.first
         if self.by == "level":
             return "coverage " + " and ".join(f"{float(1 - level):g}" for level in self.parts)
         if self.by == "side":
             covered = 1 - sum(plan.alpha for plan in self.single_plans)
             return f"coverage {float(covered):g} by both sides together"
+        first = self.first
         delta = "" if first.delta is None else f", delta {first.delta:g}"
         each = "" if self.by is None else f" for each {self.by} of {class_list(tuple(self.parts))}"
         return f"coverage {float(first.level):g}{delta}{each}"

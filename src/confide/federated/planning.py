@@ -1,34 +1,16 @@
-"""Make a plan from a request, by the requested method or the recommended one; and compare the methods.
-
-Expected coverages are not guarantees: they hold for scores of a known distribution (docs/federated.md, "Which method").
-With a public pilot sample they are also computed for the scores of the sample.
-"""
+"""Make a plan from a request, by the requested method or the recommended one; and the plans of all methods."""
 
 import secrets
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypedDict, Unpack, get_args, get_type_hints
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, TypedDict, Unpack, cast, get_args, get_type_hints
 
 from confide.candidates import AnyCandidates
-from confide.core import (
-    SIDES,
-    By,
-    OnPilot,
-    Pilot,
-    Request,
-    answered_on_pilot,
-    chance_text,
-    different_levels,
-    exact_shares,
-    share_of_pilot,
-    typical_of_groups,
-)
+from confide.core import SIDES, By, Pilot, Request, different_levels, exact_shares, typical_of_groups
 from confide.errors import InputError, SimilarNameWarning
+from confide.federated.comparison import Alternative, Comparison, best_alternative, expected_alternative, with_pilot
 from confide.federated.keys import Silo
 from confide.federated.messages import write_time
 from confide.federated.plan import FederatedPlan
@@ -37,16 +19,7 @@ from confide.federated.terms import Missing, Population
 from confide.ledger import name_key, similar
 from confide.mechanisms import Neighbors
 from confide.scores import score_kind
-from confide.support import (
-    Described,
-    Level,
-    Section,
-    Table,
-    caller_stacklevel,
-    check_unknown_arguments,
-    one_of,
-    privacy_loss,
-)
+from confide.support import Level, caller_stacklevel, check_unknown_arguments, one_of, privacy_loss
 
 
 class PlanChoices(TypedDict, total=False):
@@ -174,28 +147,29 @@ def plan(
     row = PROTOCOLS[one_of("method", method, METHODS)]
 
     # Levels decrease, and their shares are in the same order
-    levels: Any = alpha
     if by == "level":
-        levels = different_levels(levels)
-        order = sorted(range(len(levels)), key=lambda i: -levels[i])
-        if options.get("shares") is not None:
-            shares = exact_shares(options["shares"], len(levels))
-            options["shares"] = tuple(shares[i] for i in order)
-        levels = tuple(levels[i] for i in order)
+        levels = different_levels(cast(Sequence[Level], alpha))
+        alpha = tuple(sorted(levels, reverse=True))
+        if (shares := options.get("shares")) is not None:
+            share_of = dict(zip(levels, exact_shares(shares, len(levels)), strict=True))
+            options["shares"] = tuple(share_of[level] for level in alpha)
 
     # Numbers of records, as far as they are secret
-    stated: dict[str, Any] = {**options}
-    grouped, closes = by in ("group", "class"), options.get("closes")
-    n_min, n_typical = options.get("n_min"), options.get("n_typical")
+    grouped = by in ("group", "class")
+    n_min = options.get("n_min")
     if n_min is None:
         n_min = 0 if grouped else 1
+    n_typical = options.get("n_typical")
     if n_typical is None:
         n_typical = typical_of_groups(len(options.get("names", ())), max(n_min, 1)) if grouped else max(n_min, 1000)
 
+    # The request, and the plan with its conditions
+    closes = options.get("closes")
+    stated: dict[str, Any] = {**options}
     planned = FederatedPlan(
         silos=tuple(silos),
         request=Request(
-            alpha=levels,
+            alpha=alpha,
             epsilon=privacy_loss("epsilon", epsilon),
             candidates=_candidates(method, options),
             neighbors=_neighbors(silos, options),
@@ -260,145 +234,6 @@ def _check_apart(names: Sequence[str]) -> None:
             warnings.warn(SimilarNameWarning(text), stacklevel=caller_stacklevel())
 
 
-# Comparison
-
-# Share of alpha that may be lost for one message and for silos that need not rely on one another
-_WORTH = 0.05
-# A method whose expected miscoverage is below this share of alpha includes nearly everything: it does not serve
-_USEFUL = 0.3
-# The largest probability of the threshold +inf of a method that serves
-_RARELY = 0.01
-# Standard deviation of the Gaussian scores, as a share of the range of candidates, in the middle of which they lie
-_DEVIATION = 0.1
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """The plan by one method, and its expected coverage.
-
-    Parameters
-    ----------
-    method
-        Name of the method.
-    plan
-        The plan, ready to be signed; None if there is none.
-    reason
-        The reason why there is no plan.
-    expected, expected_gaussian
-        Mean coverage for scores that are uniform over the candidates, and for Gaussian scores over the middle of them.
-        For several thresholds it is the mean over them. NaN without a plan.
-    infinite
-        Probability of the threshold +inf, the larger one for the two kinds of scores.
-    on_pilot
-        Results on the public pilot sample, if one is given.
-    recommended
-        Whether this alternative is recommended.
-    """
-
-    method: str
-    plan: FederatedPlan | None
-    reason: str | None
-    expected: float = float("nan")
-    expected_gaussian: float = float("nan")
-    infinite: float = float("nan")
-    on_pilot: OnPilot | None = None
-    recommended: bool = False
-
-    @property
-    def missed(self) -> float:
-        """The miscoverage level, for several thresholds their mean; 0 without a plan."""
-        return 0.0 if self.plan is None else float(np.mean([float(plan.alpha) for plan in self.plan.single_plans]))
-
-    @property
-    def worst(self) -> float:
-        """The larger of the expected coverages. The further above the level it is, the larger are sets."""
-        return max(self.expected, self.expected_gaussian)
-
-    @property
-    def cells(self) -> dict[str, str]:
-        """Its row in the table of a comparison, by the heads of the columns."""
-        cells = {"Method": f"{self.method} (recommended)" if self.recommended else self.method}
-        if self.plan is None:
-            return cells
-        cells |= {"Uniform scores": f"{self.expected:.4f}", "Gaussian scores": f"{self.expected_gaussian:.4f}"}
-        cells["Threshold +inf"] = chance_text(self.infinite)
-        if (pilot := self.on_pilot) is not None:
-            cells["Threshold on the pilot"] = f"{pilot.threshold:.4g}"
-            if pilot.size is not None:
-                cells["Classes in a set"] = f"{pilot.size:.3g}"
-            if pilot.ratio is not None:
-                cells["Size to that without privacy"] = f"{pilot.ratio:.3f}"
-        return cells | {"A silo reveals": self.plan.channel.reveals}
-
-    @property
-    def notes(self) -> list[str]:
-        """Why there is no plan; or what the guarantee is for, and what an absent silo costs."""
-        if self.plan is None:
-            return [f"{self.method}: no plan: {self.reason}"]
-        notes = [f"{self.method}: guaranteed {self.plan.assumed}"]
-        if not self.plan.channel.single_replies:
-            notes.append(f"{self.method}: if a silo does not answer, the others pay again for a new plan")
-        return notes
-
-
-@dataclass(frozen=True, repr=False)
-class Comparison(Described):
-    """The plans of several methods for the same silos, as one table.
-
-    Parameters
-    ----------
-    alternatives
-        One for each method.
-    """
-
-    alternatives: tuple[Alternative, ...]
-
-    @property
-    def recommended(self) -> Alternative | None:
-        """The recommended alternative; None if no method has a plan."""
-        return next((alternative for alternative in self.alternatives if alternative.recommended), None)
-
-    @property
-    def plan(self) -> FederatedPlan:
-        """The recommended plan.
-
-        Raises
-        ------
-        InputError
-            If no method has a plan, with the reasons.
-        """
-        if self.recommended is None or self.recommended.plan is None:
-            reasons = "; ".join(str(alternative.reason) for alternative in self.alternatives)
-            raise InputError("method", f"has no plan for these silos: {reasons}")
-        return self.recommended.plan
-
-    def _section(self) -> Section:
-        # The columns of all rows; an alternative without a plan has the method alone
-        rows = [alternative.cells for alternative in self.alternatives]
-        longest: dict[str, str] = max(rows, key=len)
-        heads = tuple(longest)
-        table = Table(heads, tuple(tuple(row.get(head, "") for head in heads) for row in rows))
-
-        # Notes of each alternative, and why there is only one
-        notes = [note for alternative in self.alternatives for note in alternative.notes]
-        if len(self.alternatives) == 1:
-            notes.append(_ONLY_PRIVATE_QQ)
-        planned = any(alternative.plan is not None for alternative in self.alternatives)
-        lead, tables = (_LEAD, (table,)) if planned else ("", ())
-        return Section("Methods for these silos", lead, tables=tables, notes=tuple(notes))
-
-    def _brief(self) -> str:
-        methods = ", ".join(alternative.method for alternative in self.alternatives)
-        return f"{methods}: {'none' if self.recommended is None else self.recommended.method} is recommended"
-
-
-_LEAD = "expected coverage for scores of two known laws over the candidates; not a guarantee"
-_ONLY_PRIVATE_QQ = (
-    "sizes are secret, which only private-qq allows; with public sizes (confide federated public --size) you can use "
-    "secure-sum, whose guarantee holds for non-IID silos"
-)
-
-
 def compare(
     silos: Sequence[Silo],
     alpha: Any,
@@ -440,40 +275,22 @@ def compare(
     by = _by(alpha, options)
     if pilot is not None and by == "side":
         raise InputError("pilot", "must be left out for two sides, which have two scores")
-    if (not options.get("names")) == (by in ("group", "class")):
-        raise InputError("names", f"must be {'left out' if options.get('names') else 'given'} with by={by!r}")
+    named = bool(options.get("names"))
+    if named != (by in ("group", "class")):
+        raise InputError("names", f"must be {'left out' if named else 'given'} with by={by!r}")
     alternatives = _alternatives(silos, alpha, epsilon, options)
-    best = _best(alternatives)
+    best = best_alternative(alternatives)
     sample = None if pilot is None else Pilot.of(pilot, options.get("score") or "lac")
-    return Comparison(tuple(replace(_with_pilot(each, sample), recommended=each is best) for each in alternatives))
+    return Comparison(tuple(replace(with_pilot(each, sample), recommended=each is best) for each in alternatives))
 
 
 def _recommended_method(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> str:
     """The method of the best plan; without one the first method, whose plan raises its error."""
     methods = _methods(silos)
-    best = _best(_alternatives(silos, alpha, epsilon, options)) if len(methods) > 1 else None
+    if len(methods) == 1:
+        return methods[0]
+    best = best_alternative(_alternatives(silos, alpha, epsilon, options))
     return methods[0] if best is None else best.method
-
-
-def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str, options: PlanChoices) -> Alternative:
-    """The plan by one method, or the reason why there is none."""
-    # A method without a sum relies on no other silo
-    options = options.copy()
-    if PROTOCOLS[method].channel.single_replies:
-        options.pop("colluding", None)
-    try:
-        planned = plan(silos, alpha, epsilon, method=method, **options)
-    except InputError as error:
-        return Alternative(method, None, str(error))
-
-    # Its thresholds for scores of known laws
-    expected, infinite = [], 0.0
-    for below in _uniform_and_gaussian(planned.candidates.size):
-        laws = [single.protocol.answer_law(single, below) for single in planned.different]
-        expected.append(float(np.mean([law @ below for law in laws])))
-        infinite = max(infinite, *(float(law[-1]) for law in laws))
-    uniform, gaussian = expected
-    return Alternative(method, planned, None, expected=uniform, expected_gaussian=gaussian, infinite=infinite)
 
 
 def _methods(silos: Sequence[Silo]) -> Sequence[str]:
@@ -486,35 +303,14 @@ def _alternatives(silos: Sequence[Silo], alpha: Any, epsilon: float, options: Pl
     return [_alternative(silos, alpha, epsilon, method, options) for method in _methods(silos)]
 
 
-def _uniform_and_gaussian(m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """P(score <= e_j) for m candidates, +inf included: for uniform scores, and for Gaussian scores over the middle."""
-    from scipy.special import ndtr
-
-    uniform = np.arange(1, m) / max(m - 1, 1)
-    return np.append(uniform, 1.0), np.append(ndtr((uniform - 0.5) / _DEVIATION), 1.0)
-
-
-def _best(alternatives: list[Alternative]) -> Alternative | None:
-    """The simplest alternative that is nearly as good as the best."""
-    with_plan = [each for each in alternatives if each.plan is not None]
-    if not with_plan:
-        return None
-    # Those that exclude something, and are hardly ever +inf; all, if there are none
-    missed = max(each.missed for each in with_plan)
-    serving = [each for each in with_plan if each.worst <= 1 - _USEFUL * missed and each.infinite <= _RARELY]
-    choices = serving or with_plan
-
-    # private-qq, unless another one is clearly better
-    best = min(choices, key=lambda each: each.worst)
-    simple = next((each for each in choices if each.method == "private-qq"), best)
-    return simple if simple.worst <= best.worst + _WORTH * missed else best
-
-
-def _with_pilot(alternative: Alternative, sample: Pilot | None) -> Alternative:
-    """The alternative with its results on a public pilot sample; for several levels those of the last alternative."""
-    if alternative.plan is None or sample is None:
-        return alternative
-    last = alternative.plan.single_plans[-1]
-    law = last.protocol.answer_law(last, share_of_pilot(sample, last.candidates))
-    records = last.size or 1000 * len(alternative.plan.silos)
-    return replace(alternative, on_pilot=answered_on_pilot(sample, law, last.candidates, last.level, records))
+def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str, options: PlanChoices) -> Alternative:
+    """The plan by one method, or the reason why there is none."""
+    options = options.copy()
+    # A method without a sum relies on no other silo
+    if PROTOCOLS[method].channel.single_replies:
+        options.pop("colluding", None)
+    try:
+        planned = plan(silos, alpha, epsilon, method=method, **options)
+    except InputError as error:
+        return Alternative(method, None, str(error))
+    return expected_alternative(method, planned)

@@ -153,25 +153,26 @@ def _targets(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], int]]:
     """
     for rise, left in product(_RISES, _SPLITS):
         trial = _trial(goal, rise, left)
-        for k in _some(goal.most_k):
+        for k in _some_k(goal.most_k):
             if (mechanisms := _smallest_targets(goal, trial, k)) is not None:
                 yield mechanisms, k
 
 
-def _some(top: int) -> Sequence[int]:
+def _some_k(most: int) -> Sequence[int]:
     """The k to try up to a number: all, or nine if there are many."""
-    shares = np.linspace(0.15, 0.95, 9)
-    return range(1, top + 1) if top <= 9 else sorted({max(1, round(top * share)) for share in shares})
+    if most <= 9:
+        return range(1, most + 1)
+    return sorted({max(1, round(most * share)) for share in np.linspace(0.15, 0.95, 9)})
 
 
 def _smallest_targets(goal: Goal, trial: Slopes, k: int) -> tuple[Slopes, ...] | None:
     """The smallest target that is certified with this k, for silos of one size; None if no target is."""
-    n, m = goal.public[0], len(goal.sizes)
 
     def enough(target: int) -> bool:
-        return goal.certifies(_aimed(trial, [target]) * m, k)
+        return goal.certifies(_aimed(trial, [target] * len(goal.sizes)), k)
 
-    return _aimed(trial, [bisect(enough, 0, n)]) * m if enough(n) else None
+    largest = goal.public[0]
+    return _aimed(trial, [bisect(enough, 0, largest)] * len(goal.sizes)) if enough(largest) else None
 
 
 def _trial(goal: Goal, rise: float, left: int) -> Slopes:
@@ -203,11 +204,12 @@ def _lines(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], None]]:
         return _raised(plain, rise, goal.candidates)
 
     # Offsets are multiples of 1/unit, and so is the level
-    level, unit = goal.level, goal.level.denominator * -(-UNIT // goal.level.denominator)
+    unit = goal.level.denominator * -(-UNIT // goal.level.denominator)
+    least = max(goal.n_min, 1)
     for failure, rise in product(_FAILURES, _RISES[1::2]):
-        rate = tangent_rate(level, failure, goal.n_typical)
-        noise, least = slopes(rate, Fraction(1, unit), rise).noise(goal.candidates), max(goal.n_min, 1)
-        offset = conditional_offset(rate, level, failure, least, goal.n_typical, noise, unit)
+        rate = tangent_rate(goal.level, failure, goal.n_typical)
+        noise = slopes(rate, Fraction(1, unit), rise).noise(goal.candidates)
+        offset = conditional_offset(rate, goal.level, failure, least, goal.n_typical, noise, unit)
         yield (slopes(rate, offset, rise),) * len(goal.sizes), None
 
 
@@ -234,21 +236,26 @@ class Trial(NamedTuple):
 
 def _for_many(goal: Goal) -> MechanismChoice | None:
     """The line of least expected coverage, by the fast search, with its k by the certificate of all silos."""
-    stand, present = StandIns.of(goal.public), StandIns.of(sorted(goal.public)[: goal.present])
+    invited = StandIns.of(goal.public)
+    answering = StandIns.of(sorted(goal.public)[: goal.present])
 
     def trials(rise: float, left: int, steps: int) -> Iterator[Trial]:
         slopes = _trial(goal, rise, left)
-        for line in Search(goal, stand, slopes).lines(steps):
-            answers = Line(line.rate, line.k + goal.byzantine)
-            expected = expected_in_search(present, answers, slopes, goal.candidates, goal.level)
+        for line in Search(goal, invited, slopes).lines(steps):
+            # Byzantine silos reply lowest
+            of_all = Line(line.rate, line.k + goal.byzantine)
+            expected = expected_in_search(answering, of_all, slopes, goal.candidates, goal.level)
             yield Trial(expected, rise, left, slopes, line)
 
-    # A few lines of every mechanism, then more of the best mechanisms
+    # Lines of every mechanism: a few, or for few silos all
     few = len(goal.sizes) <= _FEW
-    splits, steps = (_SPLITS, _LINES) if few else (_SPLITS[::2], _FIRST_LINES)
+    splits = _SPLITS if few else _SPLITS[::2]
+    steps = _LINES if few else _FIRST_LINES
     tried = [trial for rise, left in product(_RISES_OF_MANY, splits) for trial in trials(rise, left, steps)]
-    best = dict.fromkeys((trial.rise, trial.left) for trial in sorted(tried, key=_expected))
-    for rise, left in list(best)[:_BEST_MECHANISMS]:
+
+    # All lines of the best mechanisms
+    mechanisms = dict.fromkeys((trial.rise, trial.left) for trial in sorted(tried, key=_expected))
+    for rise, left in list(mechanisms)[:_BEST_MECHANISMS]:
         tried += trials(rise, left, _LINES)
 
     # The first line that is certified; for few silos the best of several, by their exact expected coverage
@@ -274,6 +281,8 @@ def _certified(goal: Goal, slopes: Slopes, line: Line) -> MechanismChoice | None
     choice = _choice(goal, mechanisms(line.rate), line.k)
     if choice is None or len(goal.sizes) > _FEW:
         return choice
+
+    # Rates are multiples of 1/(n + 1) for the largest n
     k, steps = choice.k, max(goal.public) + 1
     lowest = bisect(lambda step: goal.certifies(mechanisms(Fraction(step, steps)), k), 0, int(line.rate * steps))
     return _choice(goal, mechanisms(Fraction(lowest, steps)), k)

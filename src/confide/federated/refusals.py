@@ -1,5 +1,7 @@
 """Refusals: errors with a code from a fixed public list. Only the code may be sent to another party."""
 
+from collections.abc import Sequence
+
 from confide.errors import InputError
 
 # The meaning of each code
@@ -48,3 +50,15 @@ class Refusal(InputError):  # noqa: N818 - a refusal is what the protocol calls 
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str | None]]:
         return Refusal, (self.code, self.requirement, self.silo)
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """The first names, and how many more there are, for messages.
+
+    Examples
+    --------
+    >>> listed(["north", "south", "east"], 2)
+    'north, south and 1 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.federated.answers import Scores, answer, read_answer
+from confide.federated.answers import read_answer
 from confide.federated.keys import SiloKeys
 from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.policy import Policy
-from confide.federated.refusals import CODES, Refusal
+from confide.federated.refusals import CODES, Refusal, listed
 from confide.federated.release import FederatedRelease, aggregate, check_keys
+from confide.federated.silo_answer import Scores, answer
 from confide.federated.silo_ledger import SiloLedger
 
 LOG = logging.getLogger("confide")
@@ -38,9 +39,9 @@ def __dir__() -> list[str]:
 
 # Messages and couriers
 
-# The signed text `plan`
+# A request has the signed plan as the text `plan`
 Request: TypeAlias = Mapping[str, Any]
-# The text `answer`, or the code `refused`
+# A reply has a signed answer as the text `answer`, or a code as `refused`
 Reply: TypeAlias = Mapping[str, Any]
 
 
@@ -140,9 +141,9 @@ def serve(request: Request, setup: Callable[[], SiloSetup], log: logging.Logger 
 def _answer(request: Request, silo: SiloSetup) -> str:
     plan = str(request["plan"])
     scores = silo.scores() if callable(silo.scores) else silo.scores
-    groups = silo.groups if read_plan(plan).by in ("group", "class") else None
-    if callable(groups):
-        groups = groups()
+    if read_plan(plan).by not in ("group", "class"):
+        return answer(plan, scores, silo.keys, silo.policy, silo.ledger)
+    groups = silo.groups() if callable(silo.groups) else silo.groups
     return answer(plan, scores, silo.keys, silo.policy, silo.ledger, groups=groups)
 
 
@@ -216,9 +217,10 @@ class Round:
         texts = [f"{len(self.answers)} answered"]
         for what, codes in (("refused", self.refused), ("errors", self.errors)):
             if codes:
-                texts.append(f"{what}: {_listed(f'{node} ({code})' for node, code in sorted(codes.items()))}")
+                nodes = [f"{node} ({code})" for node, code in sorted(codes.items())]
+                texts.append(f"{what}: {listed(nodes, _SHOWN)}")
         if self.silent:
-            texts.append(f"silent: {_listed(map(str, self.silent))}")
+            texts.append(f"silent: {listed([str(node) for node in self.silent], _SHOWN)}")
         return "; ".join(texts)
 
 
@@ -236,15 +238,11 @@ class NotReleasedError(Refusal):
     """
 
     def __init__(self, why: Refusal, missing: tuple[str, ...], asked: Round) -> None:
-        self.missing, self.asked = missing, asked
-        without = f"no usable answer came from {_listed(map(repr, missing))} " if missing else ""
+        self.missing = missing
+        self.asked = asked
+        names = listed([repr(name) for name in missing], _SHOWN)
+        without = f"no usable answer came from {names} " if missing else ""
         super().__init__(why.code, f"nothing is released; {without}({asked}); {why.requirement}")
-
-
-def _listed(names: Iterable[str]) -> str:
-    texts = list(names)
-    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-    return ", ".join(texts[:_SHOWN]) + more
 
 
 def run(ask: Ask, nodes: Collection[Any], plan: str, *, keys: SiloKeys | None = None) -> tuple[FederatedRelease, Round]:
@@ -290,14 +288,14 @@ def run(ask: Ask, nodes: Collection[Any], plan: str, *, keys: SiloKeys | None = 
     0.9 3 answered
     >>> folder.cleanup()
     """
-    check_keys(read_plan(plan), keys)
+    parsed = read_plan(plan)
+    check_keys(parsed, keys)
     replies = one_round(ask, {node: {"plan": plan} for node in nodes})
     answers = list(replies.answers.values())
     try:
         return aggregate(plan, answers, keys=keys, drop_refused=True), replies
     except Refusal as refusal:
         # Name the silos without a usable answer
-        parsed = read_plan(plan)
         usable = {_silo_of(parsed, text) for text in answers}
         missing = tuple(silo.name for silo in parsed.silos if silo.name not in usable)
         raise NotReleasedError(refusal, missing, replies) from None

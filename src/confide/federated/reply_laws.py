@@ -77,7 +77,8 @@ class RandomRankReply:
             return np.minimum(below, 1.0)
 
         # Ranks without gaps: the tail of the last one, and P(Bin(n, t) = r) for the ranks r below it
-        last, (r, log_ways, up_to) = self.ranks[-1], self._lower_ranks
+        last = self.ranks[-1]
+        r, log_ways, up_to = self._lower_ranks
         below = self.bottom + float(np.sum(self.probabilities)) * betainc(last, n - last + 1, t)
         if r.size:
             with np.errstate(divide="ignore"):
@@ -98,7 +99,8 @@ class RandomRankReply:
         if not self.whole:
             return None
         n, r = self.n, np.array(self.ranks[:-1], dtype=np.float64)
-        return r, gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1), np.cumsum(self.probabilities[:-1])
+        log_ways = gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
+        return r, log_ways, np.cumsum(self.probabilities[:-1])
 
 
 @dataclass(frozen=True)
@@ -167,8 +169,9 @@ def any_size_reply(mechanism: Slopes, candidates: int, n_min: int, level: Fracti
         steps = any_size_reply(mechanism, candidates, 1, level).steps
         return SecretSizeReply(tuple((t, max(bound, bottom)) for t, bound in steps))
 
-    # Above the last step no level can be certified. It lies 1/200 below the rate; if that is below the level, as for a
-    # large typical number of records or a small alpha, it lies between both.
+    # Steps lie below the rate, closer to each other near it. Above the last step no level can be certified. It lies
+    # 1/200 below the rate; if that is below the level, as for a large typical number of records or a small alpha, it
+    # lies between both.
     rate = float(mechanism.rate)
     gaps = np.geomspace(0.02, 1.0, _STEPS)[::-1] * min(0.25, rate)
     points = _below_rate(rate, gaps, 10**5)
@@ -194,7 +197,7 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
     def holds(log_delta: float) -> bool:
         return line_holds(mechanism.rate, mechanism.offset, t, math.exp(log_delta), n_min, noise)
 
-    # By bisection of ln delta
+    # By bisection of ln delta, from about 1e-7 to 0.98, up to a factor e**0.06
     low, high = -16.0, -0.02
     if not holds(high):
         return 1.0
@@ -230,10 +233,9 @@ class ReplyTable:
 
         # Those that are computed together
         whole = {i: law for i, law in enumerate(positions) if isinstance(law, RandomRankReply) and law.whole}
-        if len(whole) < _TOGETHER:
-            whole = {}
-        self._whole, self._whole_positions = WholeRanks(list(whole.values())) if whole else None, list(whole)
-        self._others = [i for i in range(len(positions)) if i not in whole]
+        self._together = list(whole) if len(whole) >= _TOGETHER else []
+        self._whole = WholeRanks([whole[i] for i in self._together]) if self._together else None
+        self._others = sorted(set(range(len(positions))) - set(self._together))
 
     @classmethod
     def of(cls, replies: "Sequence[ReplyLaw] | ReplyTable") -> "ReplyTable":
@@ -267,7 +269,7 @@ class ReplyTable:
         """G_j(t), float64 of shape (silos, nodes)."""
         rows = np.empty((len(self._distinct), len(t)))
         if self._whole is not None:
-            rows[self._whole_positions] = self._whole.below(t)
+            rows[self._together] = self._whole.below(t)
         for i in self._others:
             rows[i] = self._distinct[i].below(t)
         return rows[self._law_of_silo]
@@ -307,7 +309,8 @@ class WholeRanks:
     def moved(self, n: NDArray[np.int64], targets: NDArray[np.int64]) -> "WholeRanks":
         """The only law, moved to other numbers of scores and last ranks; distances from the last rank stay equal."""
         laws = copy(self)
-        laws._n, laws._top = n.astype(np.float64)[:, None], targets.astype(np.float64)[:, None]
+        laws._n = n.astype(np.float64)[:, None]
+        laws._top = targets.astype(np.float64)[:, None]
         return laws
 
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -315,7 +318,8 @@ class WholeRanks:
         from scipy.special import betainc, gammaln
 
         # The tail at the last rank
-        n, t = self._n, np.clip(t, _EDGE, 1 - _EDGE)[None, :]
+        n = self._n
+        t = np.clip(t, _EDGE, 1 - _EDGE)[None, :]
         below = self._bottom + self._finite * betainc(self._top, n - self._top + 1, t)
 
         # P(Bin(n, t) = r) for the ranks r below it, each from the one above

@@ -77,14 +77,19 @@ def sign(released: Release, keys: SiloKeys) -> str:
 def read_signed(text: str) -> SignedDocument:
     """Read the text of a file as `confide.load` does, and return the key that signed it as well.
 
+    A file without a signature is read too, and its signer is None: `verify_signer` requires a signer.
+
     Raises
     ------
     FormatError
-        If it is not a release, evaluation or watch, was altered, or contains claims that do not follow.
+        If the file is not a release, evaluation or watch, was altered after it was signed, or contains a guarantee or
+        another claim that does not follow from the request and the draw in the file.
     """
     document = Document.from_json(text)
+    # A federated release contains its signature
     if isinstance(document, FederatedRelease):
         return SignedDocument(document, None if document.signature is None else document.signer)
+    # Any other document is signed by an envelope around it
     if "payloadType" not in parse_object(text, _MOST_INTEGER_BITS):
         return SignedDocument(document, None)
     _, signer, _ = open_message(KIND, text)
@@ -141,26 +146,32 @@ def verify_signer(signer: str | None, required: Silo | None, drawn: str) -> Veri
     >>> verify_signer(None, None, "thresholds").statements
     ('not signed: no signature vouches for the thresholds themselves. Everything else was recomputed from the ...',)
     """
+    unsigned = (
+        f"not signed: no signature vouches for the {drawn} themselves. Everything else was recomputed from the "
+        "public choices"
+    )
+    not_compared = f"signed with the key {signer}; --signer compares it with a public file"
+    return _signed_by(signer, required, unsigned, not_compared)
+
+
+def _signed_by(signer: str | None, required: Silo | None, unsigned: str, not_compared: str) -> Verification:
+    """A statement about the signer, with the texts for a file without a signature and for no required signer."""
     if signer is None:
-        text = (
-            f"not signed: no signature vouches for the {drawn} themselves. Everything else was recomputed from the "
-            "public choices"
-        )
-        return Verification((text,), ()) if required is None else Verification((), (text,))
+        return Verification((unsigned,), ()) if required is None else Verification((), (unsigned,))
     if required is None:
-        return Verification((f"signed with the key {signer}; --signer compares it with a public file",), ())
+        return Verification((not_compared,), ())
     if required.signing != signer:
         return Verification((), (f"signed with another key than that of {required.name!r}",))
     return Verification((f"signed by {required.name!r}",), ())
 
 
 def verify(released: FederatedRelease, coordinator: Silo | None = None, answers: Sequence[str] = ()) -> Verification:
-    """Verify the signer of a calibration, the evidence for its threshold, and that answers count.
+    """Verify the signer of a federated release, the evidence for its threshold, and that answers count.
 
     Parameters
     ----------
     released
-        The calibration, as it was read.
+        The release, as it was read.
     coordinator
         The coordinator's public file, whose fingerprint you have compared. Without it a signature is reported only.
     answers
@@ -183,16 +194,10 @@ def verify(released: FederatedRelease, coordinator: Silo | None = None, answers:
     True
     """
     # The signer
-    statements: list[str] = []
-    failures: list[str] = []
-    if released.signature is None:
-        (statements if coordinator is None else failures).append("not signed: no signature vouches for the threshold")
-    elif coordinator is None:
-        statements.append("signed with the key that signed the plan")
-    elif coordinator.signing != released.signer:
-        failures.append(f"signed with another key than that of {coordinator.name!r}")
-    else:
-        statements.append(f"signed by {coordinator.name!r}")
+    signer = None if released.signature is None else released.signer
+    unsigned = "not signed: no signature vouches for the threshold"
+    signed = _signed_by(signer, coordinator, unsigned, "signed with the key that signed the plan")
+    statements, failures = list(signed.statements), list(signed.failures)
 
     # The evidence: reading the release has recomputed what its answers show
     if released.plan.channel.single_replies:
@@ -202,12 +207,12 @@ def verify(released: FederatedRelease, coordinator: Silo | None = None, answers:
 
     # The answers that should count
     for text in answers:
-        statement, holds = _counts(released, text)
+        statement, holds = _about_answer(released, text)
         (statements if holds else failures).append(statement)
     return Verification(tuple(statements), tuple(failures))
 
 
-def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
+def _about_answer(released: FederatedRelease, text: str) -> tuple[str, bool]:
     """A statement about an answer, and whether the answer counts."""
     plan = released.plan
     try:
@@ -216,8 +221,8 @@ def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
         return f"an answer cannot be used: {refusal}", False
     name = plan.silos[answer.silo].name
     if name not in released.answered:
-        why = dict(released.refused).get(name)
-        return f"the answer of {name!r} {f'was left out ({why})' if why else 'does not count'}", False
+        code = dict(released.refused).get(name)
+        return f"the answer of {name!r} {f'was left out ({code})' if code else 'does not count'}", False
     if plan.channel.single_replies:
         same = answer.digest == read_answer(plan, released.sent[name]).digest
     else:

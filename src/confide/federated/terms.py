@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confide.candidates import Candidates
 from confide.errors import InputError, InputTypeError
 from confide.federated.keys import Silo
-from confide.federated.refusals import Refusal
+from confide.federated.refusals import Refusal, listed
 from confide.mechanisms import Neighbors
 from confide.support import MOST_RECORDS, one_of, positive_integer
 
@@ -59,11 +59,6 @@ class Federation:
         one_of("population", self.population, get_args(Population))
         check_count("n_min", self.n_min, MOST_RECORDS)
         positive_integer("n_typical", self.n_typical, most=MOST_RECORDS)
-
-    @property
-    def _assumptions(self) -> dict[str, Any]:
-        """The fields of a federation by name, which the terms of every threshold share."""
-        return {item.name: getattr(self, item.name) for item in fields(Federation)}
 
     @property
     def size(self) -> int | None:
@@ -115,6 +110,11 @@ class Terms(Federation):
         return "add_remove" if self.silos[0].size is None else "replace_one"
 
 
+def assumptions(federation: Federation) -> dict[str, Any]:
+    """The fields of a federation by name, which the terms of every threshold share."""
+    return {item.name: getattr(federation, item.name) for item in fields(Federation)}
+
+
 def check_silos(silos: Sequence[Silo]) -> None:
     """Check that silos differ, and that either all sizes are public or all are secret."""
     if not all(isinstance(silo, Silo) for silo in silos):
@@ -134,11 +134,10 @@ def check_silos(silos: Sequence[Silo]) -> None:
     if secret and public:
         lacking = len(secret) <= len(public)
         names = secret if lacking else public
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         raise InputError(
             "silos",
             "must all state their sizes, or none of them",
-            got=f"{'no size' if lacking else 'a size'} of {shown}",
+            got=f"{'no size' if lacking else 'a size'} of {listed(names, 3)}",
             remedy="Is one of them a coordinator, whose public file lies in the folder? Move it away",
         )
 

@@ -19,13 +19,13 @@ from confide.errors import InputError
 from confide.federated.certificates import (
     DOUBT,
     coverage_fraction,
-    gauss_legendre,
     is_simple,
     order_statistic_coverage,
 )
 from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import too_few_records
 from confide.federated.protocols.sorted_replies import SortedReplies
+from confide.federated.quadrature import gauss_legendre
 from confide.federated.terms import Terms
 from confide.mechanisms import PrivatePredictionSets
 from confide.support import Level, bisect, exact_level, positive_integer, privacy_loss, scale_for

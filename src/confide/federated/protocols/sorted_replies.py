@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -64,7 +65,8 @@ class SortedReplies(Method):
 
     def check_total(self, terms: Terms, answered: Sequence[int], total: Counts) -> None:
         """A sum of one-hot vectors has no negative number, and as many replies as silos."""
-        replies, negative = sum(total.tolist()), int(np.count_nonzero(total < 0))
+        replies = sum(total.tolist())
+        negative = int(np.count_nonzero(total < 0))
         if replies != len(answered) or negative:
             raise Refusal(
                 "implausible",
@@ -88,41 +90,39 @@ class SortedReplies(Method):
 
     def certify(self, terms: Terms, answered: Sequence[int]) -> tuple[int, Guarantee]:
         """The smallest certified k; one more than the number of answers if none is."""
-        # A k that the plan fixes
-        m, level = len(terms.silos), float(terms.level)
-        if len(answered) == m and (planned := self.planned_k(terms)) is not None:
-            return planned, self.guarantee(terms, level, answered)
-
-        # Byzantine silos may reply lowest
-        replies, honest = self._laws(terms, answered), _honest(terms, len(answered))
-        certificate = certified_k(replies, terms.level, terms.delta, honest)
-        beyond = len(answered) + 1
-        k = beyond if certificate is None else min(certificate[0] + terms.liars, beyond)
-        return k, self.guarantee(terms, 1.0 if k == beyond else level, answered)
+        k = self._rank_of_threshold(terms, len(answered), partial(_smallest_k, self._laws(terms, answered), terms))
+        return k, self.guarantee(terms, float(terms.level) if k <= len(answered) else 1.0, answered)
 
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
         """The guarantees for these numbers of answers, the largest first."""
-        m, level = len(terms.silos), float(terms.level)
-        replies = self._laws(terms, range(m))
+        level = float(terms.level)
+        replies = self._laws(terms, range(len(terms.silos)))
         equal = len(set(replies)) == 1
-        ks = _certified_ks(replies, terms)
+        smallest_ks = _smallest_ks(replies, terms)
         promises = {}
-        for count in numbers:
-            if count == m and (planned := self.planned_k(terms)) is not None:
-                promises[count] = Promise(level, planned, "never")
-                continue
-
-            # The certified k holds also for those silos that reply lowest
-            honest = _honest(terms, count)
-            certified = ks.get(honest)
-            k = count + 1 if certified is None else min(certified + terms.liars, count + 1)
-            if k <= count:
-                promises[count] = Promise(level, k, "never")
-            elif equal or honest < 1:
-                promises[count] = Promise(1.0, k, "always")
+        for answers in numbers:
+            # This k is enough for the silos with the lowest replies, and so for any of this number
+            k = self._rank_of_threshold(terms, answers, smallest_ks.get)
+            if k <= answers:
+                promises[answers] = Promise(level, k, "never")
+            # Silos of one law have one certificate, whichever of them answer; Byzantine silos alone have none
+            elif equal or _honest(terms, answers) < 1:
+                promises[answers] = Promise(1.0, k, "always")
+            # Of unequal silos, those with higher replies may have a certificate where the lowest have none
             else:
-                promises[count] = Promise(level, k, "perhaps")
+                promises[answers] = Promise(level, k, "perhaps")
         return promises
+
+    def _rank_of_threshold(self, terms: Terms, answers: int, smallest_k: Callable[[int], int | None]) -> int:
+        """The k of the threshold among all answers; one more than their number for the threshold +inf.
+
+        `smallest_k` returns the smallest certified k among the replies of a number of honest silos.
+        """
+        if answers == len(terms.silos) and (planned := self.planned_k(terms)) is not None:
+            return planned
+        k = smallest_k(_honest(terms, answers))
+        # Byzantine silos may reply lowest
+        return answers + 1 if k is None else min(k + terms.liars, answers + 1)
 
     def coverage_failure(self, terms: Terms, answered: Sequence[int], k: int) -> Callable[[float], float]:
         """The bound of Theorem F2: exact for order statistics of continuous scores, above that for private replies."""
@@ -145,20 +145,21 @@ def _honest(terms: Terms, answers: int) -> int:
     return len(terms.silos) if terms.missing == "arbitrary" else answers - terms.liars
 
 
-def _certified_ks(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | None]:
+def _smallest_k(replies: Sequence[ReplyLaw], terms: Terms, honest: int) -> int | None:
+    """The smallest k that is certified for this number of honest silos; None if none is."""
+    certificate = certified_k(replies, terms.level, terms.delta, honest)
+    return None if certificate is None else certificate[0]
+
+
+def _smallest_ks(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | None]:
     """The smallest certified k for every possible number of honest silos."""
     m = len(replies)
-    if m > MANY and terms.missing == "independent":
+    if terms.missing == "arbitrary":
+        return {m: _smallest_k(replies, terms, m)}
+    if m > MANY:
         return dict(enumerate(every_certified_k(replies, terms.level, terms.delta), 1))
-    ks = dict[int, int | None]()
-    for honest in [m] if terms.missing == "arbitrary" else range(1, m - terms.liars + 1):
-        certificate = certified_k(replies, terms.level, terms.delta, honest)
-        ks[honest] = None if certificate is None else certificate[0]
-    return ks
+    return {honest: _smallest_k(replies, terms, honest) for honest in range(1, m - terms.liars + 1)}
 
-
-# The fields of `Slopes` that all silos share: their mechanisms are equal except for the targets
-_SHARED = ("rate", "left", "right", "scale", "flat", "rise")
 
 # Draws for a comparison: of all representative sizes together, and at least of each
 _ALL_DRAWS = 400
@@ -212,45 +213,57 @@ class PrivateQQ(SortedReplies):
         )
         if choice is None:
             raise too_few_records()
-        targets, common = tuple(slopes.offset for slopes in choice.mechanisms), choice.mechanisms[0]
-        shared = {name: getattr(common, name) for name in _SHARED}
-        return cls(targets=targets, n_min=terms.n_min, n_typical=terms.n_typical, **shared)
+        # The mechanisms of all silos are equal except for the targets
+        common = choice.mechanisms[0]
+        return cls(
+            targets=tuple(slopes.offset for slopes in choice.mechanisms),
+            rate=common.rate,
+            left=common.left,
+            right=common.right,
+            scale=common.scale,
+            n_min=terms.n_min,
+            n_typical=terms.n_typical,
+            flat=common.flat,
+            rise=common.rise,
+        )
 
     def mechanism(self, terms: Terms, i: int) -> Slopes:
         """The slope mechanism."""
-        return Slopes(offset=self.targets[i], **{name: getattr(self, name) for name in _SHARED})
+        return Slopes(self.rate, self.targets[i], self.left, self.right, self.scale, flat=self.flat, rise=self.rise)
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
         """The law of a random rank; for a secret size the worst case over all sizes from n_min on."""
-        mechanism, m = self.mechanism(terms, i), terms.candidates.size
-        return slopes_reply(terms.silos[i].size, mechanism, m, self.n_min, terms.level)
+        mechanism = self.mechanism(terms, i)
+        return slopes_reply(terms.silos[i].size, mechanism, terms.candidates.size, self.n_min, terms.level)
 
     def answer_law(self, terms: Terms, below: NDArray[np.float64]) -> NDArray[np.float64]:
         """The law from drawn counts and the exact law of each silo's choice, which is computed once for each size."""
         # The mean law of the reply of each representative size
-        k = self.certify(terms, range(len(terms.silos)))[0]
-        stand = StandIns.of([silo.size or self.n_typical for silo in terms.silos])
-        silo_of_size = {silo.size or self.n_typical: i for i, silo in enumerate(terms.silos)}
-        draws = max(_LEAST_DRAWS, _ALL_DRAWS // len(stand.sizes))
-        bins, rng = np.diff(below, prepend=0.0), np.random.default_rng(0)
+        sizes = [silo.size or self.n_typical for silo in terms.silos]
+        silo_of_size = {size: i for i, size in enumerate(sizes)}
+        representative = StandIns.of(sizes)
+        draws = max(_LEAST_DRAWS, _ALL_DRAWS // len(representative.sizes))
+        rng, bins = np.random.default_rng(0), np.diff(below, prepend=0.0)
         replies = [
-            _mean_law_of_choice(self.mechanism(terms, silo_of_size[n]), rng.multinomial(n, bins, draws))
-            for n in stand.sizes.tolist()
+            _mean_law_of_choice(self.mechanism(terms, silo_of_size[size]), rng.multinomial(size, bins, draws))
+            for size in representative.sizes.tolist()
         ]
 
-        # P(at least k replies are at most e_j)
-        at_most = tails(np.cumsum(replies, axis=1), stand.silos)(k) if k <= len(terms.silos) else np.zeros(len(below))
+        # P(at least k replies are at most e_j); +inf is the last candidate, and the threshold if there are fewer
+        m = len(terms.silos)
+        k, _ = self.certify(terms, range(m))
+        at_most = tails(np.cumsum(replies, axis=1), representative.silos)(k) if k <= m else np.zeros(len(below))
         at_most[-1] = 1.0
         return np.maximum(np.diff(at_most, prepend=0.0), 0.0)
 
     def privacy(self, terms: Terms, answered: Sequence[int]) -> PrivacyStatement:
         """The largest loss of a silo, with zCDP and both adjacencies for secret sizes."""
-        stated = super().privacy(terms, answered)
-        rho = zcdp_of_range(stated.epsilon)
+        largest = super().privacy(terms, answered)
+        rho = zcdp_of_range(largest.epsilon)
         if terms.neighbors == "replace_one":
-            return replace(stated, rho=rho)
+            return replace(largest, rho=rho)
         replaced = max((self.mechanism(terms, i).replace_one for i in answered), default=0.0)
-        return replace(stated, neighbors="add_remove", add_remove=stated.epsilon, replace_one=replaced, rho=rho)
+        return replace(largest, neighbors="add_remove", add_remove=largest.epsilon, replace_one=replaced, rho=rho)
 
     def guarantee(self, terms: Terms, coverage: float, answered: Sequence[int]) -> Guarantee:
         """The statement of the guarantee; for secret sizes it holds from n_min records per silo on."""
@@ -264,10 +277,10 @@ _UNLIKELY = 35.0
 
 def _mean_law_of_choice(mechanism: Slopes, counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean law of the mechanism's choice over drawn counts of shape (draws, m); shape (m,)."""
-    law = np.zeros(counts.shape[1])
+    total = np.zeros(counts.shape[1])
     for row in counts:
         utility = mechanism.utilities(row) / mechanism.scale
         likely = utility > utility.max() - _UNLIKELY
-        law[likely] += selection_law(np.exp(utility[likely] - utility.max()))
-    mean: NDArray[np.float64] = law / law.sum()
+        total[likely] += selection_law(np.exp(utility[likely] - utility.max()))
+    mean: NDArray[np.float64] = total / total.sum()
     return mean
