@@ -12,6 +12,7 @@ metrics.py       coverage of sets and intervals in all, by class, by group, by s
 
 from confide.evaluation.count_tables import Example
 from confide.evaluation.evaluate import (
+    ArrayOptions,
     area_counts,
     evaluate_arrays,
     evaluate_intervals,
