@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import confide
-from confide.core import Request, Scores, release
+from confide.core import Request, release
 from confide.core.account import Account
+from confide.core.sources import Scores
 from tests.docs.blocks import ROOT
 from tests.docs.gallery import FOLDER, PAGE, draw, unlike
 

@@ -303,13 +303,13 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
     if recipe.get("kind") != "spread":
         numbers = [f"{key} {value}" for key, value in recipe.items() if key not in ("kind", "size")]
         return ", ".join([str(recipe.get("kind", "unknown")), *numbers])
+    if "around" in recipe:
+        return f"spread around the guess {recipe['around']:g}"
     shape = SHAPES.get(recipe["of"])
-    words = "spread" if shape is None else shape.words
-    if shape is not None and shape.has_unit:
-        words += f" the unit {recipe['unit']:g}" if "unit" in recipe else " 1, because no unit was given"
-    if "around" not in recipe:
-        return words
-    return f"spread around the guess {recipe['around']:g}"
+    if shape is None or not shape.has_unit:
+        return "spread" if shape is None else shape.words
+    unit = f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, because no unit was given"
+    return f"{shape.words} {unit}"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from confide.evaluation.comparison import (
 )
 from confide.evaluation.count_tables import Example
 from confide.evaluation.evaluate import (
+    ArrayOptions,
     area_counts,
     evaluate_arrays,
     evaluate_intervals,

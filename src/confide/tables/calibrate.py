@@ -31,21 +31,11 @@ from confide.core import (
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.scores import kind_of_task
-from confide.support import (
-    DEBUG,
-    Level,
-    canonical_name,
-    log_event,
-    order_of,
-    positive_integer,
-    takes_alpha,
-)
+from confide.support import DEBUG, Level, canonical_name, log_event, order_of, positive_integer, takes_alpha
 from confide.tables.bin_counts import Job
 from confide.tables.columns import SIDES, ColumnSpec
 from confide.tables.counting import Columns, Counting, split_columns
-from confide.tables.named_columns import (
-    GroupedColumns,
-)
+from confide.tables.named_columns import GroupedColumns
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import release_class_names
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
@@ -150,7 +140,7 @@ class TableRequest:
         """Build the request from the arguments of `calibrate_table`."""
         # Divide the options into columns, the payer and fields of a request
         if what._labelled:
-            _ = kind_of_task(str(what.kind.name), "classification", "a classification score, such as 'lac' or 'aps'")
+            kind_of_task(str(what.kind.name), "classification", "a classification score, such as 'lac' or 'aps'")
         columns, rest = split_columns(options)
         payer, request_options = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
         if "classes" in request_options and what._classified is not None:
@@ -170,13 +160,13 @@ class TableRequest:
         if columns.by_class:
             check_combinations({**request_options, "by": "class"})
         # Derive the remaining fields
-        if (low := request_options.pop("share_low", None)) is not None:
+        share_low = request_options.pop("share_low", None)
+        if share_low is not None:
             if request_options.get("by") != "side" or "shares" in request_options:
-                raise InputError(
-                    "share_low", "must be left out: it divides the loss between two sides, instead of shares"
-                )
-            request_options["shares"] = shares_of_sides(low)
-        request_options["about"] = {**what._outputs, **(request_options.get("about") or {})} or None
+                must = "must be left out: it divides the loss between two sides, instead of shares"
+                raise InputError("share_low", must)
+            request_options["shares"] = shares_of_sides(share_low)
+        request_options["about"] = _about(what, request_options)
         request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, population=population, **request_options)
         return cls(what, columns, request, payer, n)
 
@@ -195,7 +185,7 @@ class TableRequest:
         # Renew the request of the release, with the columns that are given
         columns, rest = split_columns(options)
         payer, request_options = split_options("recalibrate_table", rest, "partition")
-        request_options["about"] = {**what._outputs, **(request_options.get("about") or {})} or None
+        request_options["about"] = _about(what, request_options)
         request = renewed(previous, epsilon=epsilon, candidates=candidates, **request_options)
         # Refuse columns that would change what the release states
         if columns.people is not None and columns.people.most != request.records_per_person:
@@ -279,24 +269,23 @@ def bounded(request: Request, most: int | None, n: int | None) -> Request:
     return replace(request, candidates=replace(spread, most=most), unit=None)
 
 
+def _about(what: ColumnSpec, request_options: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The public metadata of a request: of its columns, and those that the caller states."""
+    return {**what._outputs, **(request_options.get("about") or {})} or None
+
+
 def _division(what: ColumnSpec, alpha: Any, columns: Columns, population: Population | None) -> dict[str, Any]:
     """The division into several thresholds, as fields of a request; the names of classes come from the table later."""
-    requested = what._requested
-    divisions = {
-        "level": is_several(alpha),
-        "class": columns.by_class,
-        "group": columns.by is not None and population is None,
-        "side": "by" in requested,
-        "loss": "loss" in requested,
-    }
-    if sum(divisions.values()) > 1:
+    requested = what._requested  # may divide by side, or by loss
+    by_level = is_several(alpha)
+    by_group = columns.by is not None and population is None
+    if sum([by_level, by_group, columns.by_class, "by" in requested, "loss" in requested]) > 1:
         raise InputError(
             "by", "several levels, groups or classes, two sides, and losses must not be combined", got="two of them"
         )
-    by: dict[str, Any] = {"by": "level"} if divisions["level"] else {}
-    if divisions["group"]:
-        by = {"by": "group", "names": columns.names}
-    return {**by, **requested}
+    if by_group:
+        return {"by": "group", "names": columns.names, **requested}
+    return {"by": "level", **requested} if by_level else requested
 
 
 def _with_release_score(what: ColumnSpec, request: Request) -> ColumnSpec:

@@ -12,14 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from confide.errors import InputError
-from confide.tables.arrow import (
-    ColumnRef,
-    is_integer,
-    is_number,
-    is_text,
-    list_element,
-    or_empty_batch,
-)
+from confide.tables.arrow import ColumnRef, is_integer, is_number, is_text, list_element, or_empty_batch
 from confide.tables.expressions import identifier, incomplete_sql, select, text
 from confide.tables.table import ContributionBound, Table
 
@@ -30,7 +23,7 @@ _SETTINGS = (
     "SET python_enable_replacements = false",
 )
 
-# So many cells of a column of CSV are looked at.
+# So many cells of a column of CSV are looked at, to reject other forms of numbers.
 _FIRST = 1000
 
 # The name under which data in memory are registered.
@@ -92,8 +85,12 @@ class DuckTable(Table):
         rows: Callable[[], int | None] = lambda: None,
     ) -> None:
         super().__init__(name, schema)
-        self.connection, self._source, self._in_words, self.texts = connection, source, in_words, texts
-        self._renew, self._rows = renew, rows
+        self.connection = connection
+        self.texts = texts
+        self._source = source
+        self._in_words = in_words
+        self._renew = renew
+        self._rows = rows
         self._sorts = False
         self._incomplete = ""
         self._needed: tuple[ColumnRef, ...] = ()
@@ -118,9 +115,7 @@ class DuckTable(Table):
     def counted_rows(self) -> int | None:
         """The number of rows, counted if the source does not state it."""
         stated = self.row_count()
-        if stated is not None:
-            return stated
-        return self._count()
+        return self._count() if stated is None else stated
 
     def _count(self, rest: str = "") -> int:
         with self._in_words():
@@ -130,11 +125,10 @@ class DuckTable(Table):
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
         length = f"len({identifier(column)})"
+        query = select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1")
         with self._in_words():
             self._renew(None)
-            lengths = self.connection.sql(
-                select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1")
-            ).fetchall()
+            lengths = self.connection.sql(query).fetchall()
         return lengths[0][0] if lengths else None
 
     def holds_numbers(self, column: str) -> bool:
@@ -165,24 +159,22 @@ class DuckTable(Table):
     @cached_property
     def _first_forms(self) -> dict[str, "_FirstCells"]:
         """The forms of the first cells of every column of a CSV."""
-        expressions: dict[tuple[str, str], str] = {}  # by column and field
-        for name in self.schema.names:
-            if self._is_cell(name):
-                cell, number = self._cell(name), self._number(name, self.type_of(name))
-                other = f"FILTER ({cell} IS NOT NULL AND {number} IS NULL"
-                decimal, integer = f"TRY_CAST({_point(cell)} AS DOUBLE)", f"regexp_full_match({cell}, '-?[0-9]+')"
-                thousands = f"regexp_full_match(trim({cell}), {text(_THOUSANDS)})"
-                expressions[name, "others"] = f"count(*) {other})"
-                expressions[name, "decimals"] = f"count(*) {other} AND {decimal} IS NOT NULL)"
-                expressions[name, "thousands"] = f"count(*) {other} AND {thousands})"
-                expressions[name, "integers"] = f"COALESCE(bool_and({integer}), false)"
-        # One query for all columns
+        columns = [name for name in self.schema.names if self._is_cell(name)]
         with self._in_words():
-            values = self._first_cells(", ".join(expressions.values()))
-        forms: dict[str, dict[str, Any]] = {}
-        for (name, form), value in zip(expressions, values, strict=True):
-            forms.setdefault(name, {})[form] = value
-        return {name: _FirstCells(**fields) for name, fields in forms.items()}
+            forms = self._first_cells(", ".join(map(self._forms_expression, columns)))
+        return {name: _FirstCells(**fields) for name, fields in zip(columns, forms, strict=True)}
+
+    def _forms_expression(self, column: str) -> str:
+        """The fields of `_FirstCells` of a column, as a struct of SQL."""
+        cell = self._cell(column)
+        other = f"{cell} IS NOT NULL AND {self._number(column, self.type_of(column))} IS NULL"
+        decimal = f"TRY_CAST({_point(cell)} AS DOUBLE) IS NOT NULL"
+        thousands = f"regexp_full_match(trim({cell}), {text(_THOUSANDS)})"
+        integers = f"bool_and(regexp_full_match({cell}, '-?[0-9]+'))"
+        return (
+            f"{{others: count(*) FILTER ({other}), decimals: count(*) FILTER ({other} AND {decimal}), "
+            f"thousands: count(*) FILTER ({other} AND {thousands}), integers: COALESCE({integers}, false)}}"
+        )
 
     def _first_cells(self, expressions: str) -> Any:
         first_rows = select("*", self._source, f"LIMIT {_FIRST}")
@@ -207,7 +199,9 @@ class DuckTable(Table):
             texts=self.texts,
             renew=lambda _: self._renew(None),
         )
-        bounded.ordered, bounded._sorts, bounded.decimal = False, True, self.decimal
+        bounded.decimal = self.decimal
+        bounded.ordered = False
+        bounded._sorts = True
         return bounded
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "DuckTable":
@@ -215,7 +209,8 @@ class DuckTable(Table):
         wrong = incomplete_sql(reads, self.schema, texts=self.texts)
         complete = copy(self)
         complete._needed = (*self._needed, *reads)
-        complete._source, complete.ordered = f"({select('*', self._source, f'WHERE NOT {wrong}')})", False
+        complete._source = f"({select('*', self._source, f'WHERE NOT {wrong}')})"
+        complete.ordered = False
         self._incomplete = wrong
         return complete
 
@@ -245,12 +240,10 @@ class DuckTable(Table):
         match read.form:
             case "number":
                 return self._number(read.column, kind)
+            case "label" if is_integer(kind):
+                return f"TRY_CAST({column} AS BIGINT)"
             case "label":
-                return (
-                    f"TRY_CAST({column} AS BIGINT)"
-                    if is_integer(kind)
-                    else f"CAST({self._cell(read.column)} AS VARCHAR)"
-                )
+                return f"CAST({self._cell(read.column)} AS VARCHAR)"
             case "numbers":
                 return f"CAST({column} AS {_precision(list_element(kind))}[])"
             case "entry":

@@ -5,7 +5,7 @@ Also the counts of a monitor's batch, which are not private.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Groups, Uniforms
+from confide.arrays import Groups
 from confide.core import Release, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import (
+    ArrayOptions,
     Evaluation,
     LabelledRecords,
     PrivateRequest,
@@ -47,21 +48,20 @@ from confide.tables.table import ContributionBound, Progress, Table, no_progress
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
 
-_ARRAYS = ("probabilities", "labels", "predictions", "targets", "scores")
-_ARRAY_OPTIONS = ("classes", "u", "difficulty")
 
-
-class EvaluationOptions(TypedDict, total=False):
-    """Further options of `evaluate`: arrays, and with an epsilon the fields of `PrivateRequest`."""
+class _Arrays(TypedDict, total=False):
+    """The arrays that `evaluate` takes: sets or intervals with true values, or scores."""
 
     probabilities: ArrayLike | None
     labels: ArrayLike | None
-    classes: Sequence[object] | None
     predictions: ArrayLike | None
     targets: ArrayLike | None
-    difficulty: ArrayLike | None
     scores: ArrayLike | None
-    u: Uniforms
+
+
+class _PrivateOptions(TypedDict, total=False):
+    """The fields of `PrivateRequest` other than epsilon."""
+
     neighbors: Neighbors
     records_per_person: int
     confidence: Level
@@ -72,6 +72,10 @@ class EvaluationOptions(TypedDict, total=False):
     ledger: Ledger | None
     dataset: str | Dataset | None
     again: bool
+
+
+class EvaluationOptions(_Arrays, ArrayOptions, _PrivateOptions, total=False):
+    """Further options of `evaluate`: arrays, and with an epsilon the fields of `PrivateRequest`."""
 
 
 def evaluate(
@@ -150,25 +154,25 @@ def evaluate(
             got=f"{len(unnamed)} without a name",
             remedy="Only evaluate_sets, evaluate_intervals and evaluate_scores take them in order",
         )
-    # Divide the options into the request of a private evaluation, and arrays
-    given: dict[str, Any] = {**options}
-    if unknown := sorted(set(given) - EvaluationOptions.__optional_keys__):
-        raise InputError("options", "must be those of confide.evaluation.PrivateRequest", got=str(", ".join(unknown)))
-    private = {name: value for name, value in given.items() if name not in (*_ARRAYS, *_ARRAY_OPTIONS)}
+    if unknown := sorted(set(options) - EvaluationOptions.__optional_keys__):
+        raise InputError("options", "must be those of confide.evaluation.PrivateRequest", got=", ".join(unknown))
+    # Build the request of a private evaluation
+    private: dict[str, Any] = {
+        name: value for name, value in options.items() if name in _PrivateOptions.__annotations__
+    }
     if epsilon is None and (private or people is not None):
         first = next(iter(private), "people")
         raise InputError(first, "must be left out without epsilon: the numbers are not private")
     request = None if epsilon is None else PrivateRequest(epsilon, **private)
-    arrays = {name: given[name] for name in _ARRAYS if given.get(name) is not None}
-    further: dict[str, Any] = {name: given[name] for name in _ARRAY_OPTIONS if given.get(name) is not None}
-    further |= {"examples": examples} if examples else {}
-    # Arrays
+    # Evaluate arrays
+    arrays = _given(options, _Arrays)
+    array_options = _given(options, ArrayOptions)
     if table is None and what is None:
         if by is not None or people is not None or skip_incomplete:
             raise InputError("by", "by, people and skip_incomplete belong to a table", remedy="Give groups for arrays")
-        return evaluate_arrays(release, request, arrays, groups, **further)
-    # A table
-    if table is None or what is None or arrays or groups is not None or set(further) - {"examples"}:
+        return evaluate_arrays(release, request, arrays, groups, examples=examples, **array_options)
+    # Evaluate a table
+    if table is None or what is None or arrays or groups is not None or array_options:
         raise InputError("table", "table and what must be given together, and no arrays with them")
     if request is None:
         return evaluate_table(
@@ -179,6 +183,11 @@ def evaluate(
     return evaluate_table_privately(
         table, what, release, request, by=by, people=people, skip_incomplete=skip_incomplete, progress=progress
     )
+
+
+def _given(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
+    """The options of one kind, in its order, without those that are None."""
+    return {name: options[name] for name in kind.__annotations__ if options.get(name) is not None}
 
 
 def evaluate_table(
@@ -245,7 +254,6 @@ def _tallied(
     examples: int = 0,
 ) -> tuple[Tally, int]:
     """The counts of a table, and the number of its records."""
-    # The release's groups, or any groups of a check
     by_release = release.needs_groups(sets=what._labelled)
     if by_release and by is None:
         each = "true class" if release.by == "class" else "group"
@@ -254,9 +262,7 @@ def _tallied(
         )
     reader, comparison = what._comparison(table, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
-    groups: NamedColumn | GroupedColumns | AnyGroups | None = None
-    if by is not None:
-        groups = group_of_release(table, by, release) if by_release else AnyGroups.of(table, one_column(by))
+    groups = _group_columns(table, by, release if by_release else None)
 
     def add(arrays: list[Any], batch: Any) -> None:
         try:
@@ -264,11 +270,22 @@ def _tallied(
         except TooManyGroupsError:
             raise too_many_groups("by", str(by)) from None
 
-    rows = process_records(table, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
+    rows = _process_records(table, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
     return tally, rows
 
 
-def process_records(
+def _group_columns(
+    table: Table, by: str | Sequence[str] | None, release: Release | None, names: Sequence[str | int] | None = None
+) -> NamedColumn | GroupedColumns | AnyGroups | None:
+    """The columns of groups: those of the release if it is given; otherwise one column, of these names or of any."""
+    if by is None:
+        return None
+    if release is not None:
+        return group_of_release(table, by, release)
+    return AnyGroups.of(table, one_column(by)) if names is None else group_column(table, one_column(by), tuple(names))
+
+
+def _process_records(
     table: Table,
     columns: RecordColumns,
     add: Callable[[list[Any], Any], None],
@@ -342,11 +359,7 @@ def evaluate_table_privately(
             )
         if people is not None:
             table.check_people(people)
-        group: NamedColumn | GroupedColumns | None = None
-        if by is not None and by_release:
-            group = group_of_release(table, by, release)
-        elif by is not None and request.group_names is not None:
-            group = group_column(table, one_column(by), tuple(request.group_names))
+        group = _group_columns(table, by, release if by_release else None, request.group_names)
         columns = RecordColumns(reader, group, people=people, other_groups=not by_release)
 
         def count(add: Callable[..., None]) -> None:
@@ -354,12 +367,12 @@ def evaluate_table_privately(
                 records = LabelledRecords(*arrays)
                 if group is None:
                     add(records)
-                elif by_release:
+                elif by_release or isinstance(group, AnyGroups):
                     add(records, group.keys(batch))
                 else:
                     add(records, places=group.places(batch))
 
-            process_records(table, columns, add_batch, progress, skip_incomplete=skip_incomplete)
+            _process_records(table, columns, add_batch, progress, skip_incomplete=skip_incomplete)
 
         # Charge and count, in the order that the table requires
         return answer(request, comparison, count, charge_first=not table.local)

@@ -1,150 +1,15 @@
-"""Errors about rows of a table, which are counted; and errors of files and engines, whose own texts may quote records.
+"""Errors in fixed words: those of files, of engines, and of the packages that read records.
 
-No message contains a value: for rows it has a reason and the first row's number, for files and engines fixed words.
+Their own texts may quote records, so that they are replaced. From a text, only numbers of rows and cells are taken.
 """
 
-import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
 
 from confide.errors import ConfideError, FormatError, InputError, replaced_errors
 from confide.support import store_reason
 from confide.tables.file_formats import Format
-
-# So many columns are named one by one; of more columns, the first stands for all.
-_MOST_NAMED = 3
-
-_SKIP = "Records with missing values are left out by skip_incomplete; results are then about complete records alone"
-
-# A number of records, and the first of them if rows have an order.
-RowCount: TypeAlias = tuple[int, int | None]
-
-
-@dataclass(frozen=True)
-class Rows:
-    """How messages count rows, in the way that other programs count those of the same source."""
-
-    first: int = 0  # the number of the first row
-    in_words: str = "rows count from 0"
-
-
-@dataclass(frozen=True)
-class ColumnError:
-    """The error of one column in a batch, including records in which another column is reported first."""
-
-    reason: int  # the broken requirement, counted from 1
-    requirement: str  # the same, in words about this column
-    wrong: NDArray[np.bool_]  # the records, shape (n,)
-    missing: bool = False  # whether some of these records lack a value
-    hints: Mapping[str, int] = field(default_factory=dict)  # records that a correction would make usable, by correction
-
-
-class RowErrors:
-    """Count the records that break requirements while a table is read, in any order of its batches."""
-
-    def __init__(self) -> None:
-        self._by_reason: dict[int, RowCount] = {}
-        self._by_column: dict[tuple[int, str], RowCount] = {}  # by reason and requirement
-        self._hints: Counter[tuple[int, str]] = Counter()  # by reason and correction
-        self.missing = False
-
-    def note(self, reasons: NDArray[np.integer], start: int | None, column_errors: Sequence[ColumnError] = ()) -> None:
-        """Record the first reason of each record of a batch (0 for none), which begins at row `start` of an order."""
-        for reason in np.unique(reasons[reasons != 0]).tolist():
-            self.add(reason, *_counted(reasons == reason, start))
-        for error in column_errors:
-            _increase(self._by_column, (error.reason, error.requirement), *_counted(error.wrong, start))
-            self.missing |= error.missing
-            self._hints.update({(error.reason, hint): number for hint, number in error.hints.items()})
-
-    def add(self, reason: int, number: int, first: int | None = None) -> None:
-        """Record a number of rows with one reason."""
-        _increase(self._by_reason, reason, number, first)
-
-    def merge(self, other: "RowErrors") -> None:
-        """Add the errors that another object has recorded."""
-        for reason, (number, first) in other._by_reason.items():
-            self.add(reason, number, first)
-        for column, (number, first) in other._by_column.items():
-            _increase(self._by_column, column, number, first)
-        self._hints.update(other._hints)
-        self.missing |= other.missing
-
-    def counts(self) -> dict[int, int]:
-        """Rows per reason."""
-        return {reason: number for reason, (number, _) in self._by_reason.items()}
-
-    def to_json(self) -> str:
-        """The errors as text, without rows, as an engine's workers return them."""
-        return json.dumps(
-            {
-                "reasons": list(self.counts().items()),
-                "columns": [[*key, number] for key, (number, _) in self._by_column.items()],
-                "hints": [[*key, number] for key, number in self._hints.items()],
-                "missing": self.missing,
-            }
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> "RowErrors":
-        """The errors of a text of `to_json`."""
-        errors, fields = cls(), json.loads(text)
-        for reason, number in fields["reasons"]:
-            errors.add(reason, number)
-        errors._by_column = {(reason, words): (number, None) for reason, words, number in fields["columns"]}
-        errors._hints.update({(reason, hint): number for reason, hint, number in fields["hints"]})
-        errors.missing = fields["missing"]
-        return errors
-
-    def __bool__(self) -> bool:
-        return bool(self._by_reason)
-
-    def refuse(self, requirements: Sequence[str], rows: Rows = Rows(), *, skips: bool = False) -> None:
-        """Raise if there are errors; `skips` states that records with missing values can be left out."""
-        if not self._by_reason:
-            return
-        sentences = []
-        for reason in sorted({*self._by_reason, *(reason for reason, _ in self._by_column)}):
-            # Name few columns one by one
-            columns = {words: counted for (of_reason, words), counted in self._by_column.items() if of_reason == reason}
-            if not 0 < len(columns) <= _MOST_NAMED:
-                columns = {requirements[reason - 1]: self._by_reason.get(reason) or max(columns.values())}
-            sentences += [
-                f"{words} in every row; {_which(*counted, rows)}" for words, counted in sorted(columns.items())
-            ]
-            # State how many records a correction would make usable
-            hints = sorted((hint, number) for (of_reason, hint), number in self._hints.items() if of_reason == reason)
-            sentences += [f"{number} would {hint}" for hint, number in hints]
-        where = f" ({rows.in_words})" if any(first is not None for _, first in self._by_reason.values()) else ""
-        raise InputError("table", "; ".join(sentences) + where, remedy=_SKIP if skips and self.missing else "")
-
-
-def _increase(counts: dict[Any, RowCount], key: Any, number: int, first: int | None) -> None:
-    if number:
-        before, earlier = counts.get(key, (0, None))
-        counts[key] = (before + number, min((row for row in (earlier, first) if row is not None), default=None))
-
-
-def _counted(wrong: NDArray[np.bool_], start: int | None) -> RowCount:
-    places = np.flatnonzero(wrong)
-    return len(places), None if start is None or not len(places) else start + int(places[0])
-
-
-def _which(count: int, first: int | None, rows: Rows) -> str:
-    words = "1 does not" if count == 1 else f"{count} do not"
-    if first is None:
-        return words
-    return f"{words}, row {first + rows.first}" if count == 1 else f"{words}, the first is row {first + rows.first}"
-
-
-# Errors of files, of engines and of libraries that read records: their texts may quote records.
 
 NOT_UTF8 = (
     "it is not UTF-8 text; save it again as UTF-8 (in Excel: Save as, CSV UTF-8), or convert it, as Latin-1 by "
@@ -246,12 +111,11 @@ def _fault_of_engine(error: Exception) -> str:
     return _STATES.get(state or "") or _TYPES.get(kind, f"its driver reports {kind}")
 
 
-_LIBRARIES = ("duckdb", "ibis", "numpy", "pandas", "polars", "psycopg", "py4j", "pyarrow", "pyspark", "sqlite3")
+# The packages that read records.
+_READERS = ("duckdb", "ibis", "numpy", "pandas", "polars", "psycopg", "py4j", "pyarrow", "pyspark", "sqlite3")
 
-
-def is_of_library(error: BaseException) -> bool:
-    """Whether an error comes from a library that reads records, and not from a caller's own code."""
-    return type(error).__module__.partition(".")[0].lstrip("_") in _LIBRARIES or isinstance(error, UnicodeError)
+# So many columns are named in an error.
+_MOST_NAMED = 3
 
 
 def columns_of(name: str, columns: Sequence[str]) -> str:
@@ -262,12 +126,14 @@ def columns_of(name: str, columns: Sequence[str]) -> str:
     >>> columns_of("the table", ["p", "y"]), columns_of("the table", [])
     ("columns 'p', 'y' of the table", 'the table')
     """
+    if not columns:
+        return name
     shown = ", ".join(map(repr, columns[:_MOST_NAMED]))
-    return f"{'column' if len(columns) == 1 else 'columns'} {shown} of {name}" if columns else name
+    return f"{'column' if len(columns) == 1 else 'columns'} {shown} of {name}"
 
 
 def unreadable(name: str, columns: Sequence[str] = ()) -> InputError:
-    """The error about values of a table, or of these columns of it, that a library cannot read."""
+    """The error about values of a table, or of these columns of it, that no package can read."""
     return InputError(
         "table",
         f"{columns_of(name, columns)} must hold values of one type that Arrow has",
@@ -278,7 +144,7 @@ def unreadable(name: str, columns: Sequence[str] = ()) -> InputError:
 
 @contextmanager
 def library_errors_in_fixed_words(name: str) -> Iterator[None]:
-    """Replace the errors of libraries by one that cannot quote data, and remove them from the chains of other errors.
+    """Replace the errors of packages that read records, and remove these errors from the chains of confide's own.
 
     Errors of a caller's own code, such as a generator of batches, pass unchanged.
     """
@@ -289,15 +155,20 @@ def library_errors_in_fixed_words(name: str) -> Iterator[None]:
             return KeyboardInterrupt()
         if kind == "OutOfMemoryException":
             return InputError("table", f"{name} needs more memory to read than there is")
-        if is_of_library(error) and not isinstance(error, MemoryError):
+        of_reader = type(error).__module__.partition(".")[0].lstrip("_") in _READERS
+        if (of_reader or isinstance(error, UnicodeError)) and not isinstance(error, MemoryError):
             return unreadable(name)
-        # The library's own error: cut the errors of other libraries out of its chain
-        link: BaseException | None = error
-        while isinstance(link, ConfideError):
-            link.__cause__ = link.__cause__ if isinstance(link.__cause__, ConfideError) else None
-            link.__context__ = link.__context__ if isinstance(link.__context__, ConfideError) else None
-            link = link.__cause__ or link.__context__
+        _cut_chain(error)
         return None
 
     with replaced_errors(instead):
         yield
+
+
+def _cut_chain(error: BaseException) -> None:
+    """Remove other errors from the causes and contexts of an error of confide; no other error is changed."""
+    link: BaseException | None = error
+    while isinstance(link, ConfideError):
+        link.__cause__ = link.__cause__ if isinstance(link.__cause__, ConfideError) else None
+        link.__context__ = link.__context__ if isinstance(link.__context__, ConfideError) else None
+        link = link.__cause__ or link.__context__

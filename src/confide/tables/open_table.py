@@ -1,390 +1,24 @@
-"""The only entry point for tables: from a name or data to a `Table`.
+"""The only entry point for tables: from a name or data to a `Table`."""
 
-The first functions open data in memory, streams of batches and standard input. `open_table` opens all sources.
-"""
-
-import os
 import re
-import shutil
-import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
-from io import BufferedReader
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
-
-from confide.arrays import as_host_array
-from confide.errors import ConfideError, FormatError, InputError, InputTypeError, replaced_errors
+from confide.errors import InputError, InputTypeError
 from confide.support import FileLocation, names_object, needs_extra, one_of
-from confide.tables.arrow import (
-    ColumnRef,
-    first_length,
-    or_empty_batch,
-    readable_schema,
-    split_batches,
-    type_disagreements,
-)
 from confide.tables.databases import IbisTable, files_behind, open_database
-from confide.tables.duckdb_table import ROWS, DuckTable, embedded
-from confide.tables.expressions import incomplete_sql, select
-from confide.tables.failures import (
-    engine_errors_in_fixed_words,
-    file_errors_in_fixed_words,
-    library_errors_in_fixed_words,
-    unreadable,
-)
-from confide.tables.file_formats import Format
-from confide.tables.files import CSV_ROWS, csv_dialect, open_files, places_named
+from confide.tables.duckdb_table import DuckTable
+from confide.tables.failures import engine_errors_in_fixed_words, library_errors_in_fixed_words
+from confide.tables.files import open_files, places_named
+from confide.tables.memory import has_columns, open_memory
+from confide.tables.schemas import type_disagreements
 from confide.tables.spark import SparkTable
+from confide.tables.streams import open_batches, open_standard_input
 from confide.tables.table import Table
 
-
-@contextmanager
-def open_memory(data: Any) -> Iterator[DuckTable]:
-    """Open an Arrow table, or a data frame that can be converted to one (pandas, polars, or any other).
-
-    A column that Arrow or DuckDB does not have is an error only if it is read.
-    """
-    import pyarrow as pa
-
-    name = "the table in memory"
-    in_words = partial(library_errors_in_fixed_words, name)
-    rows, not_of_arrow = (data, []) if isinstance(data, pa.Table) else _as_arrow(data, name)
-    with embedded() as connection:
-        with in_words():
-            schema = readable_schema(rows.schema)
-            rows = rows if rows.schema.types == schema.types else rows.cast(schema)
-            not_of_duckdb = _not_registered(connection, rows)
-            rows = rows.drop_columns(not_of_duckdb)
-            connection.register(ROWS, rows)
-        opened = DuckTable(name, rows.schema, connection, ROWS, in_words, rows=lambda: int(rows.num_rows))
-        opened.unreadable = (*not_of_arrow, *not_of_duckdb)
-        yield opened
-
-
-def _not_registered(connection: Any, rows: Any) -> list[str]:
-    """The columns of types that DuckDB does not have."""
-    import duckdb
-
-    def fails(columns: Any) -> bool:
-        try:
-            connection.register(ROWS, columns)
-        except duckdb.Error:
-            return True
-        return False
-
-    return [name for name in rows.column_names if fails(rows.select([name]))] if fails(rows) else []
-
-
-def _as_arrow(data: Any, name: str) -> tuple[Any, list[str]]:
-    """A table of Arrow with the columns of any data, and the names of the columns that cannot be converted."""
-    import pyarrow as pa
-
-    try:
-        return _converted(data), []
-    except (ConfideError, MemoryError):
-        raise
-    except Exception:  # it may quote values: nothing is raised while it is handled
-        single_columns = _single_columns(data)
-    # Convert column by column; those that cannot be converted are an error only if they are read
-    converted, failing = [], []
-    for column_name, column in single_columns:
-        try:
-            converted.append(_converted(column))
-        except Exception:
-            failing.append(column_name)
-    if not converted or not failing:
-        raise unreadable(name, failing)
-    with replaced_errors(lambda error: unreadable(name)):
-        arrays = [array for table in converted for array in table.columns]
-        return pa.Table.from_arrays(arrays, schema=pa.schema([*chain(*(table.schema for table in converted))])), failing
-
-
-def _single_columns(data: Any) -> list[tuple[str, Any]]:
-    """The name of each column, and the data without the other columns; none if columns cannot be taken one by one."""
-    if isinstance(data, Mapping):
-        return [(str(name), {name: column}) for name, column in data.items()]
-    if hasattr(data, "iloc"):
-        return [(str(name), data.iloc[:, [place]]) for place, name in enumerate(data.columns)]
-    return []
-
-
-def _converted(data: Any) -> Any:
-    import pyarrow as pa
-
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if isinstance(data, Mapping):
-        return pa.Table.from_batches([as_record_batch(data)])
-    if hasattr(data, "iloc"):
-        return pa.Table.from_pandas(data, preserve_index=False)
-    return pa.table(data)
-
-
-@contextmanager
-def open_batches(
-    batches: Iterable[Any],
-    name: str = "the stream of batches",
-    in_words: Callable[[], AbstractContextManager[None]] | None = None,
-    schema: Any = None,
-) -> Iterator["StreamedTable"]:
-    """Open record batches, Arrow tables or mappings of arrays as a table that can be read once.
-
-    Their schema, if it is known in advance, is used for a table without rows.
-    """
-    import pyarrow as pa
-
-    # The first batch has the columns and their types
-    in_words = in_words or partial(library_errors_in_fixed_words, name)
-    arriving = (piece for batch in batches for piece in as_record_batches(batch, name))
-    with in_words():
-        first = next(arriving, None)
-    if first is None:
-        if schema is None:
-            raise InputError("source", f"{name} must have at least one batch", got="none")
-        first = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
-    # Leave out the columns of types that DuckDB does not have
-    with embedded() as connection:
-        with in_words():
-            schema = readable_schema(first.schema)
-            not_of_duckdb = _not_registered(connection, pa.Table.from_batches([first]).cast(schema))
-            schema = pa.schema([field for field in schema if field.name not in not_of_duckdb])
-        pieces = split_batches(chain([first], arriving), schema)
-        opened = StreamedTable(name, schema, connection, first, pieces, in_words)
-        opened.unreadable = tuple(not_of_duckdb)
-        yield opened
-
-
-class StreamedTable(DuckTable):
-    """Rows that can be read once; `first` are the first rows, and `pieces` all rows."""
-
-    # The sums of rows are checked while they are read, so whole lists are read.
-    takes_entries = False
-
-    threads = 1
-
-    def __init__(
-        self,
-        name: str,
-        schema: Any,
-        connection: Any,
-        first: Any,
-        pieces: Iterable[Any],
-        in_words: Callable[[], AbstractContextManager[None]],
-        *,
-        texts: bool = False,
-    ) -> None:
-        super().__init__(name, schema, connection, ROWS, self._stream_errors, renew=self._register, texts=texts)
-        self._first, self._arriving_schema, self._stream_in_words = first, schema, in_words
-        self._pieces: Iterable[Any] | None = pieces
-        self._failures: list[Exception] = []
-        self._left_out = 0
-
-    @contextmanager
-    def _stream_errors(self) -> Iterator[None]:
-        """Raise an error of the stream itself in place of the error of the engine that reads it.
-
-        An error of a library is then put into words; one of the caller's own code, such as a generator, is unchanged.
-        """
-        with self._stream_in_words(), replaced_errors(lambda error: next(iter(self._failures), None)):
-            yield
-
-    def _passing(self, pieces: Iterable[Any]) -> Iterator[Any]:
-        """The batches that count; an exception is recorded for `_stream_errors`."""
-        try:
-            yield from self._complete(pieces) if self._incomplete else pieces
-        except Exception as failure:
-            self._failures.append(failure)
-            raise
-
-    def _complete(self, pieces: Iterable[Any]) -> Iterator[Any]:
-        """The batches without records that lack a value; a second DuckDB, not the reading one, finds these records."""
-        import pyarrow as pa
-
-        with embedded() as connection:
-            for piece in pieces:
-                connection.register(ROWS, pa.Table.from_batches([piece]))
-                marks = connection.sql(select(f"NOT {self._incomplete} AS complete", ROWS)).to_arrow_table()
-                complete = piece.filter(marks["complete"].combine_chunks())
-                self._left_out += piece.num_rows - complete.num_rows
-                yield complete
-
-    def _register(self, _: object) -> None:
-        import pyarrow as pa
-
-        if self._pieces is None:
-            raise InputError(
-                "source", f"{self.name} can be read once only", remedy="Give it again, or write it into a file first"
-            )
-        pieces, self._pieces = self._pieces, None
-        self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arriving_schema, self._passing(pieces)))
-
-    def counted_rows(self) -> None:
-        """Return None: the row count of a stream is unknown before it is read."""
-
-    def drop_missing(self, reads: Sequence[ColumnRef]) -> "StreamedTable":
-        """The rows that lack no value, filtered while they are read."""
-        self._incomplete, self.ordered = incomplete_sql(reads, self.schema, texts=self.texts), False
-        return self
-
-    def left_out(self) -> int:
-        """The number of rows read so far that lacked a value."""
-        return self._left_out
-
-    def lacks_values(self, reads: Sequence[ColumnRef]) -> bool:
-        """True: the rows cannot be read again."""
-        return True
-
-    def _first_cells(self, expressions: str) -> Any:
-        import pyarrow as pa
-
-        self.connection.register("confide_first", pa.Table.from_batches([self._first]))
-        (values,) = self.connection.sql(select(expressions, "confide_first")).fetchall()
-        self.connection.unregister("confide_first")
-        return values
-
-    def first_length(self, column: str) -> int | None:
-        """The length of the first list among the first rows."""
-        return first_length(self._first.column(column))
-
-
-def _has_columns(data: Any) -> bool:
-    return isinstance(data, Mapping) or hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc")
-
-
-def as_record_batch(columns: Mapping[str, Any]) -> Any:
-    """An Arrow record batch of arrays by name: shape (n,), or (n, K) for a list in each row; others are left out."""
-    import pyarrow as pa
-
-    arrays = {str(name): _as_column(as_host_array(column)) for name, column in columns.items()}
-    return pa.record_batch({name: array for name, array in arrays.items() if array is not None})
-
-
-def _as_column(column: Any) -> Any | None:
-    import pyarrow as pa
-
-    if isinstance(column, pa.Array | pa.ChunkedArray):
-        return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    array = np.asarray(column)
-    if array.ndim == 2:
-        return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(array).ravel()), array.shape[1])
-    if array.ndim != 1:
-        return None
-    # numpy would make texts of a list of numbers and texts
-    mixed = isinstance(column, list | tuple) or array.dtype == object
-    return pa.array(column if mixed else array, from_pandas=True)
-
-
-def as_record_batches(batch: Any, name: str) -> Iterator[Any]:
-    """The record batches of a batch of any kind; `name` is that of its table in messages."""
-    import pyarrow as pa
-
-    if isinstance(batch, pa.RecordBatch):
-        yield batch
-    elif isinstance(batch, pa.Table):
-        yield from batch.to_batches()
-    elif _has_columns(batch):
-        table, not_of_arrow = _as_arrow(batch, name)
-        if not_of_arrow:
-            raise unreadable(name, not_of_arrow)
-        yield from or_empty_batch(table.to_batches(), table.schema)
-    else:
-        raise InputTypeError(
-            "batches",
-            "must be Arrow tables, record batches, data frames or mappings of arrays",
-            got=type(batch).__name__,
-        )
-
-
-_ARROW_STREAM = b"\xff\xff\xff\xff"  # its first bytes
-
-# First bytes of what can be read from a file, but not as it arrives.
-_FILES_ONLY = {b"\x1f\x8b": "gzip", b"(\xb5/\xfd": "Zstandard", b"PAR1": "Parquet", b"ARROW1": "an Arrow file"}
-
-_PEEKED = 2**16
-
-
-@contextmanager
-def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
-    """Standard input: an Arrow stream, or CSV with a line of column names; it is read once."""
-    import pyarrow as pa
-
-    # Refuse what cannot be read as it arrives
-    stream, name = cast(BufferedReader, sys.stdin.buffer), "standard input"
-    head: bytes = stream.peek(_PEEKED)
-    if not head:
-        raise FormatError("path", f"{name} is empty: it has no bytes")
-    for first_bytes, kind in _FILES_ONLY.items():
-        if head.startswith(first_bytes):
-            remedy = "Give the name of the file instead, or unpack it on the way, such as by gunzip -c"
-            raise FormatError("path", f"{name} must be CSV or an Arrow stream", got=kind, remedy=remedy)
-    # An Arrow stream, or else CSV
-    if head.startswith(_ARROW_STREAM):
-        in_words = partial(file_errors_in_fixed_words, name, Format("arrow"))
-        with in_words():
-            batches = pa.ipc.open_stream(stream)
-        with open_batches(batches, name, in_words, batches.schema) as opened:
-            yield opened
-        return
-    in_words = partial(file_errors_in_fixed_words, name, Format("csv"))
-    with ExitStack() as opening:
-        with in_words():
-            batches = opening.enter_context(csv_batches(stream, name))
-            first = next(batches)
-        connection = opening.enter_context(embedded())
-        opened = StreamedTable(name, first.schema, connection, first, chain([first], batches), in_words, texts=True)
-        opened.rows, opened.decimal = CSV_ROWS, decimal
-        yield opened
-
-
-_BATCH_ROWS = 2**14
-
-
-@contextmanager
-def csv_batches(stream: BufferedReader, name: str) -> Iterator[Iterator[Any]]:
-    """Record batches of streamed CSV, with every cell as text. DuckDB reads a pipe by the rules for files."""
-    # The dialect by the first lines, which are then fed again
-    head = stream.readline()
-    if not head.endswith(b"\n"):
-        raise FormatError("path", f"{name} must start with a line of column names", got="no line that ends")
-    record = stream.readline()
-    dialect = csv_dialect(name, [head.removeprefix(b"\xef\xbb\xbf").decode().rstrip("\r\n"), record.decode()])
-    head += record
-    head += stream.read(len(stream.peek()))
-    # Feed a pipe from a thread of its own, and read it by DuckDB
-    reading, writing = os.pipe()
-    failures: list[OSError] = []
-
-    def feed() -> None:
-        """Copy what is not buffered; a thread that waits for the buffered reader would stop Python from ending."""
-        try:
-            with open(writing, "wb") as pipe:  # noqa: PTH123 - a descriptor has no path
-                pipe.write(head)
-                shutil.copyfileobj(stream.raw, pipe)
-        except OSError as failure:  # also if reading ended early
-            failures.append(failure)
-
-    def batches(reader: Any) -> Iterator[Any]:
-        yield from or_empty_batch(reader, reader.schema)
-        for failure in failures:
-            raise failure
-
-    threading.Thread(target=feed, daemon=True).start()
-    try:
-        with embedded() as connection:
-            connection.execute("SET threads = 1")
-            pipe = f"read_csv('/dev/fd/{reading}', {dialect.options}, compression='none')"
-            yield batches(connection.sql(select("*", pipe)).to_arrow_reader(_BATCH_ROWS))
-    finally:
-        os.close(reading)
-
-
-URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _STANDARD_INPUT = ("-", "/dev/stdin")
 
 
@@ -429,71 +63,42 @@ def open_table(source: Any, table: str | None = None, *, decimal: str = ".") -> 
     one_of("decimal", decimal, (".", ","))
     with needs_extra("a table", "standard", "duckdb", "ibis", "pyarrow"):
         pass
-    if not isinstance(source, str | Path):
-        if table is not None:
-            raise InputError("table", "must be left out for data", remedy="It belongs to a database")
-        with _open_data(source) as opened:
-            yield opened
-        return
-    text = str(source)
-    if isinstance(source, str) and _names_database(text):
-        with open_database(text, table) as opened:
-            yield opened
-    else:
-        if table is not None:
-            raise InputError(
-                "table",
-                "must be left out for files and objects of a store",
-                remedy="It belongs to a database",
-            )
-        with open_standard_input(decimal) if text in _STANDARD_INPUT else open_files(text, decimal) as opened:
-            yield opened
+    with _opening(source, table, decimal) as opened:
+        yield opened
 
 
-def files_of(source: str) -> tuple[FileLocation, ...]:
-    """The files, or objects of a store, of a name as far as they are known; no output may replace one."""
-    if source in _STANDARD_INPUT:
-        return (Path("/dev/stdin"),)
-    if _names_database(source):
-        return files_behind(source)
-    try:
-        return tuple(places_named(source))
-    except InputError:  # there are none, and opening them reports this
-        return ()
+def _opening(source: Any, table: str | None, decimal: str) -> AbstractContextManager[Table]:
+    """The block in which a source is open, by the kind of the source."""
+    if isinstance(source, str) and _names_database(source):
+        return open_database(source, table)
+    is_name = isinstance(source, str | Path)
+    if table is not None:
+        others = "files and objects of a store" if is_name else "data"
+        raise InputError("table", f"must be left out for {others}", remedy="It belongs to a database")
+    if not is_name:
+        return _opening_data(source)
+    return open_standard_input(decimal) if str(source) in _STANDARD_INPUT else open_files(str(source), decimal)
 
 
 def _names_database(source: str) -> bool:
-    return bool(URL.match(source)) and not names_object(source) and not Path(source).exists()
+    return bool(_URL.match(source)) and not names_object(source) and not Path(source).exists()
 
 
-@contextmanager
-def as_open_table(source: Any) -> Iterator[Table]:
-    """An open table as it is, or the table that `open_table` opens, while the library computes with it."""
-    with ExitStack() as opening:
-        opening.enter_context(library_errors_in_fixed_words("the table"))
-        yield source if isinstance(source, Table) else opening.enter_context(open_table(source))
-
-
-@contextmanager
-def _open_data(data: Any) -> Iterator[Table]:
+def _opening_data(data: Any) -> AbstractContextManager[Table]:
+    """The block in which data are open; a library is recognised by a method of its tables, and not imported."""
     if hasattr(data, "get_backend"):
-        yield _ibis_table(data)
-    elif hasattr(data, "mapInArrow"):
-        yield SparkTable(data)
-    elif hasattr(data, "scanner"):
-        with _open_dataset(data) as opened:
-            yield opened
-    elif hasattr(data, "read_next_batch"):  # a stream that is read once
-        with open_batches(iter(data), schema=data.schema) as opened:
-            yield opened
-    elif _has_columns(data) or type(data).__module__.partition(".")[0] == "pyarrow":
-        with open_memory(data) as opened:
-            yield opened
-    elif isinstance(data, Iterable):
-        with open_batches(data) as opened:
-            yield opened
-    else:
-        raise InputTypeError("source", "must be a name, a table or batches", got=type(data).__name__)
+        return nullcontext(_ibis_table(data))
+    if hasattr(data, "mapInArrow"):
+        return nullcontext(SparkTable(data))
+    if hasattr(data, "scanner"):
+        return _open_dataset(data)
+    if hasattr(data, "read_next_batch"):  # a stream that is read once
+        return open_batches(iter(data), schema=data.schema)
+    if has_columns(data) or type(data).__module__.partition(".")[0] == "pyarrow":
+        return open_memory(data)
+    if isinstance(data, Iterable):
+        return open_batches(data)
+    raise InputTypeError("source", "must be a name, a table or batches", got=type(data).__name__)
 
 
 @contextmanager
@@ -520,3 +125,23 @@ def _ibis_table(expression: Any) -> Table:
         backend._run_pre_execute_hooks(expression)
         source, schema = f"({backend.compile(expression)})", expression.schema().to_pyarrow()
         return DuckTable("the table", schema, backend.con, source, engine_errors_in_fixed_words)
+
+
+def files_of(source: str) -> tuple[FileLocation, ...]:
+    """The files, or objects of a store, of a name as far as they are known; no output may replace one."""
+    if source in _STANDARD_INPUT:
+        return (Path("/dev/stdin"),)
+    if _names_database(source):
+        return files_behind(source)
+    try:
+        return tuple(places_named(source))
+    except InputError:  # there are none, and opening them reports this
+        return ()
+
+
+@contextmanager
+def as_open_table(source: Any) -> Iterator[Table]:
+    """An open table as it is, or the table that `open_table` opens, while the library computes with it."""
+    with ExitStack() as opening:
+        opening.enter_context(library_errors_in_fixed_words("the table"))
+        yield source if isinstance(source, Table) else opening.enter_context(open_table(source))

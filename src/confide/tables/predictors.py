@@ -15,11 +15,11 @@ from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.sets import warn_of_widths
 from confide.support import check_column_order, is_numbering
 from confide.tables.arrow import ColumnRef, from_names, from_numpy, from_texts, to_numpy
-from confide.tables.failures import ColumnError
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
 from confide.tables.number_columns import NumberColumns, Reasons
 from confide.tables.readers import ProbabilityReader, TargetReader
 from confide.tables.records import BatchReader, RecordColumns, checked_batches
+from confide.tables.row_errors import ColumnError
 from confide.tables.table import Progress, Table
 
 AnyGroup: TypeAlias = NamedColumn | GroupedColumns | None
@@ -290,8 +290,13 @@ class PredictionCounts:
         first, last = predictions.predictors[0].adds
         self._sizes = last if last == SIZE else None  # those of several levels have no one mean
         self._ends = (first, last) if first.startswith(LOWER) else None
-        self.rows = self._members = self._empty = 0
-        self._halves = np.full(3, np.inf)
+        self.rows = 0
+        self._members = 0
+        self._empty = 0
+        # Halves, because a sum or a difference of ends may exceed double precision
+        self._half_width = np.inf  # the least
+        self._leftmost = np.inf  # the least centre
+        self._rightmost = -np.inf  # the largest centre
 
     def counted(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Record batches, counted while they pass."""
@@ -299,21 +304,20 @@ class PredictionCounts:
             self.rows += batch.num_rows
             if self._sizes is not None:
                 sizes = to_numpy(batch.column(self._sizes))
-                self._members, self._empty = self._members + int(sizes.sum()), self._empty + int((sizes == 0).sum())
-            # Halves, because a sum or a difference of ends may exceed double precision
+                self._members += int(sizes.sum())
+                self._empty += int((sizes == 0).sum())
             if self._ends is not None and batch.num_rows:
                 low, high = (to_numpy(batch.column(name)) / 2 for name in self._ends)
                 with np.errstate(invalid="ignore"):
-                    width, centre = high - low, high + low
-                self._halves = np.fmin(self._halves, [width.min(), centre.min(), -centre.max()])
+                    self._half_width = float(np.fmin(self._half_width, (high - low).min()))
+                    self._leftmost = float(np.fmin(self._leftmost, (high + low).min()))
+                    self._rightmost = float(np.fmax(self._rightmost, (high + low).max()))
             yield batch
 
     def summary(self) -> Summary:
         """Rows, mean set size and empty sets; warns of uninformative intervals."""
-        if self._ends is not None and self.rows:
-            half, least, most = (self._halves * [1, 1, -1]).tolist()
-            if 2 * half < _EXACT * (most - least):
-                warn_of_widths(self.rows, 2 * half, least, most)
+        if self._ends is not None and self.rows and 2 * self._half_width < _EXACT * (self._rightmost - self._leftmost):
+            warn_of_widths(self.rows, 2 * self._half_width, self._leftmost, self._rightmost)
         if self._sizes is None or not self.rows:
             return {"rows": self.rows}
         return {"rows": self.rows, "mean_set_size": self._members / self.rows, "empty_sets": self._empty}

@@ -17,9 +17,9 @@ from confide.core import critical_thresholds, false_negative_thresholds
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
 from confide.tables.arrow import ColumnRef, column_of, integers_of, number_column, to_numpy
 from confide.tables.expressions import exact, matches, number
-from confide.tables.failures import ColumnError
 from confide.tables.named_columns import NamedColumn
 from confide.tables.number_columns import NumberColumns, Reason, Reasons, mark, number_error, other_sums
+from confide.tables.row_errors import ColumnError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.tables.arrow import ColumnRef, number_column
-from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn, WeightColumn
 from confide.tables.number_columns import Reason, Reasons, mark
 from confide.tables.readers import RecordReader
+from confide.tables.row_errors import ColumnError, RowErrors
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
 # Numbers in a batch, unless its rows would be fewer or more than these.

@@ -1,0 +1,159 @@
+"""Errors about the rows of a table: how many rows break each requirement, and which is the first.
+
+No message contains a value.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InputError
+
+# So many columns are named one by one; of more columns, the requirement states the kind.
+_MOST_NAMED = 3
+
+_SKIP = "Records with missing values are left out by skip_incomplete; results are then about complete records alone"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How messages count rows, in the way that other programs count those of the same source."""
+
+    first: int = 0  # the number of the first row
+    in_words: str = "rows count from 0"
+
+
+@dataclass(frozen=True)
+class ColumnError:
+    """The error of one column in a batch, including records in which another column is reported first."""
+
+    reason: int  # the broken requirement, counted from 1
+    requirement: str  # the same, in words about this column
+    wrong: NDArray[np.bool_]  # the records, shape (n,)
+    missing: bool = False  # whether some of these records lack a value
+    hints: Mapping[str, int] = field(default_factory=dict)  # records that a correction would make usable, by correction
+
+
+@dataclass(frozen=True, order=True)
+class _RowCount:
+    """A number of rows, and the first of them if rows have an order."""
+
+    number: int = 0
+    first: int | None = None
+
+    @classmethod
+    def of(cls, wrong: NDArray[np.bool_], start: int | None) -> "_RowCount":
+        """The rows that `wrong` marks in a batch, which begins at row `start` of an order."""
+        places = np.flatnonzero(wrong)
+        return cls(len(places), None if start is None or not len(places) else start + int(places[0]))
+
+    def __add__(self, other: "_RowCount") -> "_RowCount":
+        firsts = [row for row in (self.first, other.first) if row is not None]
+        return _RowCount(self.number + other.number, min(firsts, default=None))
+
+    def in_words(self, rows: Rows) -> str:
+        words = "1 does not" if self.number == 1 else f"{self.number} do not"
+        if self.first is None:
+            return words
+        return f"{words}, {'row' if self.number == 1 else 'the first is row'} {self.first + rows.first}"
+
+
+class _Broken:
+    """The rows that break one requirement."""
+
+    def __init__(self) -> None:
+        self.reported = _RowCount()  # rows that break no earlier requirement
+        self.columns: defaultdict[str, _RowCount] = defaultdict(_RowCount)  # by the requirement in words about a column
+        self.hints: Counter[str] = Counter()  # rows that a correction would make usable, by correction
+
+    def merge(self, other: "_Broken") -> None:
+        self.reported += other.reported
+        for words, count in other.columns.items():
+            self.columns[words] += count
+        self.hints.update(other.hints)
+
+    def sentences(self, requirement: str, rows: Rows) -> list[str]:
+        """How many rows break it, in which columns, and how many would not after a correction."""
+        columns: Mapping[str, _RowCount] = self.columns
+        if not 0 < len(columns) <= _MOST_NAMED:
+            columns = {requirement: self.reported if self.reported.number else max(columns.values())}
+        return [
+            *(f"{words} in every row; {count.in_words(rows)}" for words, count in sorted(columns.items())),
+            *(f"{number} would {hint}" for hint, number in sorted(self.hints.items())),
+        ]
+
+
+class RowErrors:
+    """Count the rows that break requirements while a table is read, in any order of its batches."""
+
+    def __init__(self) -> None:
+        self._by_reason: defaultdict[int, _Broken] = defaultdict(_Broken)
+        self.missing = False
+
+    def note(self, reasons: NDArray[np.integer], start: int | None, column_errors: Sequence[ColumnError] = ()) -> None:
+        """Record the first reason of each record of a batch (0 for none), which begins at row `start` of an order."""
+        for reason in np.unique(reasons[reasons != 0]).tolist():
+            self._by_reason[reason].reported += _RowCount.of(reasons == reason, start)
+        for error in column_errors:
+            self.missing |= error.missing
+            if error.wrong.any():
+                broken = self._by_reason[error.reason]
+                broken.columns[error.requirement] += _RowCount.of(error.wrong, start)
+                broken.hints.update(error.hints)
+
+    def add(self, reason: int, number: int, first: int | None = None) -> None:
+        """Record a number of rows with one reason."""
+        if number:
+            self._by_reason[reason].reported += _RowCount(number, first)
+
+    def merge(self, other: "RowErrors") -> None:
+        """Add the errors that another object has recorded."""
+        for reason, broken in other._by_reason.items():
+            self._by_reason[reason].merge(broken)
+        self.missing |= other.missing
+
+    def counts(self) -> dict[int, int]:
+        """Rows per reason."""
+        return {reason: broken.reported.number for reason, broken in self._by_reason.items() if broken.reported.number}
+
+    def to_json(self) -> str:
+        """The errors as text, without the first rows, as an engine's workers return them."""
+        by_reason = []
+        for reason, broken in self._by_reason.items():
+            columns = {words: rows.number for words, rows in broken.columns.items()}
+            by_reason.append((reason, broken.reported.number, columns, broken.hints))
+        return json.dumps({"by_reason": by_reason, "missing": self.missing})
+
+    @classmethod
+    def from_json(cls, text: str) -> "RowErrors":
+        """The errors of a text of `to_json`."""
+        fields = json.loads(text)
+        errors = cls()
+        errors.missing = fields["missing"]
+        for reason, number, columns, hints in fields["by_reason"]:
+            broken = errors._by_reason[reason]
+            broken.reported = _RowCount(number)
+            broken.columns.update({words: _RowCount(wrong) for words, wrong in columns.items()})
+            broken.hints.update(hints)
+        return errors
+
+    def __bool__(self) -> bool:
+        return bool(self.counts())
+
+    def refuse(self, requirements: Sequence[str], rows: Rows = Rows(), *, skips: bool = False) -> None:
+        """Raise if there are errors; `skips` states that records with missing values can be left out."""
+        if not self:
+            return
+        sentences: list[str] = []
+        for reason, broken in sorted(self._by_reason.items()):
+            sentences += broken.sentences(requirements[reason - 1], rows)
+        ordered = any(broken.reported.first is not None for broken in self._by_reason.values())
+        raise InputError(
+            "table",
+            "; ".join(sentences) + (f" ({rows.in_words})" if ordered else ""),
+            remedy=_SKIP if skips and self.missing else "",
+        )
