@@ -21,7 +21,7 @@ def section_of(release: Thresholds) -> Section:
     """The whole description."""
     # Its guarantee and its cost.
     promise = (("promise", release.promise),) if release.by is None else _promises(release)
-    together = {"level": "privacy of all together", "side": "privacy of both together"}
+    together: dict[str | None, str] = {"level": "privacy of all together", "side": "privacy of both together"}
     facts = [*promise, (together.get(release.by, "privacy"), str(release.privacy))]
     if release.by is None and release.size is not None:
         facts.append(("records", f"{release.size}, a noisy number, which is part of the release"))
