@@ -13,7 +13,7 @@ from confide.errors import ConfideError, FormatError
 from confide.federated.answers import message_head
 from confide.federated.silo_ledger import _read_checkpoint as read_checkpoint
 from confide.ledger import Ledger
-from confide.support import files, kind_stated
+from confide.support import file_kinds, kind_stated
 from confide.watching.take_look import LOOK_KIND, stored_look
 from tests.files import documents, signed
 from tests.kept import FOLDER, content_of, keys_of, names, path_of, read, text_of
@@ -34,7 +34,7 @@ def test_every_kind_has_a_kept_file():
         __import__(module)
     every = [one for name in KEPT for one in documents(content_of(name))]
     found = {kind_stated(one) for one in every}
-    known = {f"confide/{name}" for name in files._DOCUMENTS} | kinds._READERS.keys() | {LOOK_KIND}
+    known = {f"confide/{name}" for name in file_kinds._DOCUMENTS} | kinds._READERS.keys() | {LOOK_KIND}
     assert found == known
     assert {one.get("schema", 1) for one in every} == {1}
 
