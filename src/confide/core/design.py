@@ -157,7 +157,7 @@ def threshold_at(terms: Terms, counted: Threshold) -> Threshold:
 
 
 def design_at(terms: Terms, n: int) -> Design:
-    """The design for n records: with a noisy number of records, if it is n, else for a round number near it."""
+    """The design for n records: for the noisy number n if there is one, and otherwise for a round number near n."""
     if terms.size_scale is None:
         return design(terms, terms.records_of_design(n))
     return sized_design(terms, terms.noisy_size(n))

@@ -103,6 +103,9 @@ UNLIKELY = 0.01
 # With certified targets, 1 to 1.08 times as many records are needed as with approximate ones (36 random requests).
 _CERTIFIED_FACTOR = 1.05
 
+# The search begins at this number divided by alpha and the privacy loss, at most 1.
+_GUESS = 12
+
 # The search by tunings: at most so many rounds; two numbers agree if their relative distance is at most this.
 _ROUNDS = 8
 _AGREE = 0.03
@@ -201,8 +204,9 @@ def _noise_beyond(design: Design, n: int) -> float:
 
 
 def _guess(terms: Terms) -> int:
-    """A first guess of the number of records: the same for a requested privacy loss and for the one that is spent."""
-    return min(math.ceil(12 / float(terms.alpha) / min(float(f"{terms.per_record:.6g}"), 1.0)), MOST_RECORDS)
+    """A first guess of the number of records; of the loss six digits, so that a requested and a spent one agree."""
+    loss = min(float(f"{terms.per_record:.6g}"), 1.0)
+    return min(math.ceil(_GUESS / (float(terms.alpha) * loss)), MOST_RECORDS)
 
 
 def _least(enough: Callable[[int], bool], guess: int) -> int:
@@ -264,8 +268,9 @@ def records_needed(release: Thresholds, key: Key = None) -> int | None:
     (208, 208)
     """
     known = terms_of(release)
-    some = known if key is None else {key: known[key]} if key in known else {}
-    return max(map(records_for, some.values()), default=None)
+    if key is not None:
+        return records_for(known[key]) if key in known else None
+    return max(map(records_for, known.values()), default=None)
 
 
 def needed_facts(release: Thresholds, each: str = "") -> Facts:

@@ -125,7 +125,7 @@ class RecordComparison(ABC):
         return [group_parts(names[column], promised[column]) for column in columns]
 
     def places(self, groups: Groups | None, n: int) -> NDArray[np.int64] | None:
-        """Position of each record's group or true class among those with their own thresholds; None for one threshold.
+        """Position of each record's group or true class among those with thresholds; None if there is one threshold.
 
         If groups overlap: the positions of all its groups, shape (n, columns).
         """

@@ -19,7 +19,7 @@ MOST_EXAMPLES = 1000
 
 @dataclass(frozen=True)
 class Example:
-    """A record that the user chose to show: its set, its true label, and its group if groups have thresheld."""
+    """A record that the user chose to show: its set, its true label, and its group where these have thresholds."""
 
     members: tuple[str, ...]
     truth: str
@@ -60,30 +60,44 @@ class CountTables:
     def check(self, examples: Sequence[Sequence[Example]]) -> None:
         """Check counts and sums without noise, and the examples at each level."""
         # As many records, sums and examples as there can be.
-        q, total = self.query, self.cells[0]
+        total = self.cells[0]
         if any((counts < 0).any() for counts in self.cells) or not 0 < total.sum() <= MOST_RECORDS:
             raise InputError("counts", "must be at least 0, and count at least one record")
-        shapes = [q.sums_shape(table) for table in q.tables] if q.measure else []
-        fitting = [len(sums) for sums in self.sums] == [math.prod(shape) for shape in shapes]
-        if not fitting or any(number < 0 for sums in self.sums for number in sums):
-            raise InputError("sums", "must have one number of at least 0 for each part and level")
+        measured = self._measured()
         shown = {len(of_level) for of_level in examples}
-        if shown and (len(examples) != q.levels or len(shown) != 1 or max(shown) > min(MOST_EXAMPLES, total.sum())):
+        most = min(MOST_EXAMPLES, total.sum())
+        if shown and (len(examples) != self.query.levels or len(shown) != 1 or max(shown) > most):
             raise InputError(
                 "examples", f"must be at most {MOST_EXAMPLES} for each level, and no more than there are records"
             )
 
         # Without noise the first table counts all records, and each of the others divides them by one partition.
-        measured = [np.array(sums).reshape(shape) for sums, shape in zip(self.sums, shapes, strict=True)]
-        for table, partition in enumerate(q.partitions, start=1):
-            counts, held = self.cells[table], q.held(partition.statement, ()) if partition.statement else None
-            expected = total if held is None else np.array([total[held].sum(), total[~held].sum()])
-            if q.outcome != "area" and not np.array_equal(counts.sum(axis=0), expected):
-                raise InputError("counts", "must have the same total in each partition as over all records")
-            if partition.kind == "size":
-                _check_sizes(counts, partition, measured[table][:, 0])
-            if q.measure == "size" and held is None and not np.array_equal(measured[table].sum(axis=0), measured[0]):
+        for table, partition in enumerate(self.query.partitions, start=1):
+            self._check_totals(table, partition)
+            if partition.kind == "size":  # whose sums are those of the sizes
+                _check_sizes(self.cells[table], partition, measured[table][:, 0])
+            divides_all = self.query.measure == "size" and not partition.statement
+            if divides_all and not np.array_equal(measured[table].sum(axis=0), measured[0]):
                 raise InputError("sums", "must add up to the number of labels in all sets")
+
+    def _measured(self) -> list[NDArray[Any]]:
+        """The sums of each table as an array; without a measure there are none."""
+        shapes = [self.query.sums_shape(table) for table in self.query.tables] if self.query.measure else []
+        has_all = [len(sums) for sums in self.sums] == [math.prod(shape) for shape in shapes]
+        if not has_all or any(number < 0 for sums in self.sums for number in sums):
+            raise InputError("sums", "must have one number of at least 0 for each part and level")
+        return [np.array(sums).reshape(shape) for sums, shape in zip(self.sums, shapes, strict=True)]
+
+    def _check_totals(self, table: int, partition: Partition) -> None:
+        """Check that the parts of a table have as many records of each outcome as all records together."""
+        if self.query.outcome == "area":  # areas of one record may be in several parts
+            return
+        total = self.cells[0]
+        if partition.statement:  # sets of one level, which has two outcomes
+            held = self.query.held(partition.statement, ())
+            total = np.array([total[held].sum(), total[~held].sum()])
+        if not np.array_equal(self.cells[table].sum(axis=0), total):
+            raise InputError("counts", "must have the same total in each partition as over all records")
 
     # Counts of parts.
 
@@ -104,13 +118,17 @@ class CountTables:
     def part_counts(self, statement: str, place: int | None) -> PartCounts:
         """Records for which a statement holds, or fails, in each part of a partition; None for all records."""
         # Outcomes in which the statement holds, and all others.
-        q, cells = self.query, self.partition_cells(place)
-        table, promised = q.tables[cells.table], q.statements[statement]
+        q = self.query
+        cells = self.partition_cells(place)
+        table = q.tables[cells.table]
+        promised = q.statements[statement]
         held = q.held(statement, table)
-        covered, missed = cells.counts[:, held].sum(axis=1), cells.counts[:, ~held].sum(axis=1)
+        covered = cells.counts[:, held].sum(axis=1)
+        missed = cells.counts[:, ~held].sum(axis=1)
 
         # Mean sizes or widths at the level of the statement.
-        means, levels = list[float | None](), q.sums_shape(table)[-1]
+        means: list[float | None] = []
+        levels = q.sums_shape(table)[-1]
         if self.sums and q.measure != "area":
             level = list(q.statements).index(statement) if levels > 1 else 0
             means = list(map(mean_of, self.sums[cells.table][level::levels], (covered + missed).tolist()))

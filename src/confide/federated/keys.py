@@ -61,8 +61,8 @@ def roster(silos: "Iterable[Silo]") -> str:
 
     Examples
     --------
-    Two silos with the same roster have the same keys of all participants. So one comparison replaces a comparison for
-    each silo:
+    If two participants compute the same roster, they have the same keys of all others. They compare its fingerprint by
+    phone, instead of the fingerprint of every participant:
 
     >>> from confide.federated import SiloKeys
     >>> north, south = SiloKeys("north", b"\1" * 32, b"\2" * 32), SiloKeys("south", b"\3" * 32, b"\4" * 32)

@@ -27,7 +27,8 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
     gained. (The tighter theorem of 2023 holds only for a restricted class of randomizers, by its erratum.)
 
     The hockey-stick divergence between (A + D, C - A + 1 - D) and its mirror image, with C ~ Bin(n-1, e^-whole),
-    A ~ Bin(C, 1/2) and D ~ Bernoulli(e^epsilon_0 / (1 + e^epsilon_0)). Binomial tails beyond 1e-14 are added to it.
+    A ~ Bin(C, 1/2) and D ~ Bernoulli(e^epsilon_0 / (1 + e^epsilon_0)). For the binomial tails that are left out, 2e-14
+    is added.
 
     Parameters
     ----------

@@ -63,7 +63,9 @@ def release_section(
     release: Release, evaluation: Evaluation | None, answers: Sequence[str], ledger: Ledger | None, file_name: str
 ) -> Section:
     """The whole description of a release for a page."""
-    described, name, federation = describe(release), noun(release), silos(release, answers)
+    described = describe(release)
+    name = noun(release)
+    federation = silos(release, answers)
     shortfalls = {} if evaluation is None else evaluation.shortfalls
     broken = any(shortfall.is_broken for shortfall in shortfalls.values())
 
@@ -80,25 +82,25 @@ def release_section(
         warnings += [say("evaluation", "short", how=how, sentence=sentence) for sentence in sentences[:1]]
 
     # One part for each question, those of most readers first.
-    failures, plan = _failures(release), _plan(release)
-    parts = (
-        about(release),
-        meaning(release, worked_example(release), broken=broken),
-        *([] if evaluation is None else [evaluation_section(evaluation)]),
-        protection(release.privacy, Section("What is not protected or promised", facts=limits(release))),
-        *([] if ledger is None else [spending(release, ledger)]),
-        *([variation(failures, float(1 - release.first.alpha))] if failures else []),
-        *([] if plan is None else [price_section(plan, name)]),
-        *([] if federation is None else [federation]),
-        making_section(release),
-        checking(release, file_name),
-    )
+    parts = [about(release), meaning(release, worked_example(release), broken=broken)]
+    if evaluation is not None:
+        parts.append(evaluation_section(evaluation))
+    parts.append(protection(release.privacy, Section("What is not protected or promised", facts=limits(release))))
+    if ledger is not None:
+        parts.append(spending(release, ledger))
+    if failures := _failures(release):
+        parts.append(variation(failures, float(1 - release.first.alpha)))
+    if (plan := _plan(release)) is not None:
+        parts.append(price_section(plan, name))
+    if federation is not None:
+        parts.append(federation)
+    parts += [making_section(release), checking(release, file_name)]
     title = "Calibration report" if federation is None else "Federated calibration report"
 
     # The promise as the heading, and the facts of the release.
     lead = say("meaning", "broken") if broken else headline(release)
     first = (("threshold", described.lead.removeprefix("threshold ")),) if described.lead else ()
-    return Section(title, lead, (*first, *described.facts), warnings=tuple(warnings), parts=parts)
+    return Section(title, lead, (*first, *described.facts), warnings=tuple(warnings), parts=tuple(parts))
 
 
 def about(release: Release) -> Section:
@@ -279,13 +281,18 @@ def _replies(release: FederatedRelease, answers: Sequence[str]) -> dict[str, flo
 def plan_section(plan: Plan) -> Section:
     """The whole description of a plan for a page."""
     # What is promised, and how coverage varies, by number of records.
-    terms, guarantee, mechanism, described = plan.terms, plan.guarantee, plan.mechanism, describe(plan)
+    terms = plan.terms
+    guarantee = plan.guarantee
+    mechanism = plan.mechanism
+    described = describe(plan)
     law = law_of(plan.candidates)
     name = "interval" if law and law.shape.has_unit else "set"
-    promised, failures = promise(guarantee, f"in the {name}"), dict[str, Failure]()
+    promised = promise(guarantee, f"in the {name}")
+    failures: dict[str, Failure] = {}
     for n in sizes(plan.n if terms.sized else guarantee.n, terms.n_min):
         ranks = None if mechanism is None else mechanism.rank_law(n, plan.candidates.size)
-        failures |= {} if ranks is None else {f"{n:,}": partial(law_failure, ranks, n)}
+        if ranks is not None:
+            failures[f"{n:,}"] = partial(law_failure, ranks, n)
 
     # What privacy costs around the plan.
     around = [max(1, round(plan.n * step)) for step in (0.1, 0.3, 1, 3, 10)]

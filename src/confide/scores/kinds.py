@@ -467,7 +467,9 @@ def name_of_scores(
         raise InputError("classes", f"must be the {class_count(carried)} of these scores", got=str(class_count(given)))
     if isinstance(given, tuple) and isinstance(carried, tuple) and sorted(map(str, given)) != sorted(map(str, carried)):
         raise InputError("classes", "must be those of these scores", got="other names")
-    return scores.score if score is None else score, carried if isinstance(carried, tuple) or given is None else given
+    name = scores.score if score is None else score
+    has_names = isinstance(carried, tuple)  # which say more than a number of classes
+    return name, carried if has_names or given is None else given
 
 
 def _meaning(score: str | None) -> Any:
