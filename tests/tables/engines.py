@@ -253,10 +253,10 @@ EVERYDAY = ("memory", "batches", "csv.gz", "duckdb_sql", "sqlite", "postgres")
 
 
 def engines(*everyday: str) -> list[Any]:
-    """All engines, as cases; those that are not named are slow."""
+    """All engines, as cases; those that are not named are slow, and Spark is long."""
     named = everyday or EVERYDAY
     cases = [name if name in named else pytest.param(name, marks=pytest.mark.slow) for name in (*EMBEDDED, "postgres")]
-    return [*cases, pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")])]
+    return [*cases, pytest.param("spark", marks=[pytest.mark.long, pytest.mark.xdist_group("spark")])]
 
 
 def everyday_on(*names: str) -> pytest.MarkDecorator:

@@ -74,8 +74,8 @@ ROLES = {
 
 
 def on_spark(test):
-    """A slow test on the cluster."""
-    return pytest.mark.slow(pytest.mark.xdist_group("spark")(test))
+    """A long test on the cluster."""
+    return pytest.mark.long(pytest.mark.xdist_group("spark")(test))
 
 
 def once(person, order):
@@ -112,7 +112,8 @@ def test_every_type_of_column_gives_the_counts_and_reasons_of_the_table_in_memor
 ODD = {"p": "p.1 `a`", "y": "true label", "n": "ID", "other": "id", "s": "s`", "g": "g; --"}
 
 
-@on_spark
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
 def test_columns_of_any_name(engine):
     """Dots, blanks, backticks, and names that differ in case only; the name of two columns is refused."""
     table = pa.table({"p": P[:, :2].tolist(), "y": Y % 2, "n": np.arange(N), "other": Y, "s": P[:, 0], "g": WARD})
@@ -255,7 +256,8 @@ def test_errors_of_damaged_files_contain_no_content(spark, planted, capfd, damag
     assert_no_private_value("".join(capfd.readouterr()))
 
 
-@on_spark
+@pytest.mark.slow
+@pytest.mark.xdist_group("spark")
 def test_rows_are_read_partition_by_partition(spark):
     """One job each, and none in advance."""
     context, parts = spark.sparkContext, 6

@@ -11,7 +11,7 @@ import pytest
 from confide import Candidates, ScoreHistogram
 from confide.tables import ScoreColumn, group_histograms, score_histogram
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("spark")]
 ROWS, FILES, CANDIDATES = 1_000_000, 80, Candidates.unit(1000, "logit")
 
 
