@@ -43,7 +43,7 @@ STEPS = {
     "before the release is kept": ("confide.ledger.ledger.Ledger.attach_all", "before"),
     "release written, not committed": ("confide.ledger.database.Connection.add:release", "after"),
     "release kept": ("confide.ledger.ledger.Ledger.attach_all", "after"),
-    "calibration returned": ("confide.core.account.Account.answers", "after"),
+    "calibration returned": ("confide.core.account._LedgerAccount.answers", "after"),
 }
 
 # The same for a request of which one threshold was released before, and another is new.
@@ -94,7 +94,7 @@ def run(code: str, *arguments: str) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, text=True)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_processes_never_overspend(place):
     """Eight processes request 160 releases of 0.1 under a limit of 3: exactly 30 are charged."""
     Ledger(place).set_limit("patients", 3.0)
@@ -106,7 +106,7 @@ def test_processes_never_overspend(place):
     assert all(entry.release is not None for entry in account.entries)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_processes_make_one_ledger(tmp_path):
     """All processes create the missing ledger at once; one succeeds, and no charge is lost."""
     workers = [run(SPEND, str(tmp_path / "new.db"), str(k)) for k in range(4)]
@@ -138,7 +138,7 @@ def killed(request, tmp_path_factory) -> dict[str, Killed]:
     return {step: Killed(folders[step], places[step]) for step in folders}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_between_request_and_release(killed, step):
@@ -193,7 +193,7 @@ def test_after_a_kill_the_limit_still_counts_the_charge(killed):
     assert len(ledger.account("patients").entries) == 1
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_killed_at_random_times(place):
     """Workers are killed while they spend: every release that was acknowledged has its charge, and the ledger opens."""
     import time
