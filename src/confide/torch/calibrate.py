@@ -131,7 +131,7 @@ def _classes_of(first: tuple[Tensor, Tensor] | None, request: Request) -> int:
         must = "must be given, their names or number: loader yields no batch that shows how many"
         raise InputError("classes", must)
     p, _ = first
-    return p.shape[1]
+    return int(p.shape[1])
 
 
 def _classified(
