@@ -22,7 +22,7 @@ from confide.core.description import OVERLAP, any_shares
 from confide.core.design import histogram_size
 from confide.core.documents import Document, load, register_kind
 from confide.core.draws import prepare
-from confide.core.expected import candidates_of, chance_text, records_needed, terms_of
+from confide.core.expected import candidates_of, records_needed, terms_of
 from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text

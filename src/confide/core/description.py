@@ -1,6 +1,6 @@
 """The description of a release: its promise and cost, thresholds, mechanism and conditions; and in one line."""
 
-from confide.core.expected import needed_facts
+from confide.core.expected import records_needed
 from confide.core.statement import KEYS
 from confide.core.thresholds import Thresholds
 from confide.mechanisms import PublishedHistogram
@@ -40,7 +40,7 @@ def section_of(release: Thresholds) -> Section:
         facts.append(("fingerprint of the model", str(release.fingerprint)))
 
     # The number of records that it requires, and the threshold of each group or class.
-    facts += needed_facts(release, KEYS[release.by].each)
+    facts += _needed_facts(release, KEYS[release.by].each)
     parts = (_table(release),) if release.disjoint else ()
     return Section(type(release).__name__, _lead(release), tuple(facts), parts=parts)
 
@@ -122,3 +122,22 @@ def _thresholds(release: Thresholds) -> str:
     weakest = min(thresholds, key=lambda threshold: threshold.coverage)
     score = "no score named" if weakest.score is None else f"score {weakest.score!r}"
     return f"{numbers}{useless}, {score}, {weakest.guarantee.brief}"
+
+
+def _needed_facts(release: Thresholds, each: str) -> Facts:
+    """A printable fact: the records that the most demanding threshold needs; `each` is a phrase as " in each group".
+
+    Empty for published methods, and if a public number of records suffices.
+    """
+    needed = records_needed(release)
+    if needed is None or any((threshold.n or 0) >= needed for threshold in release.parts.values()):
+        return ()
+    return (("records needed", needed_text(needed, each)),)
+
+
+def needed_text(needed: int, each: str = "") -> str:
+    """The required number of records, in words; `each` is a noun for what the number belongs to."""
+    return (
+        f"about {needed:,}{each}; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or above "
+        "every score)"
+    )

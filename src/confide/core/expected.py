@@ -29,7 +29,7 @@ from confide.core.thresholds import Threshold, Thresholds
 from confide.core.tuning import Tuning, tune
 from confide.guarantee import LongRun, least_number
 from confide.mechanisms import NoisyHistogram, Slopes
-from confide.support import MOST_CANDIDATES, MOST_RECORDS, Facts
+from confide.support import MOST_CANDIDATES, MOST_RECORDS
 
 # The noisy numbers of records of an expectation: one in the middle of each of these parts of their law.
 _PARTS_OF_NOISE = (0.0, 0.002, 0.01, 0.03, 0.1, 0.25, 0.42, 0.58, 0.75, 0.9, 0.97, 0.99, 0.998, 1.0)
@@ -90,11 +90,6 @@ def _expectation(design: Design, effective: int, n: int) -> Expectation:
     return Expectation(min(1.0, float(law @ below)), chance_of_all=float(law[-1]), chance_beyond=min(1.0, beyond))
 
 
-def chance_text(chance: float) -> str:
-    """A probability in percent."""
-    return f"{chance:.1%}" if chance >= 0.0005 else "below 0.05%"
-
-
 # The number of records needed, from the terms of a threshold.
 
 # An answer beyond all scores is unlikely if its probability is at most this.
@@ -141,22 +136,31 @@ def _needed_by_slopes(terms: Terms) -> int:
     def needed_with(tuning: Tuning, guess: int) -> int:
         return _least(lambda n: _chance_beyond(terms, tuning, n) <= UNLIKELY, guess)
 
-    # The least n for one tuning is the n for which the next one is tuned, until both agree.
-    too_few, enough, n = 0, MOST_RECORDS + 1, _guess(terms)
-    for _ in range(_ROUNDS):
-        needed = needed_with(tuned(n), n)
-        if abs(needed - n) <= _AGREE * n:
-            n = max(needed, n)
-            break
-        too_few, enough = (too_few, n) if needed < n else (n, enough)
-        n = needed if too_few < needed < enough else math.isqrt(max(too_few, 1) * enough)
-
     # The larger numbers: if one does not suffice with its own list, its search decides.
+    n = _agreed(lambda n: needed_with(tuned(n), n), _guess(terms))
     for factor in _LARGER:
         larger = min(math.ceil(factor * n), MOST_RECORDS)
         tuning = tuned(larger)
         if _chance_beyond(terms, tuning, larger) > UNLIKELY:
             return max(n, needed_with(tuning, larger))
+    return n
+
+
+def _agreed(needed_if_tuned_for: Callable[[int], int], guess: int) -> int:
+    """A number of records that about equals the number needed with the tuning for it."""
+    n = guess
+    too_few = 0
+    enough = MOST_RECORDS + 1
+    for _ in range(_ROUNDS):
+        needed = needed_if_tuned_for(n)
+        if abs(needed - n) <= _AGREE * n:
+            return max(needed, n)
+        if needed < n:
+            enough = n
+        else:
+            too_few = n
+        # The next number is the one needed, unless that is known not to agree.
+        n = needed if too_few < needed < enough else math.isqrt(max(too_few, 1) * enough)
     return n
 
 
@@ -271,22 +275,3 @@ def records_needed(release: Thresholds, key: Key = None) -> int | None:
     if key is not None:
         return records_for(known[key]) if key in known else None
     return max(map(records_for, known.values()), default=None)
-
-
-def needed_facts(release: Thresholds, each: str = "") -> Facts:
-    """A printable fact: the records that the most demanding threshold needs; `each` is a phrase as " in each group".
-
-    Empty for published methods, and if a public number of records suffices.
-    """
-    needed = records_needed(release)
-    if needed is None or any((threshold.n or 0) >= needed for threshold in release.parts.values()):
-        return ()
-    return (("records needed", needed_text(needed, each)),)
-
-
-def needed_text(needed: int, each: str = "") -> str:
-    """The required number of records, in words; `each` is a noun for what the number belongs to."""
-    return (
-        f"about {needed:,}{each}; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or above "
-        "every score)"
-    )

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from confide.candidates import spread_words
-from confide.core.expected import needed_text, records_needed
+from confide.core.description import needed_text
+from confide.core.expected import records_needed
 from confide.core.population import rounding_text
 from confide.core.release import Release, as_release
 from confide.core.request import ABOUT

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector
 from confide.candidates import Candidates
-from confide.core.expected import chance_text
 from confide.core.mean_price import answer_among
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import Slopes
 from confide.scores import name_of_scores, score_kind
+from confide.support import chance_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +59,14 @@ class Pilot:
     score: str | None = None
 
     def __post_init__(self) -> None:
-        scores = as_vector("pilot", self.scores)
-        if np.isnan(scores).any():
-            raise InputError("pilot", "must not hold NaN", got=str(np.count_nonzero(np.isnan(scores))))
+        missing = int(np.isnan(as_vector("pilot", self.scores)).sum())
+        if missing:
+            raise InputError("pilot", "must not hold NaN", got=str(missing))
         if self.class_scores is not None:
             table = as_numeric("class_scores", self.class_scores)
-            if table.ndim != 2 or not table.size or np.isnan(table).any():
-                got = f"shape {table.shape} with {np.count_nonzero(np.isnan(table))} NaN"
+            missing = int(np.isnan(table).sum())
+            if table.ndim != 2 or not table.size or missing:
+                got = f"shape {table.shape} with {missing} NaN"
                 raise InputError("class_scores", "must be a table of numbers, one row per record", got=got)
 
     @classmethod
@@ -151,8 +152,10 @@ def answered_on_pilot(
     chance_beyond, chance_of_all = float(law[last + 1 :].sum()), float(law[-1])
 
     # Set sizes, if the scores of all classes are known; else the widths of intervals.
-    size, plain_size, ratio = None, None, _ratio(pilot, threshold, plain_threshold)
-    if pilot.class_scores is not None:
+    if pilot.class_scores is None:
+        size = plain_size = None
+        ratio = _ratio_of_widths(pilot, threshold, plain_threshold)
+    else:
         table = as_numeric("class_scores", pilot.class_scores).astype(np.float64)
         size = float(law @ _sizes(table, candidates.values))
         plain_size = float(np.count_nonzero(table <= plain_threshold) / len(table))
@@ -175,11 +178,15 @@ def _sizes(table: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[n
 _PROPORTIONAL = ("absolute_residual", "normalised_residual", "gamma")
 
 
-def _ratio(pilot: Pilot, threshold: float, plain: float) -> float | None:
+def _ratio_of_widths(pilot: Pilot, threshold: float, plain: float) -> float | None:
     """Widths of intervals at one threshold divided by those at another; None if they are unknown."""
-    kind, width = score_kind(pilot.score), 0.0
-    if kind.family == "cqr" and pilot.width is not None:
-        threshold, plain, width = 2 * threshold, 2 * plain, pilot.width
-    elif kind.family not in _PROPORTIONAL:
+    family = score_kind(pilot.score).family
+    if family == "cqr" and pilot.width is not None:
+        width = pilot.width + 2 * threshold
+        plain_width = pilot.width + 2 * plain
+    elif family in _PROPORTIONAL:
+        width = threshold
+        plain_width = plain
+    else:
         return None
-    return (width + threshold) / (width + plain) if math.isfinite(threshold) and 0 < width + plain < math.inf else None
+    return width / plain_width if math.isfinite(threshold) and 0 < plain_width < math.inf else None

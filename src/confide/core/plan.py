@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from confide.candidates import AnyCandidates, Candidates
+from confide.core.description import needed_text
 from confide.core.design import Design, design_at
-from confide.core.expected import UNLIKELY, candidates_of, chance_text, expectation, needed_text, records_for, terms_of
+from confide.core.expected import UNLIKELY, candidates_of, expectation, records_for, terms_of
 from confide.core.mean_price import gap_crossed
 from confide.core.pilot import OnPilot, Pilot, on_pilot
 from confide.core.population import ClassShift, shifted_population
@@ -27,6 +28,7 @@ from confide.support import (
     Described,
     Level,
     Section,
+    chance_text,
     check_unknown_arguments,
     decimal_text,
     positive_integer,

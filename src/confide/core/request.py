@@ -12,7 +12,7 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
@@ -288,20 +288,30 @@ class Request:
     # Its division among thresholds.
 
     def _terms(self) -> dict[Key, Terms]:
-        """The terms of each threshold."""
-        # The level and the budget of each, and what all have in common.
+        """The terms of each threshold, validated."""
+        # The level and the budget of each.
         levels = self._levels()
         joint = self.by == "level" and self._is_joint()
         budgets, delta = self._divided(len(levels), joint=joint)
-        common = self._common_terms(list(levels), delta)
-        if joint:
-            common |= {"mechanism": "noisy-histogram", "levels": tuple(levels)}
-        mechanism, records = common["mechanism"], common["records_per_person"]
+
+        # What all have in common.
+        first_score = self._score_of(next(iter(levels)))
+        mechanism = self._mechanism(joint=joint)
+        if self.population is not None and not isinstance(self.population, ClassShift | RecordWeights):
+            got = type(self.population).__name__
+            raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=got)
+        n_min = positive_integer("n_min", self.n_min, most=MOST_RECORDS)
+        neighbors = self._neighbors(mechanism)
+        spread = self._spread(first_score)
+        guess = typical_of_groups(self._most_groups(len(levels)), n_min)
+        failure = None if delta is None else float(exact_level("delta", delta))
+        records = positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
+        largest = kind_asked(first_score).largest(None if self.classes is None else class_count(self.classes))
 
         # The share of a secret number of records in each budget.
         share_of_noise = None
-        if common["neighbors"] == "add_remove" and mechanism in NUMBERED:
-            share_of_noise = share_of_number(mechanism, common["delta"], self.population)
+        if neighbors == "add_remove" and mechanism in NUMBERED:
+            share_of_noise = share_of_number(mechanism, failure, self.population)
 
         # The terms of each, with the noise of its number of records.
         terms = {}
@@ -312,7 +322,18 @@ class Request:
                 score=self._score_of(key),
                 epsilon=epsilon,
                 size_scale=noise_scale if self.noise is None else self.n_noise,
-                **common,
+                spread=spread,
+                neighbors=neighbors,
+                n_min=n_min,
+                guess=guess,
+                delta=failure,
+                records_per_person=records,
+                mechanism=mechanism,
+                population=self.population,
+                choice=None if self.chosen is None else self.chosen.epsilon,
+                noise=self.noise,
+                largest=largest,
+                levels=tuple(levels) if joint else (),
             )
         return terms
 
@@ -355,36 +376,23 @@ class Request:
         decades = isinstance(law, Spread) and law.shape.is_log_spaced and law.unit is None and not law.around
         return self.mechanism == "noisy-histogram" or not decades
 
-    def _common_terms(self, keys: Sequence[Key], delta: Level | None) -> dict[str, Any]:
-        """What the terms of all thresholds have in common, validated."""
-        # Validated first, in the order in which errors are raised.
-        score = self._score_of(keys[0])
-        method = one_of("mechanism", self.mechanism, MECHANISMS)
-        if self.population is not None and not isinstance(self.population, ClassShift | RecordWeights):
-            got = type(self.population).__name__
-            raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=got)
-        n_min = positive_integer("n_min", self.n_min, most=MOST_RECORDS)
+    def _mechanism(self, *, joint: bool) -> MechanismName | Literal["published-counts"]:
+        requested = one_of("mechanism", self.mechanism, MECHANISMS)
+        if joint:
+            return "noisy-histogram"
+        return requested if self.noise is None else PublishedHistogram.name
 
-        # The adjacency of each threshold, and the number of groups among which records are divided.
-        neighbors, groups = self.neighbors, 1
-        if method == "none":
-            neighbors = "replace_one"
-        elif self.disjoint:  # the sizes of groups stay secret
-            neighbors = "add_remove"
-            groups = len(keys) if self.overlap is None else max(map(len, self.overlap.columns.values()))
-        return {
-            "spread": self._spread(score),
-            "neighbors": neighbors,
-            "n_min": n_min,
-            "guess": typical_of_groups(groups, n_min),
-            "delta": None if delta is None else float(exact_level("delta", delta)),
-            "records_per_person": positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON),
-            "mechanism": method if self.noise is None else PublishedHistogram.name,
-            "population": self.population,
-            "choice": None if self.chosen is None else self.chosen.epsilon,
-            "noise": self.noise,
-            "largest": kind_asked(score).largest(None if self.classes is None else class_count(self.classes)),
-        }
+    def _neighbors(self, mechanism: str) -> Neighbors:
+        """The adjacency of each threshold: the sizes of groups stay secret."""
+        if mechanism == "none":
+            return "replace_one"
+        return "add_remove" if self.disjoint else self.neighbors
+
+    def _most_groups(self, count: int) -> int:
+        """The largest number of groups among which the records are divided, for so many thresholds."""
+        if not self.disjoint:
+            return 1
+        return count if self.overlap is None else max(map(len, self.overlap.columns.values()))
 
     def _score_of(self, key: Key) -> str | None:
         if self.by == "side":

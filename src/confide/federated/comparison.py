@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.core import OnPilot, Pilot, answered_on_pilot, chance_text, share_of_pilot
+from confide.core import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.errors import InputError
 from confide.federated.plan import FederatedPlan
-from confide.support import Described, Section, Table
+from confide.support import Described, Section, Table, chance_text
 
 
 @dataclass(frozen=True)

@@ -119,6 +119,7 @@ from confide.support.section import (
 )
 from confide.support.shown import (
     aligned,
+    chance_text,
     decimal_text,
     escape_json,
     escape_line,

@@ -144,6 +144,11 @@ def decimal_text(value: float, digits: int = 4) -> str:
     return text if math.isinf(value) or not 1e-15 < abs(value) < 1e15 else f"{Decimal(text):,f}"
 
 
+def chance_text(chance: float) -> str:
+    """A probability in percent."""
+    return f"{chance:.1%}" if chance >= 0.0005 else "below 0.05%"
+
+
 def aligned(rows: Sequence[tuple[str, str]]) -> str:
     """Two aligned columns, one line for each row, for any content of the cells.
 
