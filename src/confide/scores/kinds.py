@@ -1,17 +1,14 @@
-"""Names of scores: what a name stands for, how it is written, and arrays of scores that carry it.
+"""What the name of a score stands for: a registered score and its parameters.
 
 A name is a word such as `lac`, or a word with parameters such as `raps(penalty=0.01,k_reg=5)`. A release states only
 the name of its score, and prediction computes the same score from the name.
 """
 
 import math
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from numbers import Integral
-from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +17,10 @@ from confide.arrays import as_float_rows, tempered
 from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind, plausible_size
 from confide.errors import InputError, InputTypeError
 from confide.scores.ranked import RankRule
-from confide.scores.score import DETERMINISTIC, LARGEST, SCORES, LibraryScore, Score, registered_score
-from confide.support import MOST_CANDIDATES, Classes, class_count, positive_integer, public_classes
+from confide.scores.score import LARGEST, LibraryScore, Score
+from confide.support import MOST_CANDIDATES, positive_integer
 
 Task = Literal["classification", "regression", "any"]
-
-COLDEST, HOTTEST = 0.01, 100.0
-"""Lower and upper bound of temperatures."""
 
 _ANY_REQUEST = 1000
 """The number of candidates for counts that are made before a request is known."""
@@ -174,6 +168,7 @@ class ScoreKind:
 
         Examples
         --------
+        >>> from confide.scores import score_kind
         >>> score_kind("lac").largest(), score_kind("top_k").largest(8), score_kind("cqr").largest()
         (1.0, 8.0, inf)
         >>> score_kind("raps(penalty=0.01,k_reg=5)").largest(8), score_kind("top_k").largest()
@@ -211,6 +206,7 @@ class ScoreKind:
 
         Examples
         --------
+        >>> from confide.scores import score_kind
         >>> score_kind("lac").choose_candidates(100)
         Candidates.unit(size=100, spacing='uniform')
         >>> score_kind("absolute_residual").choose_candidates(100, unit=25.0).recipe["unit"]
@@ -263,216 +259,7 @@ class ScoreKind:
         return f"between {self.low:g} and {self.high:g}"
 
 
-# A name: a word, perhaps with the ending of deterministic scores, and parameters in parentheses.
-_NAME = re.compile(rf"([a-z][a-z0-9_]*?)({DETERMINISTIC})?(?:\((.*)\))?")
-
-# The value of a parameter: a non-negative decimal number.
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?")
-
-
-def _registered_kind(name: str) -> ScoreKind | None:
-    match = _NAME.fullmatch(name)
-    if match is None:
-        return None
-    family, ending, parameters = match.groups()
-    score = registered_score(family)
-    return None if score is None else _kind_of_score(name, score, ending is not None, parameters)
-
-
-@lru_cache(maxsize=256)
-def _kind_of_score(name: str, score: Score, deterministic: bool, parameters: str | None) -> ScoreKind | None:
-    if deterministic and not score.randomised:
-        return None
-    stated = MappingProxyType(_parameters(name, parameters, score))
-    return ScoreKind(name, score, score.randomised and not deterministic, stated)
-
-
-def _parameters(name: str, text: str | None, score: Score) -> dict[str, float]:
-    # Scores of probabilities may have a temperature, unless it changes no set.
-    expected = score.parameters
-    is_tempered = score.tempered if isinstance(score, LibraryScore) else True
-    optional = ("temperature",) if score.task == "classification" and is_tempered else ()
-
-    # Each parameter once, as a number; anything else leaves none.
-    parameters: dict[str, float] = {}
-    for entry in (text or "").split(","):
-        key, _, value = map(str.strip, entry.partition("="))
-        if key in (*expected, *optional) and key not in parameters and _NUMBER.fullmatch(value):
-            parameters[key] = float(value)
-        elif entry.strip() or text is not None:
-            parameters.clear()
-            break
-    if {*parameters} - {*optional} != {*expected} or (text is not None and not parameters):
-        word = name.split("(")[0]
-        bare, full = (_signature_text(word, keys) for keys in (expected, (*expected, *optional)))
-        ways = bare if bare == full else f"{bare} or {full}"
-        raise InputError("score", f"must name its parameters as {ways}", got=repr(name))
-
-    # Their ranges.
-    if not COLDEST <= parameters.get("temperature", 1.0) <= HOTTEST:
-        raise InputError("score", f"must have a temperature between {COLDEST:g} and {HOTTEST:g}", got=repr(name))
-    k_reg = parameters.get("k_reg", 0)
-    if not all(map(math.isfinite, parameters.values())) or k_reg != int(k_reg):
-        raise InputError("score", "must have finite parameters and a whole k_reg", got=repr(name))
-    return parameters
-
-
-def _signature_text(word: str, keys: tuple[str, ...]) -> str:
-    return f"{word}({','.join(f'{key}=...' for key in keys)})" if keys else word
-
-
-def score_kind(name: str | None) -> ScoreKind:
-    """The kind with this name; any other name, and None, stand for a user's own score with values in (-inf, +inf].
-
-    Examples
-    --------
-    >>> score_kind("lac").high, score_kind("my score").task
-    (1.0, 'any')
-    >>> dict(score_kind("raps_deterministic(penalty=0.01,k_reg=5)").parameters)
-    {'penalty': 0.01, 'k_reg': 5.0}
-    """
-    if name is not None and not isinstance(name, str):
-        raise InputTypeError("score", "must be a name or None", got=type(name).__name__)
-    if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
-        raise InputError("score", "must be a name of 1 to 200 printable characters")
-    kind = None if name is None else _registered_kind(name)
-    lower_case = (name or "").lower()
-    if kind is None and name is not None and lower_case != name and _registered_kind(lower_case):
-        raise InputError(
-            "score", f"must be written {lower_case!r}", got=repr(name), remedy="Give a score of your own another name"
-        )
-    return kind or ScoreKind(name)
-
-
-def kind_of_task(score: str, task: Task, words: str) -> ScoreKind:
-    """The kind with this name, which must be a score of the task; `words` name the task in the error."""
-    kind = score_kind(score)
-    if kind.task != task:
-        remedy = "" if kind.score is not None else unregistered(score).remedy
-        raise InputError("score", f"must be {words}", got=repr(score), remedy=remedy)
-    return kind
-
-
 def unregistered(name: str | None) -> InputError:
     """The error for a computation of a score that is not registered in this process."""
     remedy = "Register it with confide.register_score, or install the package that does"
     return InputError("score", "must be registered, or one of the library's own", got=repr(name), remedy=remedy)
-
-
-def score_name(family: str, *, deterministic: bool = False, **given: float | None) -> str:
-    """The name of a score with its parameters (except None), as `calibrate(..., score=...)` records it.
-
-    Examples
-    --------
-    >>> score_name("raps", penalty=0.01, k_reg=5, deterministic=True)
-    'raps_deterministic(penalty=0.01,k_reg=5)'
-    """
-    # The parameters in the order of the registered score, then unknown ones.
-    ending = DETERMINISTIC if deterministic else ""
-    parameters = {key: value for key, value in given.items() if value is not None}
-    score = registered_score(family)
-    order = [key for key in score.parameters if key in parameters] if score else []
-    order += [key for key in parameters if key not in order]
-    values = ",".join(f"{key}={_shortest(parameters[key])}" for key in order)
-
-    name = f"{family}{ending}" + (f"({values})" if values else "")
-    if score_kind(name).family != family:
-        raise InputError("score", f"must be one of {', '.join(SCORES)}", got=repr(name))
-    return name
-
-
-def _shortest(value: float) -> str:
-    number = float(value)
-    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
-
-
-# Scores that carry their name and classes, so that a release made from them records both.
-
-
-class NamedScores(np.ndarray[Any, np.dtype[np.float64]]):
-    """An array of nonconformity scores, float64, shape (n,), that carries the score's name and its classes.
-
-    Slices and copies carry them, too. Arithmetic returns plain arrays, because its results are another score.
-
-    Parameters
-    ----------
-    score
-        The score's name.
-    classes
-        For classification, the class names or their number; None for regression.
-
-    Examples
-    --------
-    >>> scores = NamedScores.of(np.array([0.25, 0.5]), "lac", ["cat", "dog"])
-    >>> scores, scores[:1].score, scores.classes
-    (array([0.25, 0.5 ]), 'lac', ('cat', 'dog'))
-    >>> type(1 - scores).__name__
-    'ndarray'
-    """
-
-    score: str | None
-    classes: Classes | None
-
-    @classmethod
-    def of(cls, scores: NDArray[np.float64], score: str | None, classes: Iterable[Any] | int | None = None) -> Self:
-        """The same numbers with a name; no copy is made."""
-        named = scores.view(cls)
-        named.score = score
-        named.classes = None if classes is None else public_classes("classes", classes)
-        return named
-
-    def __array_finalize__(self, source: Any) -> None:
-        self.score = getattr(source, "score", None)
-        self.classes = getattr(source, "classes", None)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: Any, *inputs: Any, **options: Any) -> Any:
-        if "out" in options:
-            options["out"] = tuple(map(_plain, options["out"]))
-        return getattr(ufunc, method)(*map(_plain, inputs), **options)
-
-    def __repr__(self) -> str:
-        return repr(_plain(self))
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return type(self).of, (_plain(self), self.score, self.classes)
-
-
-def _plain(array: Any) -> Any:
-    return array.view(np.ndarray) if isinstance(array, NamedScores) else array
-
-
-def name_of_scores(
-    scores: Any, score: str | None, classes: Iterable[Any] | int | None
-) -> tuple[str | None, Classes | None]:
-    """The name of scores and their classes: those that they carry, or those that are given, which must agree.
-
-    Examples
-    --------
-    >>> name_of_scores(NamedScores.of(np.array([0.5]), "aps", 3), None, ["a", "b", "c"])
-    ('aps', ('a', 'b', 'c'))
-    """
-    # Scores that carry no name.
-    given = None if classes is None else public_classes("classes", classes)
-    score_kind(score)  # raises an error for what is no name
-    if not isinstance(scores, NamedScores):
-        return score, given
-
-    # What they carry and what is given must agree; names of classes state more than their number.
-    if None not in (score, scores.score) and _meaning(score) != _meaning(scores.score):
-        raise InputError(
-            "score", f"must be left out, or be {scores.score!r}, the name of these scores", got=repr(score)
-        )
-    carried = scores.classes
-    if given is not None and carried is not None and class_count(given) != class_count(carried):
-        raise InputError("classes", f"must be the {class_count(carried)} of these scores", got=str(class_count(given)))
-    if isinstance(given, tuple) and isinstance(carried, tuple) and sorted(map(str, given)) != sorted(map(str, carried)):
-        raise InputError("classes", "must be those of these scores", got="other names")
-    name = scores.score if score is None else score
-    has_names = isinstance(carried, tuple)  # which say more than a number of classes
-    return name, carried if has_names or given is None else given
-
-
-def _meaning(score: str | None) -> Any:
-    """The computed score: names that differ only in how a number is written are equal."""
-    kind = score_kind(score)
-    return kind.name if kind.family is None else (kind.family, kind.randomised, dict(kind.parameters))

@@ -22,7 +22,9 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.errors import InputError
-from confide.scores.kinds import NamedScores, ScoreKind, kind_of_task
+from confide.scores.kinds import ScoreKind
+from confide.scores.named_scores import NamedScores
+from confide.scores.names import kind_of_task
 from confide.support import raise_for_rows
 
 
