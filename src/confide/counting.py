@@ -305,6 +305,8 @@ class ScoreHistogram:
         scores
             Shape (n,), possibly empty, float16/32/64 or integers. They are compared with the candidates in float64,
             which is exact.
+        candidates
+            The thresholds between which scores are counted.
         score
             The score's name. If it is a known name, the range is checked.
 

@@ -207,7 +207,9 @@ def calibrate_sides(
     alpha
         Miscoverage level of the interval, split in halves, or a pair (lower side, upper side).
     epsilon, rho
-        The budget of both sides together; the lower side gets `share_low` of it.
+        The budget of both sides together.
+    share_low
+        The share of the lower side in it, in (0, 1).
     delta
         For a training-conditional guarantee for the interval; each side gets half of delta.
     candidates, **options

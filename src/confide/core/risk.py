@@ -103,6 +103,8 @@ def calibrate_losses(
         As in `calibrate_false_negatives`.
     loss
         The name of the loss, recorded in the release.
+    bound
+        The largest value of the loss, positive.
     epsilon, classes, **options
         As in `calibrate`.
 

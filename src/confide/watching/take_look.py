@@ -83,8 +83,8 @@ def watch(
         The batch, as in `evaluate_table`; with `unlabelled` as in `predict_table`. It may be empty. Collect small
         batches in a folder until there are about `batch` records, and count them as one look. Choose the batches by the
         calendar or by public numbers, because their exact numbers of records are secret.
-    release
-        The release to monitor. If it has several levels, `alpha` chooses one.
+    release, alpha
+        The release to monitor; if it has several levels, that of miscoverage alpha.
     state
         File for the noisy counts of all looks, which are public. The first look creates it. It is bound to the release
         and to the choices of the first look.
