@@ -254,8 +254,7 @@ def score_histogram(
         statement still holds (`expressions.py` has the rule and the proof). `left_out()` of an open table returns their
         number.
     progress
-        Called with the number of rows of every batch. Its method `share`, if it has one, is called with the number of
-        completed tasks of Spark and the number of all known tasks.
+        Called with the number of rows of every batch; of Spark and databases that count, once with all rows.
 
     Raises
     ------

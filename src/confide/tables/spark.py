@@ -6,14 +6,11 @@ other columns may have any type. The result of an action is exact for any number
 or killed task contributes nothing to it. The executors' Python needs confide, numpy and pyarrow.
 """
 
-import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
-from uuid import uuid4
 
 import numpy as np
 
@@ -96,8 +93,7 @@ class SparkTable(Table):
         counted = self._read(reads).mapInArrow(_counting(job, reads), _COUNTED)
         if np.prod(job.shape) > _FEW_COUNTS:
             counted = counted.groupBy("place", "errors").sum("n")
-        with report_progress(counted.sparkSession, progress):
-            answer = in_words(counted.toArrow, reads)
+        answer = in_words(counted.toArrow, reads)
         # Partitions return the errors in a row of their own
         errors, counts = RowErrors(), np.zeros(int(np.prod(job.shape)), dtype=np.int64)
         place, texts, n = (column.combine_chunks() for column in answer.columns)
@@ -362,79 +358,3 @@ def _quiet() -> Iterator[None]:
 
 def _no_record(record: object) -> bool:
     return False
-
-
-# Spark's property of a thread's jobs, by which their tasks are counted.
-_GROUP = "spark.jobGroup.id"
-
-# The time between two counts of tasks.
-_SECONDS = 0.5
-
-
-@contextmanager
-def report_progress(session: Any, progress: Any) -> Iterator[None]:
-    """Call `progress.share(done, total)`, if there is such a method, while jobs of the block run.
-
-    Spark learns of later stages during the job, so the total can grow. The reported share never falls.
-    """
-    report = getattr(progress, "share", None)
-    if report is None:
-        yield
-    elif any(base.__module__.startswith("pyspark.sql.connect") for base in type(session).__mro__):
-        with _report_of_server(session, report):
-            yield
-    else:
-        with _report_of_context(session.sparkContext, report):
-            yield
-
-
-@contextmanager
-def _report_of_server(session: Any, report: Callable[[int, int], None]) -> Iterator[None]:
-    """Report the progress that a server of Spark Connect sends."""
-
-    def on_progress(stages: Any, **_: Any) -> None:
-        known = list(stages or ())
-        if total := sum(stage.num_tasks for stage in known):
-            report(sum(stage.num_completed_tasks for stage in known), total)
-
-    session.registerProgressHandler(on_progress)
-    try:
-        yield
-    finally:
-        session.removeProgressHandler(on_progress)
-
-
-@contextmanager
-def _report_of_context(context: Any, report: Callable[[int, int], None]) -> Iterator[None]:
-    """Report the tasks of this thread's jobs twice a second, by a job group of their own."""
-    group, done = f"confide-{uuid4().hex}", threading.Event()
-    before = context.getLocalProperty(_GROUP)
-    context.setLocalProperty(_GROUP, group)
-
-    def watch() -> None:
-        reported = Fraction(0)
-        while not done.wait(_SECONDS):
-            try:
-                completed, total = _tasks(context.statusTracker(), group)
-            except Exception:
-                return  # the job itself reports the error
-            if total and Fraction(completed, total) >= reported:
-                reported = Fraction(completed, total)
-                report(completed, total)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
-        context.setLocalProperty(_GROUP, before)
-
-
-def _tasks(tracker: Any, group: str) -> tuple[int, int]:
-    """The number of completed tasks, and of all known tasks, of the jobs of a group, by a `pyspark.StatusTracker`."""
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-    stages = {stage for job in jobs if job is not None for stage in job.stageIds}
-    known = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
-    return sum(info.numCompletedTasks for info in known), sum(info.numTasks for info in known)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from confide.ledger import Dataset
 
 Progress: TypeAlias = Callable[[int], None]
-"""Called with the number of rows of every batch. A method `share(done, total)` is called with the tasks of Spark."""
+"""Called with the number of rows of every batch."""
 
 
 def no_progress(rows: int) -> None:
