@@ -57,7 +57,7 @@ class IbisTable(Table):
                 expression = _with_arrow_types(expression)
                 schema = expression.schema().to_pyarrow()
         super().__init__(name, schema)
-        self.expression, self._incomplete = expression, None
+        self.expression = expression
 
     @property
     def backend(self) -> Any:
@@ -129,16 +129,12 @@ class IbisTable(Table):
     def drop_missing(self, reads: Sequence[ColumnRef]) -> Self:
         """The table without the rows that lack a value."""
         with engine_errors_in_fixed_words():
-            complete, wrong = copy(self), incomplete_expression(self.expression, reads, nan=self.engine != "sqlite")
-            complete.expression, self._incomplete = self.expression.filter(~wrong), wrong
+            wrong = incomplete_expression(self.expression, reads, nan=self.engine != "sqlite")
+            left_out = self.expression.filter(wrong).count()
+            self._count_left_out = engine_errors_in_fixed_words()(lambda: int(left_out.to_pyarrow().as_py()))
+            complete = copy(self)
+            complete.expression = self.expression.filter(~wrong)
             return complete
-
-    def left_out(self) -> int:
-        """The number of rows that lack a value in a column that is read, counted by the engine on each call."""
-        if self._incomplete is None:
-            return 0
-        with engine_errors_in_fixed_words():
-            return int(self.expression.filter(self._incomplete).count().to_pyarrow().as_py())
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors] | None:
         """Count by a GROUP BY; None for engines that cannot count exactly, and for scores that SQL cannot compute.

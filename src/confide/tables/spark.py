@@ -21,7 +21,6 @@ from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.expressions import incomplete_expression
 from confide.tables.failures import EngineError, columns_of
 from confide.tables.predictors import Predictions
-from confide.tables.records import BatchReader
 from confide.tables.row_errors import RowErrors, Rows
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
 
@@ -66,7 +65,6 @@ class SparkTable(Table):
         names = [field.name for field in self._fields] if names is None else names
         super().__init__("the data frame", _arrow_schema(self._fields, names))
         self._frame = frame.toDF(*(f"c{place}" for place in range(len(names))))
-        self._incomplete: Frame = None
 
     def type_of(self, column: str) -> Any:
         """The Arrow type of a column; raises `InputError` for a name of several columns."""
@@ -111,17 +109,16 @@ class SparkTable(Table):
         from pyspark.sql.types import StructField, StructType
 
         # The types of the added columns are those for a batch without rows
-        reader = predictions.reader(as_text=False)
-        reads = tuple(dict.fromkeys([*(ColumnRef(name, "value") for name in predictions.keep), *reader.reads]))
+        reads = tuple(dict.fromkeys([*predictions.kept, *predictions.reads]))
         frame = self._read(reads)
         fields = _fields(frame, reads)
         schema = _arrow_schema(fields, [read.alias for read in reads])
-        added, _ = reader.read(pa.RecordBatch.from_pylist([], schema=schema))
+        added, _ = predictions.read(pa.RecordBatch.from_pylist([], schema=schema))
         # The kept columns are read first
         kinds = [field.dataType for field in fields[: len(predictions.keep)]]
         kinds += [from_arrow_type(column.type) for column in added]
         columns = StructType(list(map(StructField, predictions.names, kinds)))
-        return frame.mapInArrow(_predicting(reader, reads, predictions.names), columns)
+        return frame.mapInArrow(_predicting(predictions, reads), columns)
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
@@ -144,12 +141,9 @@ class SparkTable(Table):
         """The table without the rows that lack a value."""
         rows = self._rows()
         wrong = incomplete_expression(rows, [replace(read, column=self._name(read.column)) for read in reads])
-        self._incomplete = self._query(rows.filter(wrong))
+        incomplete = self._query(rows.filter(wrong))
+        self._count_left_out = lambda: int(in_words(incomplete.count))
         return self._with_frame(self._query(rows.filter(~wrong)))
-
-    def left_out(self) -> int:
-        """The number of rows that lack a value in a column that is read, counted on each call."""
-        return 0 if self._incomplete is None else int(in_words(self._incomplete.count))
 
     def _with_frame(self, frame: Frame) -> "SparkTable":
         changed = copy(self)
@@ -240,7 +234,7 @@ def _counting(job: Job, reads: Sequence[ColumnRef]) -> Work:
     return work
 
 
-def _predicting(reader: BatchReader, reads: Sequence[ColumnRef], names: Sequence[str]) -> Work:
+def _predicting(predictions: Predictions, reads: Sequence[ColumnRef]) -> Work:
     """The kept columns of a partition, which are read first, with predictions; rows without one fail the job."""
     aliases = [read.alias for read in reads]
 
@@ -249,14 +243,14 @@ def _predicting(reader: BatchReader, reads: Sequence[ColumnRef], names: Sequence
 
         errors, start = RowErrors(), 0
         for batch in (batch.rename_columns(aliases) for batch in batches):
-            added, reasons = reader.read(batch)
+            added, reasons = predictions.read(batch)
             if reasons is not None:
-                errors.note(reasons, start, reader.column_errors(batch))
+                errors.note(reasons, start, predictions.column_errors(batch))
             start += batch.num_rows
             if not errors:
-                columns = batch.columns[: len(names) - len(added)]
-                yield pa.RecordBatch.from_arrays([*columns, *added], names=names)
-        errors.refuse(reader.requirements, Rows(0, "rows count from 0 in one partition"), skips=True)
+                columns = batch.columns[: len(predictions.keep)]
+                yield pa.RecordBatch.from_arrays([*columns, *added], names=predictions.names)
+        errors.refuse(predictions.requirements, Rows(0, "rows count from 0 in one partition"), skips=True)
 
     return work
 

@@ -179,7 +179,9 @@ class Table(ABC):
     files: tuple[FileLocation, ...] = ()
 
     def __init__(self, name: str, schema: Any) -> None:
-        self.name, self.schema = name, schema
+        self.name = name
+        self.schema = schema
+        self._count_left_out: Callable[[], int] = lambda: 0
 
     @abstractmethod
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
@@ -210,7 +212,7 @@ class Table(ABC):
 
     def left_out(self) -> int:
         """The number of rows that `drop_missing` left out, after they were read. As private as the number of rows."""
-        return 0
+        return self._count_left_out()
 
     def lacks_values(self, reads: Sequence[ColumnRef]) -> bool:
         """Whether rows may lack a value that is read, where numbers are missing; called after an error."""
