@@ -55,8 +55,8 @@ class Counting:
     table: Table
     records: tuple[RecordColumns, ...]  # several if there are several scores, or columns of groups that overlap
     kinds: tuple[ScoreKind, ...]
+    group: NamedColumn | GroupedColumns | None = None  # if groups overlap, with a column for each of `records`
     skip_incomplete: bool = False  # left out before the records of a person are bounded
-    overlapping: GroupedColumns | None = None  # one column for each of `records`
 
     @classmethod
     def of(
@@ -71,12 +71,11 @@ class Counting:
         """Look up the columns of a table."""
         if people is not None:
             table.check_people(people)
-        overlapping = group if isinstance(group, GroupedColumns) else None
         groups = (group,) if group is None else group.each
         records = tuple(
             RecordColumns(reader, column, weight, people) for reader in what.readers(table) for column in groups
         )
-        return cls(table, records, what.kinds * len(groups), skip_incomplete, overlapping)
+        return cls(table, records, what.kinds * len(groups), group, skip_incomplete)
 
     @property
     def all_count(self) -> bool:
@@ -91,7 +90,7 @@ class Counting:
     @property
     def rows(self) -> Table:
         """The rows that count."""
-        whole = self.records[0] if self.overlapping is None else replace(self.records[0], group=self.overlapping)
+        whole = replace(self.records[0], group=self.group)
         return whole.counting(self.table, skip_incomplete=self.skip_incomplete)
 
     def run(self, candidates: Candidates | None = None, progress: Progress = no_progress) -> list[Histograms]:
@@ -168,7 +167,13 @@ class Columns:
             return tuple(self.groups or ())
         return GroupColumns(self.groups)
 
-    def group(
+    def counting(self, table: Table, what: ColumnSpec, population: Population | None) -> Counting:
+        """Build the counting pass, with the column of each record's weight if the population has weights."""
+        group = self._group(table, what, population)
+        weight = WeightColumn.of(table, self.weights, population) if isinstance(population, RecordWeights) else None
+        return Counting.of(table, what, group, self.people, self.skip_incomplete, weight)
+
+    def _group(
         self, table: Table, what: ColumnSpec, population: Population | None
     ) -> NamedColumn | GroupedColumns | None:
         """The column that a threshold or a class weight depends on; None if neither does."""
@@ -182,17 +187,6 @@ class Columns:
         if isinstance(names, GroupColumns):
             return GroupedColumns.of(table, self.by, names)
         return named_column(table, one_column(self.by), names)
-
-    def counting(
-        self,
-        table: Table,
-        what: ColumnSpec,
-        group: NamedColumn | GroupedColumns | None,
-        population: Population | None,
-    ) -> Counting:
-        """Build the counting pass, with the column of each record's weight if the population has weights."""
-        weight = WeightColumn.of(table, self.weights, population) if isinstance(population, RecordWeights) else None
-        return Counting.of(table, what, group, self.people, self.skip_incomplete, weight)
 
 
 def split_columns(options: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
