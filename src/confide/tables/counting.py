@@ -25,6 +25,7 @@ from confide.support import (
     canonical_name,
     check_types,
     order_of,
+    require,
     several,
 )
 from confide.tables.arrow import ColumnRef, is_integer, number_column
@@ -356,8 +357,7 @@ def read_numbers(table: Table) -> NDArray[np.float64]:
         rows = [np.column_stack([number_column(batch, name) for name in table.columns]) for batch in batches]
     numbers = np.concatenate(rows).astype(np.float64)
     for name, others in zip(table.columns, np.isnan(numbers).sum(axis=0), strict=True):
-        if others:
-            raise InputError("column", f"{name!r} must hold numbers", got=f"{others:,} missing or other values")
+        require("column", not others, f"{name!r} must hold numbers", got=f"{others:,} missing or other values")
     return numbers
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from confide.core import LONGEST
 from confide.errors import InputError, replaced_errors
-from confide.support import names_server, shown_address
+from confide.support import names_server, require, shown_address
 from confide.tables.arrow import ColumnRef, describe_type, is_boolean, is_integer, is_number, or_empty_batch
 from confide.tables.bin_counts import Job, grouped_counts
 from confide.tables.duckdb_table import DuckTable, embedded
@@ -273,8 +273,7 @@ def open_database(url: str, table: str | None) -> Iterator[Table]:
         )
     if scheme not in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
         _check_engine(shown, scheme)
-    if scheme not in _IN_MEMORY and not table:
-        raise InputError("table", f"must be given: which table of {shown!r} to read")
+    require("table", scheme in _IN_MEMORY or table, f"must be given: which table of {shown!r} to read")
     # A DuckDB file is read like any file, by the DuckDB of this process
     doing = f"opening {shown!r}"
     if scheme == "duckdb":
@@ -331,8 +330,7 @@ def _connect(url: str, scheme: str, path: str) -> Any:
     if scheme in _IN_MEMORY:
         return getattr(ibis, scheme).connect()
     if scheme == "sqlite":
-        if not Path(path).is_file():
-            raise InputError("path", f"{path!r} does not exist")
+        require("path", Path(path).is_file(), f"{path!r} does not exist")
         return ibis.sqlite.from_connection(sqlite3.connect(path))
     connection = ibis.connect(url)
     if scheme in _POSTGRES:

@@ -13,7 +13,7 @@ from confide.core import UNNAMED, Release, names_for
 from confide.errors import InputError
 from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.sets import warn_of_widths
-from confide.support import check_column_order, is_numbering
+from confide.support import check_column_order, is_numbering, require
 from confide.tables.arrow import ColumnRef, from_names, from_numpy, from_texts, to_numpy
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
 from confide.tables.number_columns import NumberColumns, Reasons
@@ -182,8 +182,7 @@ def score_of_release(release: Release, task: str) -> str:
     kind = score_kind(score)
     if kind.score is None:
         raise unregistered(score)
-    if kind.task != task:
-        raise InputError("release", f"was made for the score {score!r}, which is no {task} score")
+    require("release", kind.task == task, f"was made for the score {score!r}, which is no {task} score")
     return score
 
 
