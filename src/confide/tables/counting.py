@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -395,23 +395,9 @@ def read_pilot(
         raise InputError("pilot", "must have one score per record: no losses, and no scores of two sides")
     with as_open_table(source) as table:
         (sample,) = read_scores(table, [what], skip_incomplete=skip_incomplete, progress=progress)
-        table.check_rows(len(sample.scores))
-    return Pilot(sample.scores, sample.class_scores, sample.width, what.kind.name)
-
-
-class ScoresRead(NamedTuple):
-    """The scores of all records from one column specification. **Private**, unless the records are public."""
-
-    scores: NDArray[np.float64]  # shape (n,)
-    class_scores: NDArray[np.float64] | None  # for classes, shape (n, K)
-    width: float | None  # for CQR: the mean width of the predicted intervals
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "ScoresRead":
-        """From the arrays of all records, by their names in `ColumnSpec._scores_read`."""
-        widths = arrays.get("widths")
-        mean = None if widths is None else float(widths.sum()) / max(len(widths), 1)
-        return cls(arrays["scores"], arrays.get("class_scores"), mean)
+        table.check_rows(len(sample["scores"]))
+    width = float(sample["widths"].mean()) if "widths" in sample else None
+    return Pilot(sample["scores"], sample.get("class_scores"), width, what.kind.name)
 
 
 def read_scores(
@@ -420,8 +406,11 @@ def read_scores(
     *,
     skip_incomplete: bool = False,
     progress: Progress = no_progress,
-) -> list[ScoresRead]:
-    """Read the scores of the same records from several column specifications, in one pass over the rows.
+) -> list[dict[str, NDArray[Any]]]:
+    """Read the scores of the same records from several column specifications, in one pass over the rows. **Private**.
+
+    Each result has the arrays of all records by their names in `ColumnSpec._scores_read`: `scores`, shape (n,), of
+    classes also `class_scores`, shape (n, K), and of CQR the `widths` of predicted intervals, shape (n,).
 
     With `skip_incomplete` a record counts if no column that is read lacks a value. A table without records gives empty
     arrays: the existence of private records is secret.
@@ -439,7 +428,4 @@ def read_scores(
                 arrays = dict(zip(readers, inputs, strict=True))
                 for what, scores in zip(specs, read, strict=True):
                     scores.append(what._scores_read(readers[what._whole], arrays[what._whole]))
-    return [
-        ScoresRead.of({name: np.concatenate([batch[name] for batch in scores]) for name in scores[0]})
-        for scores in read
-    ]
+    return [{name: np.concatenate([batch[name] for batch in scores]) for name in scores[0]} for scores in read]
