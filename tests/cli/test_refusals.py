@@ -155,7 +155,7 @@ CASES = """
 3 --prediction    calibrate r.parquet --prediction s,s,s --target y {L} --out new.json
 3 --score         calibrate r.parquet --prediction low,high --score aps --target text {L} --out new.json
 3 --probabilities calibrate r.parquet {L} --out new.json
-3 column          calibrate r.parquet --prediction low,none --target y {L} --out new.json
+3 --prediction    calibrate r.parquet --prediction low,none --target y {L} --out new.json
 3 --probabilities predict r.parquet --calibration one.json --out s.parquet
 3 --probabilities evaluate r.parquet --calibration one.json
 3 ledger_key      {asked} --ledger b.db --dataset d --set ledger_key=short
@@ -163,10 +163,10 @@ CASES = """
 3 choice_share    {asked} {two} --set choice_share=0.7
 3 --groups        {asked} --by site --groups north,south
 3 column          {asked} --by p_cat --groups north,south
-3 column          {asked} --by ward,other --groups 'north,south;1,7'
+3 --by            {asked} --by ward,other --groups 'north,south;1,7'
 3 table           {asked} --by ward,site --groups 'north;1,7'
 3 table           calibrate gap.csv --score-column s {L} --out new.json
-3 column          calibrate gap.csv --score-column x {L} --out new.json
+3 --score-column  calibrate gap.csv --score-column x {L} --out new.json
 3 --table         calibrate gap.csv --score-column s {L} --out new.json --table t
 3 table           calibrate gap.csv --score-column s {L} --out own.json --force
 4 --out           {asked} --out own.json
@@ -181,7 +181,7 @@ CASES = """
 2 --calibration   evaluate r.parquet {C}
 3 --by            {eval} groups.json {C}
 3 table           {eval} numbers.json {C} --by ward
-3 column          {eval} numbers.json {C} --by warden
+3 --by            {eval} numbers.json {C} --by warden
 3 --groups        {eval} letters.json {C} --by number
 3 column          {eval} one.json {C} --by s
 3 --by            {eval} own.json --score-column s --by place
@@ -198,7 +198,7 @@ CASES = """
 3 width_bins      {private} --set width_bins=wide
 3 n               {private} --set n=5
 3 n               {private} --set neighbors=replace_one --set n=5
-3 column          {private} --set "people={{person = 'unknown', most = 1, order = 'place'}}"
+3 people.person   {private} --set "people={{person = 'unknown', most = 1, order = 'place'}}"
 3 --examples      {private} --examples 3
 3 confidence      {eval} one.json {C} --set confidence=0.9
 3 --groups        {eval} one.json {C} --groups north,south --by ward

@@ -227,6 +227,8 @@ def test_worst_part_and_parts_below_promise():
     assert found.shortfall is None
     assert (found.classes.worst.name, len(found.classes)) == ("cancer-associated stroma", 3)
     assert [part.name for part in found.classes.below] == ["cancer-associated stroma"]
+    with refused(InputError, "parts"):
+        _ = found.ends.worst
     assert found.classes.sentence == (
         "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): cancer-associated stroma. "
         "The promise is an average over all classes. Calibrate by class for a promise to each class."

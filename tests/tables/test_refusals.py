@@ -157,6 +157,7 @@ TEXTS = {
     "a name twice": ("p_a,p_a,label\n" + "0.5,0.5,a\n" * 9, classes, "path", ""),
     "a name in two cases": ("p_a,p_A,label\n" + "0.5,0.5,a\n" * 9, classes, "path", ""),
     "another column": (f"name,note\n{'a,b' * 9}\n{PLANTED},{PLANTED},c\n", scores, "column", "'s' is not in"),
+    "a similar column": ("ss,note\n0.5,a\n", scores, "column", ", which has 'ss'"),
     "decimal commas": ("s\n0,5\n0,25\n", scores, "column", "decimal=','"),
     "decimal commas among others": ("p_a;p_b;label\n" + "0,81;0,19;a\n" * 30, classes, "column", "decimal"),
     "quoted decimal commas": (TWO + '"0,81","0,19",a\n' * 30, classes, "column", "decimal"),

@@ -2,7 +2,6 @@
 
 import pytest
 
-from confide.tables import ScoreColumn, score_histogram
 from tests.tables.connect_server import connect_server
 
 # the tests of all other engines, and of sessions with Java, with this server
@@ -51,19 +50,3 @@ def no_java(server, monkeypatch, tmp_path):
 @pytest.fixture
 def ranking(engine):  # noqa: F811
     return engine
-
-
-def test_the_server_reports_progress(spark):
-    shares = []
-
-    class Bar:
-        def __call__(self, rows):
-            assert rows == 10_000
-
-        def share(self, done, total):
-            shares.append(done / total)
-
-    frame = spark.range(0, 10_000, 1, 40).selectExpr("id / 10000 AS s")
-    assert score_histogram(frame, ScoreColumn("s"), progress=Bar()).total == 10_000
-    assert shares
-    assert all(0 <= share <= 1 for share in shares)

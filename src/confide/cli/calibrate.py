@@ -190,10 +190,10 @@ def _read_choice(
         readings = read_scores(table, list(specs.values()), skip_incomplete=skip, progress=progress)
         classes = [spec.columns(table)[1] if isinstance(spec, ClassColumns) else None for spec in specs.values()]
     scores = {
-        name: NamedScores.of(reading.scores, spec.kind.name, names)
+        name: NamedScores.of(reading["scores"], spec.kind.name, names)
         for (name, spec), reading, names in zip(specs.items(), readings, classes, strict=True)
     }
-    return scores, {name: reading.class_scores for name, reading in zip(specs, readings, strict=True)}
+    return scores, {name: reading.get("class_scores") for name, reading in zip(specs, readings, strict=True)}
 
 
 def _columns_of_choice(texts: Sequence[str], arguments: dict[str, Any]) -> Mapping[str, ColumnSpec | None]:

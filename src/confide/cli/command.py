@@ -220,6 +220,9 @@ def _filled(group: type, values: Mapping[str, object]) -> Any:
 # The key of the arguments that a file or `--set` states, among the names of the running command
 _STATED = "confide.stated"
 
+# The key of the columns that arguments name, each with its argument
+_COLUMNS = "confide.columns"
+
 # Arguments whose errors are about an option only if they say what it must be; others are about what was read
 _WORDS = ("table", "column")
 
@@ -250,6 +253,11 @@ def stated_elsewhere(names: Collection[str]) -> None:
     _names()[_STATED] = names
 
 
+def columns_stated(arguments: Mapping[str, str]) -> None:
+    """Let errors about unknown columns name the argument of the column; the keys are columns."""
+    _names()[_COLUMNS] = arguments
+
+
 def _names() -> dict[str, Any]:
     """What errors of the running command call arguments of the API: a part of click's context."""
     context = click.get_current_context(silent=True)
@@ -269,8 +277,10 @@ def _named_as_typed(parameters: Collection[click.Parameter]) -> Iterator[None]:
     except ConfideError as error:
         # A file or `--set` states some arguments; errors about tables are often about what was read.
         names = _names()
-        name = names.get(error.argument, error.argument)
-        is_option = name not in _WORDS or error.requirement.startswith("must")
+        stated = names.get(_COLUMNS, {}) if error.argument == "column" and " is not in " in error.requirement else {}
+        unknown = [name for column, name in stated.items() if error.requirement.startswith(f"{column!r} ")]
+        name = unknown[0] if unknown else names.get(error.argument, error.argument)
+        is_option = unknown or name not in _WORDS or error.requirement.startswith("must")
         if is_option:
             error.argument = name if name in names.get(_STATED, ()) else options.get(name, name)
         error.remedy = re.sub(r"\b(\w+)=True\b", lambda flag: options.get(flag[1], flag[0]), error.remedy)

@@ -170,31 +170,18 @@ def progress_bar(title: str, total: Callable[[], int | None]) -> Iterator[Progre
         yield lambda rows: check_interruption()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     # On a terminal, a bar that is removed at the end
-    columns = (TextColumn("{task.description}"), BarColumn(), *_share_and_time())
+    rows_in_all = total()
+    end = [TimeElapsedColumn()] if rows_in_all is None else [TaskProgressColumn(), TimeRemainingColumn()]
+    columns = [TextColumn("{task.description}"), BarColumn(), *end]
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total())
+        task = bar.add_task(title, total=rows_in_all)
 
         def advance(rows: int) -> None:
             check_interruption()
             bar.advance(task, rows)
 
         yield advance
-
-
-def _share_and_time() -> tuple[Any, Any]:
-    """Columns for the share and the remaining time if the total is known, else for the elapsed time."""
-    from rich.progress import TaskProgressColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    class Share(TaskProgressColumn):
-        def render(self, task: Any) -> Any:
-            return super().render(task) if task.total is not None else TimeElapsedColumn().render(task)
-
-    class Remaining(TimeRemainingColumn):
-        def render(self, task: Any) -> Any:
-            return super().render(task) if task.total is not None else ""
-
-    return Share(), Remaining()

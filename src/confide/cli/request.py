@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from confide.candidates import AnyCandidates, Candidates
-from confide.cli.command import columns_named_by, stated_elsewhere
+from confide.cli.command import columns_named_by, columns_stated, stated_elsewhere
 from confide.cli.commands import Predicted, Recalibrate, RequestOptions, WriteRequest
 from confide.cli.options import CHOICE_NAMES, COLUMN_NAMES, NAMES, NOISE_NAMES, PEOPLE, PEOPLE_NAMES, REQUEST_NAMES
 from confide.cli.values import place_of, read_fingerprint
@@ -69,11 +69,18 @@ def read_arguments(
 
     # Texts become lists, bounds and candidates.
     checked = {name: _listed(name, value) for name, value in arguments.items()}
+    named = {column: name for name in _OF_COLUMNS for column in _texts(checked.get(name))}
     if PEOPLE in checked:
-        checked[PEOPLE] = _contribution_bound(checked[PEOPLE])
+        people = checked[PEOPLE] = _contribution_bound(checked[PEOPLE])
+        named |= {**dict.fromkeys(people.order, f"{PEOPLE}.order"), people.person: f"{PEOPLE}.person"}
+    columns_stated(named)
     if isinstance(checked.get("candidates"), str):
         checked["candidates"] = parse_candidates(checked["candidates"])
     return checked
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value or ())
 
 
 def _read_file(file: FileLocation) -> dict[str, Any]:
@@ -125,6 +132,9 @@ def _add(arguments: dict[str, Any], further: Mapping[str, Any], source: str) -> 
 
 # Arguments whose text is always split at commas, except lists of several columns, which have semicolons
 _NAMES = ("classes", "groups", "group_names", "order", "choose", "parts", "width_bins")
+
+# Arguments that name columns of the table
+_OF_COLUMNS = ("label", "target", "column", "by", "weights", "prediction", "probabilities", "losses", "truth", "keep")
 
 # Arguments whose text may also be a single name, or a pattern
 _NAME_OR_NAMES = ("alpha", "by", "probabilities", "prediction", "truth", "losses")

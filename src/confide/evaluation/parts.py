@@ -15,7 +15,7 @@ from confide.evaluation.query import Measure
 from confide.guarantee import coverage_text
 from confide.noisy_counts import coverage_interval, coverage_share, one_count_interval
 from confide.sets import exact_interval, mean_limit
-from confide.support import Described, Section, Table
+from confide.support import Described, Section, Table, require
 
 CONFIDENCE = 0.95
 
@@ -305,6 +305,7 @@ class CoverageTable(Described):
     @property
     def worst(self) -> Part:
         """The part with the smallest share of covered records; with noise, with the lowest upper end."""
+        require("parts", self.parts, "must not be empty: a table without parts has no worst one")
         return min(self._counted, key=lambda row: row.seeming, default=self.parts[0])
 
     @property

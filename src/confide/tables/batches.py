@@ -20,7 +20,7 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
-from confide.support import needs_extra
+from confide.support import needs_extra, require
 from confide.tables.arrow import ColumnRef, first_length
 from confide.tables.bin_counts import Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
@@ -161,15 +161,13 @@ def merge_counts(
             )
         np.add.at(total, bins + _MOST_REASONS, counts)
     unusable = int(total[:_MOST_REASONS].sum())
-    if unusable:
-        raise InputError(
-            "tables",
-            "every record must have a usable score",
-            remedy=(
-                f"{unusable} do not: a number is missing or out of range, a label is none of the classes, or a list "
-                "has another length; call score_batches on a worker for details"
-            ),
-        )
+    require(
+        "tables",
+        not unusable,
+        "every record must have a usable score",
+        remedy=f"{unusable} do not: a number is missing or out of range, a label is none of the classes, or a list "
+        "has another length; call score_batches on a worker for details",
+    )
     return ScoreHistogram(chosen, total[_MOST_REASONS:])
 
 
@@ -225,8 +223,7 @@ def _computed_scores(batch: Any, scores: Any) -> Any:
     if isinstance(computed, Mapping) or hasattr(computed, "schema"):
         raise InputError("scores", "must name the column of scores, or be a function that computes them", got="columns")
     array = as_numeric("scores", as_host_array(computed))
-    if array.ndim != 1:
-        raise InputError("scores", "must be one-dimensional", got=f"shape {array.shape}")
+    require("scores", array.ndim == 1, "must be one-dimensional", got=f"shape {array.shape}")
     return pa.record_batch({"scores": array})
 
 

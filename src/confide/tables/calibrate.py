@@ -79,12 +79,12 @@ class TableSource:
 
     def count(self, request: Request, candidates: Candidates) -> Mapping[Any, ScoreHistogram]:
         """Count by row of the request; raises `InputError` if the number of records is not the stated one."""
-        table, by_score = self.counting.table, self.counting.run(candidates, self.progress)
-        overlapping = self.counting.overlapping
+        table = self.counting.table
+        by_score = self.counting.run(candidates, self.progress)
         # Name the histograms: by group of every column, by score, or by group
-        if overlapping is not None:
+        if isinstance(group := self.counting.group, GroupedColumns):
             values = chain.from_iterable(histograms.values() for histograms in by_score)
-            counted = dict[Any, ScoreHistogram](zip(overlapping.columns.names, values, strict=True))
+            counted = dict[Any, ScoreHistogram](zip(group.columns.names, values, strict=True))
         elif len(by_score) > 1:
             counted = {kind.name: of_all[None] for kind, of_all in zip(self.counting.kinds, by_score, strict=True)}
         else:
@@ -239,15 +239,14 @@ class TableRequest:
 
     def _counting(self, table: Table) -> tuple[Counting, Request]:
         """The counting pass, and the request with the names of classes and groups, which may come from the table."""
-        what, columns, request = self.what, self.columns, self.request
-        group = columns.group(table, what, request.population)
-        counting = columns.counting(table, what, group, request.population)
+        columns, request = self.columns, self.request
+        counting = columns.counting(table, self.what, request.population)
         # The fields that are known from the columns
         from_table: dict[str, Any] = {}
-        if (classified := what._classified) is not None:
+        if (classified := self.what._classified) is not None:
             probabilities, classes = classified.columns(table)
             from_table["classes"] = classes
-        if group is not None and request.population is None:
+        if (group := counting.group) is not None and request.population is None:
             names = group.columns if isinstance(group, GroupedColumns) else group.names
             from_table |= {"by": "class" if columns.by_class else "group", "names": names}
         # A renewal already states them, so that the table's must agree

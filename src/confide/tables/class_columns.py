@@ -19,6 +19,7 @@ from confide.support import (
     column_order,
     positive_number,
     refuse_first_of_pair,
+    require,
     several,
 )
 from confide.tables.arrow import is_number, is_text
@@ -147,8 +148,7 @@ class ClassColumns(ColumnSpec):
 
     @property
     def _types_in_sql(self) -> dict[str, str]:
-        if self.logits:
-            raise InputError("logits", "must be left out: their softmax is not computed in SQL", remedy=ELSEWHERE)
+        require("logits", not self.logits, "must be left out: their softmax is not computed in SQL", remedy=ELSEWHERE)
         if self.classes is None:
             raise InputError("classes", "must be given, all of them: no table is read that has their names")
         probabilities = self.probabilities
@@ -310,8 +310,7 @@ class LossColumns(ColumnSpec):
         reader, outcomes = super()._comparison(table, release)
         if self._classified is not None:
             release_class_names(release, *self.columns(table))
-        if release.loss is None:
-            raise InputError("release", "must be a bound on a loss, to be evaluated on losses")
+        require("release", release.loss is not None, "must be a bound on a loss, to be evaluated on losses")
         return reader, outcomes
 
 

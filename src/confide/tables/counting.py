@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from confide.support import (
     canonical_name,
     check_types,
     order_of,
+    require,
     several,
 )
 from confide.tables.arrow import ColumnRef, is_integer, number_column
@@ -55,8 +56,8 @@ class Counting:
     table: Table
     records: tuple[RecordColumns, ...]  # several if there are several scores, or columns of groups that overlap
     kinds: tuple[ScoreKind, ...]
+    group: NamedColumn | GroupedColumns | None = None  # if groups overlap, with a column for each of `records`
     skip_incomplete: bool = False  # left out before the records of a person are bounded
-    overlapping: GroupedColumns | None = None  # one column for each of `records`
 
     @classmethod
     def of(
@@ -71,12 +72,11 @@ class Counting:
         """Look up the columns of a table."""
         if people is not None:
             table.check_people(people)
-        overlapping = group if isinstance(group, GroupedColumns) else None
         groups = (group,) if group is None else group.each
         records = tuple(
             RecordColumns(reader, column, weight, people) for reader in what.readers(table) for column in groups
         )
-        return cls(table, records, what.kinds * len(groups), skip_incomplete, overlapping)
+        return cls(table, records, what.kinds * len(groups), group, skip_incomplete)
 
     @property
     def all_count(self) -> bool:
@@ -91,7 +91,7 @@ class Counting:
     @property
     def rows(self) -> Table:
         """The rows that count."""
-        whole = self.records[0] if self.overlapping is None else replace(self.records[0], group=self.overlapping)
+        whole = replace(self.records[0], group=self.group)
         return whole.counting(self.table, skip_incomplete=self.skip_incomplete)
 
     def run(self, candidates: Candidates | None = None, progress: Progress = no_progress) -> list[Histograms]:
@@ -168,7 +168,13 @@ class Columns:
             return tuple(self.groups or ())
         return GroupColumns(self.groups)
 
-    def group(
+    def counting(self, table: Table, what: ColumnSpec, population: Population | None) -> Counting:
+        """Build the counting pass, with the column of each record's weight if the population has weights."""
+        group = self._group(table, what, population)
+        weight = WeightColumn.of(table, self.weights, population) if isinstance(population, RecordWeights) else None
+        return Counting.of(table, what, group, self.people, self.skip_incomplete, weight)
+
+    def _group(
         self, table: Table, what: ColumnSpec, population: Population | None
     ) -> NamedColumn | GroupedColumns | None:
         """The column that a threshold or a class weight depends on; None if neither does."""
@@ -182,17 +188,6 @@ class Columns:
         if isinstance(names, GroupColumns):
             return GroupedColumns.of(table, self.by, names)
         return named_column(table, one_column(self.by), names)
-
-    def counting(
-        self,
-        table: Table,
-        what: ColumnSpec,
-        group: NamedColumn | GroupedColumns | None,
-        population: Population | None,
-    ) -> Counting:
-        """Build the counting pass, with the column of each record's weight if the population has weights."""
-        weight = WeightColumn.of(table, self.weights, population) if isinstance(population, RecordWeights) else None
-        return Counting.of(table, what, group, self.people, self.skip_incomplete, weight)
 
 
 def split_columns(options: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
@@ -254,8 +249,7 @@ def score_histogram(
         statement still holds (`expressions.py` has the rule and the proof). `left_out()` of an open table returns their
         number.
     progress
-        Called with the number of rows of every batch. Its method `share`, if it has one, is called with the number of
-        completed tasks of Spark and the number of all known tasks.
+        Called with the number of rows of every batch; of Spark and databases that count, once with all rows.
 
     Raises
     ------
@@ -363,8 +357,7 @@ def read_numbers(table: Table) -> NDArray[np.float64]:
         rows = [np.column_stack([number_column(batch, name) for name in table.columns]) for batch in batches]
     numbers = np.concatenate(rows).astype(np.float64)
     for name, others in zip(table.columns, np.isnan(numbers).sum(axis=0), strict=True):
-        if others:
-            raise InputError("column", f"{name!r} must hold numbers", got=f"{others:,} missing or other values")
+        require("column", not others, f"{name!r} must hold numbers", got=f"{others:,} missing or other values")
     return numbers
 
 
@@ -402,23 +395,9 @@ def read_pilot(
         raise InputError("pilot", "must have one score per record: no losses, and no scores of two sides")
     with as_open_table(source) as table:
         (sample,) = read_scores(table, [what], skip_incomplete=skip_incomplete, progress=progress)
-        table.check_rows(len(sample.scores))
-    return Pilot(sample.scores, sample.class_scores, sample.width, what.kind.name)
-
-
-class ScoresRead(NamedTuple):
-    """The scores of all records from one column specification. **Private**, unless the records are public."""
-
-    scores: NDArray[np.float64]  # shape (n,)
-    class_scores: NDArray[np.float64] | None  # for classes, shape (n, K)
-    width: float | None  # for CQR: the mean width of the predicted intervals
-
-    @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> "ScoresRead":
-        """From the arrays of all records, by their names in `ColumnSpec._scores_read`."""
-        widths = arrays.get("widths")
-        mean = None if widths is None else float(widths.sum()) / max(len(widths), 1)
-        return cls(arrays["scores"], arrays.get("class_scores"), mean)
+        table.check_rows(len(sample["scores"]))
+    width = float(sample["widths"].mean()) if "widths" in sample else None
+    return Pilot(sample["scores"], sample.get("class_scores"), width, what.kind.name)
 
 
 def read_scores(
@@ -427,8 +406,11 @@ def read_scores(
     *,
     skip_incomplete: bool = False,
     progress: Progress = no_progress,
-) -> list[ScoresRead]:
-    """Read the scores of the same records from several column specifications, in one pass over the rows.
+) -> list[dict[str, NDArray[Any]]]:
+    """Read the scores of the same records from several column specifications, in one pass over the rows. **Private**.
+
+    Each result has the arrays of all records by their names in `ColumnSpec._scores_read`: `scores`, shape (n,), of
+    classes also `class_scores`, shape (n, K), and of CQR the `widths` of predicted intervals, shape (n,).
 
     With `skip_incomplete` a record counts if no column that is read lacks a value. A table without records gives empty
     arrays: the existence of private records is secret.
@@ -446,7 +428,4 @@ def read_scores(
                 arrays = dict(zip(readers, inputs, strict=True))
                 for what, scores in zip(specs, read, strict=True):
                     scores.append(what._scores_read(readers[what._whole], arrays[what._whole]))
-    return [
-        ScoresRead.of({name: np.concatenate([batch[name] for batch in scores]) for name in scores[0]})
-        for scores in read
-    ]
+    return [{name: np.concatenate([batch[name] for batch in scores]) for name in scores[0]} for scores in read]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from confide.core import LONGEST
 from confide.errors import InputError, replaced_errors
-from confide.support import names_server, shown_address
+from confide.support import names_server, require, shown_address
 from confide.tables.arrow import ColumnRef, describe_type, is_boolean, is_integer, is_number, or_empty_batch
 from confide.tables.bin_counts import Job, grouped_counts
 from confide.tables.duckdb_table import DuckTable, embedded
@@ -57,7 +57,7 @@ class IbisTable(Table):
                 expression = _with_arrow_types(expression)
                 schema = expression.schema().to_pyarrow()
         super().__init__(name, schema)
-        self.expression, self._incomplete = expression, None
+        self.expression = expression
 
     @property
     def backend(self) -> Any:
@@ -129,16 +129,12 @@ class IbisTable(Table):
     def drop_missing(self, reads: Sequence[ColumnRef]) -> Self:
         """The table without the rows that lack a value."""
         with engine_errors_in_fixed_words():
-            complete, wrong = copy(self), incomplete_expression(self.expression, reads, nan=self.engine != "sqlite")
-            complete.expression, self._incomplete = self.expression.filter(~wrong), wrong
+            wrong = incomplete_expression(self.expression, reads, nan=self.engine != "sqlite")
+            left_out = self.expression.filter(wrong).count()
+            self._count_left_out = engine_errors_in_fixed_words()(lambda: int(left_out.to_pyarrow().as_py()))
+            complete = copy(self)
+            complete.expression = self.expression.filter(~wrong)
             return complete
-
-    def left_out(self) -> int:
-        """The number of rows that lack a value in a column that is read, counted by the engine on each call."""
-        if self._incomplete is None:
-            return 0
-        with engine_errors_in_fixed_words():
-            return int(self.expression.filter(self._incomplete).count().to_pyarrow().as_py())
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors] | None:
         """Count by a GROUP BY; None for engines that cannot count exactly, and for scores that SQL cannot compute.
@@ -277,8 +273,7 @@ def open_database(url: str, table: str | None) -> Iterator[Table]:
         )
     if scheme not in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
         _check_engine(shown, scheme)
-    if scheme not in _IN_MEMORY and not table:
-        raise InputError("table", f"must be given: which table of {shown!r} to read")
+    require("table", scheme in _IN_MEMORY or table, f"must be given: which table of {shown!r} to read")
     # A DuckDB file is read like any file, by the DuckDB of this process
     doing = f"opening {shown!r}"
     if scheme == "duckdb":
@@ -335,8 +330,7 @@ def _connect(url: str, scheme: str, path: str) -> Any:
     if scheme in _IN_MEMORY:
         return getattr(ibis, scheme).connect()
     if scheme == "sqlite":
-        if not Path(path).is_file():
-            raise InputError("path", f"{path!r} does not exist")
+        require("path", Path(path).is_file(), f"{path!r} does not exist")
         return ibis.sqlite.from_connection(sqlite3.connect(path))
     connection = ibis.connect(url)
     if scheme in _POSTGRES:

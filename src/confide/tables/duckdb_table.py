@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from confide.errors import InputError
@@ -92,7 +92,6 @@ class DuckTable(Table):
         self._renew = renew
         self._rows = rows
         self._sorts = False
-        self._incomplete = ""
         self._needed: tuple[ColumnRef, ...] = ()
 
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
@@ -190,15 +189,9 @@ class DuckTable(Table):
         cells = ", ".join(f"{self._cell(name)} AS {identifier(name)}" for name in self.schema.names)
         source = f"({ibis.to_sql(limited, dialect='duckdb')})"
         source = source.replace(identifier(_CELLS), f"({select(cells, self._source)})")
-        bounded = DuckTable(
-            self.name,
-            limited.schema().to_pyarrow(),
-            self.connection,
-            source,
-            self._in_words,
-            texts=self.texts,
-            renew=lambda _: self._renew(None),
-        )
+        bounded = DuckTable(self.name, limited.schema().to_pyarrow(), self.connection, source, self._in_words)
+        bounded._renew = lambda _: self._renew(None)
+        bounded.texts = self.texts
         bounded.decimal = self.decimal
         bounded.ordered = False
         bounded._sorts = True
@@ -211,12 +204,8 @@ class DuckTable(Table):
         complete._needed = (*self._needed, *reads)
         complete._source = f"({select('*', self._source, f'WHERE NOT {wrong}')})"
         complete.ordered = False
-        self._incomplete = wrong
+        self._count_left_out = partial(self._count, f"WHERE {wrong}")
         return complete
-
-    def left_out(self) -> int:
-        """The number of rows that lack a value in a column that is read."""
-        return self._count(f"WHERE {self._incomplete}") if self._incomplete else 0
 
     def lacks_values(self, reads: Sequence[ColumnRef]) -> bool:
         """Whether some row lacks a value; in CSV a cell that is no number need not be a missing one."""

@@ -29,7 +29,7 @@ from confide.evaluation import (
     too_many_groups,
 )
 from confide.mechanisms import Neighbors
-from confide.support import Level
+from confide.support import Level, require
 from confide.tables.arrow import to_numpy
 from confide.tables.columns import ColumnSpec
 from confide.tables.named_columns import (
@@ -178,8 +178,7 @@ def evaluate(
         return evaluate_table(
             table, what, release, by=by, examples=examples, skip_incomplete=skip_incomplete, progress=progress
         )
-    if examples:
-        raise InputError("examples", "must be left out with epsilon: records as they are cannot be private")
+    require("examples", not examples, "must be left out with epsilon: records as they are cannot be private")
     return evaluate_table_privately(
         table, what, release, request, by=by, people=people, skip_incomplete=skip_incomplete, progress=progress
     )
@@ -239,8 +238,8 @@ def evaluate_table(
     0.67
     """
     with as_open_table(source) as table:
-        tally, rows = _tallied(table, what, release, by, skip_incomplete, progress, examples)
-        table.check_rows(rows)
+        tally = _tallied(table, what, release, by, skip_incomplete, progress, examples)
+        table.check_rows(tally.total)
     return tally.result()
 
 
@@ -252,8 +251,8 @@ def _tallied(
     skip_incomplete: bool,
     progress: Progress,
     examples: int = 0,
-) -> tuple[Tally, int]:
-    """The counts of a table, and the number of its records."""
+) -> Tally:
+    """The counts of a table."""
     by_release = release.needs_groups(sets=what._labelled)
     if by_release and by is None:
         each = "true class" if release.by == "class" else "group"
@@ -264,14 +263,14 @@ def _tallied(
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
     groups = _group_columns(table, by, release if by_release else None)
 
-    def add(arrays: list[Any], batch: Any) -> None:
+    def add(records: LabelledRecords, batch: Any) -> None:
         try:
-            tally.add(LabelledRecords(*arrays), None if groups is None else groups.keys(batch))
+            tally.add(records, None if groups is None else groups.keys(batch))
         except TooManyGroupsError:
             raise too_many_groups("by", str(by)) from None
 
-    rows = _process_records(table, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
-    return tally, rows
+    _process_records(table, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
+    return tally
 
 
 def _group_columns(
@@ -288,18 +287,16 @@ def _group_columns(
 def _process_records(
     table: Table,
     columns: RecordColumns,
-    add: Callable[[list[Any], Any], None],
+    add: Callable[[LabelledRecords, Any], None],
     progress: Progress,
     *,
     skip_incomplete: bool,
-) -> int:
-    """Pass the records of a table on to an evaluation, batch by batch with their arrays; returns their number."""
-    number, rows = 0, columns.counting(table, skip_incomplete=skip_incomplete)
+) -> None:
+    """Pass the records of a table on to an evaluation, batch by batch."""
+    rows = columns.counting(table, skip_incomplete=skip_incomplete)
     with closing(checked_batches(rows, columns, progress, skips=not skip_incomplete)) as batches:
         for batch, arrays in batches:
-            add(columns.reader.evaluated(arrays), batch)
-            number += batch.num_rows
-    return number
+            add(LabelledRecords(*columns.reader.evaluated(arrays)), batch)
 
 
 def evaluate_table_privately(
@@ -363,8 +360,7 @@ def evaluate_table_privately(
         columns = RecordColumns(reader, group, people=people, other_groups=not by_release)
 
         def count(add: Callable[..., None]) -> None:
-            def add_batch(arrays: list[Any], batch: Any) -> None:
-                records = LabelledRecords(*arrays)
+            def add_batch(records: LabelledRecords, batch: Any) -> None:
                 if group is None:
                     add(records)
                 elif by_release or isinstance(group, AnyGroups):
@@ -408,12 +404,11 @@ def monitoring_coverage_counts(
     >>> monitoring_coverage_counts(pyarrow.table({"s": [0.1, 0.5, 0.99]}), ScoreColumn("s", "lac"), released)
     array([[2, 1]])
     """
-    if release.by == "level":
-        raise InputError("release", "must be of one level", remedy="Choose one with alpha")
+    require("release", release.by != "level", "must be of one level", remedy="Choose one with alpha")
     if by is not None and not release.needs_groups(sets=what._labelled):
         raise InputError("by", "must be left out: the release has one threshold for all records")
     with as_open_table(source) as table:
-        tally, _ = _tallied(table, what, release, by, skip_incomplete, progress)
+        tally = _tallied(table, what, release, by, skip_incomplete, progress)
     return tally.covered_and_missed()
 
 

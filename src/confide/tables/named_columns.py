@@ -240,7 +240,7 @@ def one_column(by: str | Sequence[str]) -> str:
 class WeightColumn:
     """A column of weights from 0 to a public bound."""
 
-    column: str
+    read: ColumnRef
     weights: RecordWeights  # the bound, and the resolution in which weights are counted
 
     @classmethod
@@ -248,21 +248,16 @@ class WeightColumn:
         """The column of a table, after checks."""
         assert column is not None  # given together with the bound of the weights
         table.check_number(column)
-        return cls(column, weights)
-
-    @property
-    def read(self) -> ColumnRef:
-        """The form in which the column is read."""
-        return ColumnRef(self.column)
+        return cls(ColumnRef(column), weights)
 
     @property
     def requirement(self) -> str:
         """The requirement on every record, for messages."""
-        return f"column {self.column!r} must hold a weight from 0 to {self.weights.bound:g} (not missing, not NaN)"
+        return f"column {self.read.column!r} must hold a weight from 0 to {self.weights.bound:g} (not missing, not NaN)"
 
     def whole(self, batch: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The whole weight of each record, int64, shape (n,), and the records without one (their weight is 0 here)."""
-        column = number_column(batch, self.column).astype(np.float64)
+        column = number_column(batch, self.read.column).astype(np.float64)
         wrong = ~((column >= 0) & (column <= self.weights.bound))
         return self.weights.whole(np.where(wrong, 0.0, column)), wrong
 
@@ -272,12 +267,12 @@ class WeightColumn:
 
     def column_error(self, batch: Any, reason: int) -> ColumnError:
         """The records of a batch without a usable weight."""
-        missing = bool(np.isnan(number_column(batch, self.column)).any())
+        missing = bool(np.isnan(number_column(batch, self.read.column)).any())
         return ColumnError(reason, self.requirement, self.unusable(batch), missing)
 
     def expressions(self, table: Any) -> tuple[Any, Any]:
         """The whole weight as an Ibis expression, and the records without one."""
-        column = exact(table[self.column])
+        column = exact(table[self.read.column])
         usable = ((column >= number(0.0)) & (column <= number(self.weights.bound))).fill_null(False)
         weight = usable.ifelse(column, number(0.0))
         return (weight * number(float(self.weights.scale)) + number(0.5)).floor().cast("int64"), ~usable

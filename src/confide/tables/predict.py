@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -120,8 +121,8 @@ def predict_table(
      1.5
     """
     with as_open_table(source) as table:
-        predictions = _predictions(table, what, release, by, keep, skip_incomplete)
-        summary = write_predictions(predictions, out, overwrite=overwrite, progress=progress)
+        rows, predictions = _predictions(table, what, release, by, keep, skip_incomplete)
+        summary = write_predictions(rows, predictions, out, overwrite=overwrite, progress=progress)
     if release.loss is None:
         warn_of_empty_sets(int(summary.get("empty_sets", 0)), int(summary["rows"]))
     return summary
@@ -173,10 +174,10 @@ def predict_frame(
     ...     predict_frame(session.read.parquet(folder), ClassColumns("p"), release).write.parquet(out)
     """
     with as_open_table(frame) as table:
-        predictions = _predictions(table, what, release, by, keep, skip_incomplete)
-        if not isinstance(predictions.table, SparkTable):
+        rows, predictions = _predictions(table, what, release, by, keep, skip_incomplete)
+        if not isinstance(rows, SparkTable):
             raise InputTypeError("frame", "must be a data frame of Spark", got=type(frame).__name__)
-        return predictions.table.predicted(predictions)
+        return rows.predicted(predictions)
 
 
 def _predictions(
@@ -186,13 +187,13 @@ def _predictions(
     by: str | Sequence[str] | None,
     keep: Sequence[str] | None,
     skip_incomplete: bool,
-) -> Predictions:
-    """The predictions of the rows that count."""
+) -> tuple[Table, Predictions]:
+    """The rows that count, and their predictions."""
     predictors = what._predictors(table, release, by)
     warn_about(release)
     reads = [read for predictor in predictors for read in predictor.reads]
     rows = table.drop_missing(reads) if skip_incomplete else table
-    return Predictions(rows, _columns_to_keep(table, keep, predictors), predictors)
+    return rows, Predictions(_columns_to_keep(table, keep, predictors), predictors)
 
 
 def _columns_to_keep(table: Table, keep: Sequence[str] | None, predictors: Sequence[Predictor]) -> tuple[str, ...]:
@@ -201,7 +202,7 @@ def _columns_to_keep(table: Table, keep: Sequence[str] | None, predictors: Seque
         name
         for predictor in predictors
         if isinstance(predictor, SetPredictor)
-        for name in predictor.probabilities.columns
+        for name in predictor.reader.probabilities.columns
     }
     names = [name for name in table.columns if name not in left_out] if keep is None else list(keep)
     added = {name for predictor in predictors for name in predictor.adds}
@@ -263,38 +264,45 @@ def refuse_existing_folder(folder: FileLocation) -> None:
         raise OutputExistsError("output", f"{str(folder)!r} exists already", remedy="Choose another name")
 
 
-def write_predictions(predictions: Predictions, out: str | Path, *, overwrite: bool, progress: Progress) -> Summary:
-    """Write into a file or a folder; everything, or nothing."""
+def write_predictions(
+    table: Table, predictions: Predictions, out: str | Path, *, overwrite: bool, progress: Progress
+) -> Summary:
+    """Write the rows of a table into a file or a folder; everything, or nothing."""
     if not is_folder(out):
-        return _write_file(predictions, as_place(out), overwrite=overwrite, progress=progress)
+        return _write_file(table, predictions, as_place(out), overwrite=overwrite, progress=progress)
     if "://" in str(out) and not names_object(out):
         raise InputError(
             "output",
             f"{without_password(str(out))!r} must be a file, a folder, or an address s3://, gs:// or az://",
             remedy="To other addresses Spark writes the frame of confide.tables.predict_frame",
         )
-    return _write_folder(predictions, as_place(out), progress)
+    return _write_folder(table, predictions, as_place(out), progress)
 
 
-def _write_file(predictions: Predictions, path: FileLocation, *, overwrite: bool, progress: Progress) -> Summary:
-    form, tally = file_format(path), PredictionCounts(predictions)
-    check_not_input(path, predictions.table.files)
+def _write_file(
+    table: Table, predictions: Predictions, path: FileLocation, *, overwrite: bool, progress: Progress
+) -> Summary:
+    form = file_format(path)
+    tally = PredictionCounts(predictions)
+    is_csv = form.kind == "csv"
+    check_not_input(path, table.files)
     with (
         new_file(path, overwrite=overwrite, kind=FileKind.PREDICTIONS, what_is=kind_of_table) as temporary,
-        closing(predictions.batches(as_text=form.kind == "csv", progress=progress)) as batches,
+        closing(replace(predictions, as_text=is_csv).batches(table, progress)) as batches,
     ):
         counted = tally.counted(batches)
-        decimal_commas = form.kind == "csv" and predictions.table.decimal == ","
+        decimal_commas = is_csv and table.decimal == ","
         write_batches(temporary, form, map(with_decimal_commas, counted) if decimal_commas else counted)
     return tally.summary()
 
 
-def _write_folder(predictions: Predictions, folder: FileLocation, progress: Progress) -> Summary:
+def _write_folder(table: Table, predictions: Predictions, folder: FileLocation, progress: Progress) -> Summary:
     """Write Parquet files of about a million rows into a new folder; one file without rows if there are none."""
-    tally, written = PredictionCounts(predictions), list[FileLocation]()
+    tally = PredictionCounts(predictions)
+    written: list[FileLocation] = []
     with (
         _new_folder(folder, written) as destination,
-        closing(predictions.batches(as_text=False, progress=progress)) as batches,
+        closing(predictions.batches(table, progress)) as batches,
     ):
         counted = tally.counted(batches)
         # A file begins only with a batch, so that none is empty; a table without rows gives one batch

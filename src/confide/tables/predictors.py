@@ -13,12 +13,12 @@ from confide.core import UNNAMED, Release, names_for
 from confide.errors import InputError
 from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.sets import warn_of_widths
-from confide.support import check_column_order, is_numbering
+from confide.support import check_column_order, is_numbering, require
 from confide.tables.arrow import ColumnRef, from_names, from_numpy, from_texts, to_numpy
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
 from confide.tables.number_columns import NumberColumns, Reasons
 from confide.tables.readers import ProbabilityReader, TargetReader
-from confide.tables.records import BatchReader, RecordColumns, checked_batches
+from confide.tables.records import RecordColumns, checked_batches
 from confide.tables.row_errors import ColumnError
 from confide.tables.table import Progress, Table
 
@@ -59,11 +59,6 @@ class SetPredictor(Predictor):
     names: Names  # in the order of the probabilities
     score: str
     by_class: bool  # whether each class has its own threshold
-
-    @property
-    def probabilities(self) -> NumberColumns:
-        """The columns of probabilities."""
-        return self.reader.probabilities
 
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """Lists of class names, and their lengths."""
@@ -187,8 +182,7 @@ def score_of_release(release: Release, task: str) -> str:
     kind = score_kind(score)
     if kind.score is None:
         raise unregistered(score)
-    if kind.task != task:
-        raise InputError("release", f"was made for the score {score!r}, which is no {task} score")
+    require("release", kind.task == task, f"was made for the score {score!r}, which is no {task} score")
     return score
 
 
@@ -214,65 +208,61 @@ def _set_columns(
     return [lists, from_numpy(sizes.astype(np.int32), without)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Predictions:
-    """The columns of a table that are kept, with predictions."""
+    """The columns that are kept of a record, and its predictions; each predictor finds the same errors in a record."""
 
-    table: Table
     keep: tuple[str, ...]
     predictors: tuple[Predictor, ...]
+    as_text: bool = False  # whether columns are texts that fit into CSV cells
 
-    def batches(self, *, as_text: bool, progress: Progress) -> Generator[Any]:
-        """Record batches of all columns; with `as_text`, texts that fit into CSV cells.
+    def batches(self, table: Table, progress: Progress) -> Generator[Any]:
+        """Record batches of all columns.
 
         A table without rows gives one batch without rows. At the end `InputError` reports rows without a prediction.
         """
         import pyarrow as pa
 
-        for name in self.keep if as_text else ():
-            self.table.check_cell(name)
-        reads = [ColumnRef(name, "text" if as_text else "value") for name in self.keep]
-        reader = self.reader(as_text=as_text)
-        checked = checked_batches(self.table, reader, progress, keep=reads, skips=True, shows_types=True)
+        for name in self.keep if self.as_text else ():
+            table.check_cell(name)
+        checked = checked_batches(table, self, progress, keep=self.kept, skips=True, shows_types=True)
         with closing(checked) as batches:
             for batch, added in batches:
-                columns = [batch.column(read.alias) for read in reads]
+                columns = [batch.column(read.alias) for read in self.kept]
                 yield pa.RecordBatch.from_arrays([*columns, *added], names=self.names)
-
-    def reader(self, *, as_text: bool) -> BatchReader:
-        """The function from a batch to the added columns."""
-        return _AllPredictors(self.predictors, as_text)
 
     @property
     def names(self) -> list[str]:
         """The names of the columns that are kept and of those that are added."""
         return [*self.keep, *(name for predictor in self.predictors for name in predictor.adds)]
 
-
-@dataclass(frozen=True, eq=False)
-class _AllPredictors:
-    """All predictors of a release; each finds the same errors in a record."""
-
-    predictors: tuple[Predictor, ...]
-    as_text: bool
+    @property
+    def kept(self) -> tuple[ColumnRef, ...]:
+        """The columns that are kept, as they are read."""
+        return tuple(ColumnRef(name, "text" if self.as_text else "value") for name in self.keep)
 
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
+        """The columns of the predictors."""
         return tuple(dict.fromkeys(read for predictor in self.predictors for read in predictor.reads))
 
     @property
     def width(self) -> int:
+        """The approximate count of numbers that are read of each record."""
         return self.predictors[0].width
 
     @property
     def requirements(self) -> list[str]:
+        """The requirements on every record, in words."""
         return self.predictors[0].requirements
 
     def read(self, batch: Any) -> tuple[list[Any], Reasons]:
+        """The added columns, and the reasons of unusable records."""
         predictions = [predictor.read(batch, as_text=self.as_text) for predictor in self.predictors]
         return [column for columns, _ in predictions for column in columns], predictions[0][1]
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
+        """The errors column by column, for a batch with errors."""
         return self.predictors[0].column_errors(batch)
 
 

@@ -3,11 +3,11 @@
 No message contains a value.
 """
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,23 +62,23 @@ class _RowCount:
         return f"{words}, {'row' if self.number == 1 else 'the first is row'} {self.first + rows.first}"
 
 
+@dataclass
 class _Broken:
     """The rows that break one requirement."""
 
-    def __init__(self) -> None:
-        self.reported = _RowCount()  # rows that break no earlier requirement
-        self.columns: defaultdict[str, _RowCount] = defaultdict(_RowCount)  # by the requirement in words about a column
-        self.hints: Counter[str] = Counter()  # rows that a correction would make usable, by correction
+    reported: _RowCount = _RowCount()  # rows that break no earlier requirement
+    columns: dict[str, _RowCount] = field(default_factory=dict)  # by the requirement in words about a column
+    hints: dict[str, int] = field(default_factory=Counter)  # rows that a correction would make usable, by correction
 
     def merge(self, other: "_Broken") -> None:
         self.reported += other.reported
         for words, count in other.columns.items():
-            self.columns[words] += count
-        self.hints.update(other.hints)
+            self.columns[words] = self.columns.get(words, _RowCount()) + count
+        self.hints = Counter(self.hints) + Counter(other.hints)
 
     def sentences(self, requirement: str, rows: Rows) -> list[str]:
         """How many rows break it, in which columns, and how many would not after a correction."""
-        columns: Mapping[str, _RowCount] = self.columns
+        columns = self.columns
         if not 0 < len(columns) <= _MOST_NAMED:
             columns = {requirement: self.reported if self.reported.number else max(columns.values())}
         return [
@@ -101,9 +101,8 @@ class RowErrors:
         for error in column_errors:
             self.missing |= error.missing
             if error.wrong.any():
-                broken = self._by_reason[error.reason]
-                broken.columns[error.requirement] += _RowCount.of(error.wrong, start)
-                broken.hints.update(error.hints)
+                of_column = {error.requirement: _RowCount.of(error.wrong, start)}
+                self._by_reason[error.reason].merge(_Broken(columns=of_column, hints=dict(error.hints)))
 
     def add(self, reason: int, number: int, first: int | None = None) -> None:
         """Record a number of rows with one reason."""
@@ -121,24 +120,15 @@ class RowErrors:
         return {reason: broken.reported.number for reason, broken in self._by_reason.items() if broken.reported.number}
 
     def to_json(self) -> str:
-        """The errors as text, without the first rows, as an engine's workers return them."""
-        by_reason = []
-        for reason, broken in self._by_reason.items():
-            columns = {words: rows.number for words, rows in broken.columns.items()}
-            by_reason.append((reason, broken.reported.number, columns, broken.hints))
-        return json.dumps({"by_reason": by_reason, "missing": self.missing})
+        """The errors as text, as an engine's workers return them."""
+        return msgspec.json.encode((self._by_reason, self.missing)).decode()
 
     @classmethod
     def from_json(cls, text: str) -> "RowErrors":
         """The errors of a text of `to_json`."""
-        fields = json.loads(text)
         errors = cls()
-        errors.missing = fields["missing"]
-        for reason, number, columns, hints in fields["by_reason"]:
-            broken = errors._by_reason[reason]
-            broken.reported = _RowCount(number)
-            broken.columns.update({words: _RowCount(wrong) for words, wrong in columns.items()})
-            broken.hints.update(hints)
+        by_reason, errors.missing = msgspec.json.decode(text, type=tuple[dict[int, _Broken], bool])
+        errors._by_reason.update(by_reason)
         return errors
 
     def __bool__(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from confide.errors import InputError
 from confide.tables.arrow import describe_type, is_integer, is_text, list_element
@@ -73,28 +73,16 @@ def type_disagreements(parts: Sequence[tuple[str, Any]], schema: Any) -> dict[st
     """
     disagreements = {}
     for field in schema:
-        types = [
-            _PartType(title, part.field(field.name).type if field.name in part.names else None) for title, part in parts
-        ]
-        present = [part for part in types if part.kind is not None]
+        kinds = [(title, part.field(field.name).type if field.name in part.names else None) for title, part in parts]
+        present = [(title, kind) for title, kind in kinds if kind is not None]
         # The first part that differs, and the first part that it differs from
-        differing = next((part for part in types if part.kind is None or not widens(part.kind, field.type)), None)
-        if present and differing is not None:
-            of_schema = _PartType("the first part", field.type)
-            other = next((part for part in present if part.kind != differing.kind), of_schema)
-            disagreements[field.name] = f"{other.in_words} and {differing.in_words}"
+        differing = [(title, kind) for title, kind in kinds if kind is None or not widens(kind, field.type)]
+        if present and differing:
+            title, kind = differing[0]
+            others = [(other, of_other) for other, of_other in present if of_other != kind]
+            other, of_other = (*others, ("the first part", field.type))[0]
+            disagreements[field.name] = f"{_type_name(of_other)} in {other} and {_type_name(kind)} in {title}"
     return disagreements
-
-
-class _PartType(NamedTuple):
-    """The type of a column in a part, None if the part lacks the column."""
-
-    title: str
-    kind: Any
-
-    @property
-    def in_words(self) -> str:
-        return f"{_type_name(self.kind)} in {self.title}"
 
 
 def _type_name(kind: Any) -> str:

@@ -6,14 +6,11 @@ other columns may have any type. The result of an action is exact for any number
 or killed task contributes nothing to it. The executors' Python needs confide, numpy and pyarrow.
 """
 
-import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
-from uuid import uuid4
 
 import numpy as np
 
@@ -24,7 +21,6 @@ from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.expressions import incomplete_expression
 from confide.tables.failures import EngineError, columns_of
 from confide.tables.predictors import Predictions
-from confide.tables.records import BatchReader
 from confide.tables.row_errors import RowErrors, Rows
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
 
@@ -69,7 +65,6 @@ class SparkTable(Table):
         names = [field.name for field in self._fields] if names is None else names
         super().__init__("the data frame", _arrow_schema(self._fields, names))
         self._frame = frame.toDF(*(f"c{place}" for place in range(len(names))))
-        self._incomplete: Frame = None
 
     def type_of(self, column: str) -> Any:
         """The Arrow type of a column; raises `InputError` for a name of several columns."""
@@ -96,8 +91,7 @@ class SparkTable(Table):
         counted = self._read(reads).mapInArrow(_counting(job, reads), _COUNTED)
         if np.prod(job.shape) > _FEW_COUNTS:
             counted = counted.groupBy("place", "errors").sum("n")
-        with report_progress(counted.sparkSession, progress):
-            answer = in_words(counted.toArrow, reads)
+        answer = in_words(counted.toArrow, reads)
         # Partitions return the errors in a row of their own
         errors, counts = RowErrors(), np.zeros(int(np.prod(job.shape)), dtype=np.int64)
         place, texts, n = (column.combine_chunks() for column in answer.columns)
@@ -115,17 +109,16 @@ class SparkTable(Table):
         from pyspark.sql.types import StructField, StructType
 
         # The types of the added columns are those for a batch without rows
-        reader = predictions.reader(as_text=False)
-        reads = tuple(dict.fromkeys([*(ColumnRef(name, "value") for name in predictions.keep), *reader.reads]))
+        reads = tuple(dict.fromkeys([*predictions.kept, *predictions.reads]))
         frame = self._read(reads)
         fields = _fields(frame, reads)
         schema = _arrow_schema(fields, [read.alias for read in reads])
-        added, _ = reader.read(pa.RecordBatch.from_pylist([], schema=schema))
+        added, _ = predictions.read(pa.RecordBatch.from_pylist([], schema=schema))
         # The kept columns are read first
         kinds = [field.dataType for field in fields[: len(predictions.keep)]]
         kinds += [from_arrow_type(column.type) for column in added]
         columns = StructType(list(map(StructField, predictions.names, kinds)))
-        return frame.mapInArrow(_predicting(reader, reads, predictions.names), columns)
+        return frame.mapInArrow(_predicting(predictions, reads), columns)
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
@@ -148,12 +141,9 @@ class SparkTable(Table):
         """The table without the rows that lack a value."""
         rows = self._rows()
         wrong = incomplete_expression(rows, [replace(read, column=self._name(read.column)) for read in reads])
-        self._incomplete = self._query(rows.filter(wrong))
+        incomplete = self._query(rows.filter(wrong))
+        self._count_left_out = lambda: int(in_words(incomplete.count))
         return self._with_frame(self._query(rows.filter(~wrong)))
-
-    def left_out(self) -> int:
-        """The number of rows that lack a value in a column that is read, counted on each call."""
-        return 0 if self._incomplete is None else int(in_words(self._incomplete.count))
 
     def _with_frame(self, frame: Frame) -> "SparkTable":
         changed = copy(self)
@@ -244,7 +234,7 @@ def _counting(job: Job, reads: Sequence[ColumnRef]) -> Work:
     return work
 
 
-def _predicting(reader: BatchReader, reads: Sequence[ColumnRef], names: Sequence[str]) -> Work:
+def _predicting(predictions: Predictions, reads: Sequence[ColumnRef]) -> Work:
     """The kept columns of a partition, which are read first, with predictions; rows without one fail the job."""
     aliases = [read.alias for read in reads]
 
@@ -253,14 +243,14 @@ def _predicting(reader: BatchReader, reads: Sequence[ColumnRef], names: Sequence
 
         errors, start = RowErrors(), 0
         for batch in (batch.rename_columns(aliases) for batch in batches):
-            added, reasons = reader.read(batch)
+            added, reasons = predictions.read(batch)
             if reasons is not None:
-                errors.note(reasons, start, reader.column_errors(batch))
+                errors.note(reasons, start, predictions.column_errors(batch))
             start += batch.num_rows
             if not errors:
-                columns = batch.columns[: len(names) - len(added)]
-                yield pa.RecordBatch.from_arrays([*columns, *added], names=names)
-        errors.refuse(reader.requirements, Rows(0, "rows count from 0 in one partition"), skips=True)
+                columns = batch.columns[: len(predictions.keep)]
+                yield pa.RecordBatch.from_arrays([*columns, *added], names=predictions.names)
+        errors.refuse(predictions.requirements, Rows(0, "rows count from 0 in one partition"), skips=True)
 
     return work
 
@@ -362,79 +352,3 @@ def _quiet() -> Iterator[None]:
 
 def _no_record(record: object) -> bool:
     return False
-
-
-# Spark's property of a thread's jobs, by which their tasks are counted.
-_GROUP = "spark.jobGroup.id"
-
-# The time between two counts of tasks.
-_SECONDS = 0.5
-
-
-@contextmanager
-def report_progress(session: Any, progress: Any) -> Iterator[None]:
-    """Call `progress.share(done, total)`, if there is such a method, while jobs of the block run.
-
-    Spark learns of later stages during the job, so the total can grow. The reported share never falls.
-    """
-    report = getattr(progress, "share", None)
-    if report is None:
-        yield
-    elif any(base.__module__.startswith("pyspark.sql.connect") for base in type(session).__mro__):
-        with _report_of_server(session, report):
-            yield
-    else:
-        with _report_of_context(session.sparkContext, report):
-            yield
-
-
-@contextmanager
-def _report_of_server(session: Any, report: Callable[[int, int], None]) -> Iterator[None]:
-    """Report the progress that a server of Spark Connect sends."""
-
-    def on_progress(stages: Any, **_: Any) -> None:
-        known = list(stages or ())
-        if total := sum(stage.num_tasks for stage in known):
-            report(sum(stage.num_completed_tasks for stage in known), total)
-
-    session.registerProgressHandler(on_progress)
-    try:
-        yield
-    finally:
-        session.removeProgressHandler(on_progress)
-
-
-@contextmanager
-def _report_of_context(context: Any, report: Callable[[int, int], None]) -> Iterator[None]:
-    """Report the tasks of this thread's jobs twice a second, by a job group of their own."""
-    group, done = f"confide-{uuid4().hex}", threading.Event()
-    before = context.getLocalProperty(_GROUP)
-    context.setLocalProperty(_GROUP, group)
-
-    def watch() -> None:
-        reported = Fraction(0)
-        while not done.wait(_SECONDS):
-            try:
-                completed, total = _tasks(context.statusTracker(), group)
-            except Exception:
-                return  # the job itself reports the error
-            if total and Fraction(completed, total) >= reported:
-                reported = Fraction(completed, total)
-                report(completed, total)
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
-        context.setLocalProperty(_GROUP, before)
-
-
-def _tasks(tracker: Any, group: str) -> tuple[int, int]:
-    """The number of completed tasks, and of all known tasks, of the jobs of a group, by a `pyspark.StatusTracker`."""
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-    stages = {stage for job in jobs if job is not None for stage in job.stageIds}
-    known = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
-    return sum(info.numCompletedTasks for info in known), sum(info.numTasks for info in known)

@@ -79,6 +79,7 @@ class StreamedTable(DuckTable):
         self._first, self._arriving_schema, self._stream_in_words = first, schema, in_words
         self._pieces: Iterable[Any] | None = pieces
         self._failures: list[Exception] = []
+        self._incomplete = ""
         self._left_out = 0
 
     @contextmanager

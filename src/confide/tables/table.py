@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError, InputTypeError
-from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, several
+from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, require, several
 from confide.tables.arrow import ColumnRef, describe_type, fits_csv, is_integer, is_number, is_text, list_element
 from confide.tables.failures import unreadable
 from confide.tables.row_errors import Rows
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from confide.ledger import Dataset
 
 Progress: TypeAlias = Callable[[int], None]
-"""Called with the number of rows of every batch. A method `share(done, total)` is called with the tasks of Spark."""
+"""Called with the number of rows of every batch."""
 
 
 def no_progress(rows: int) -> None:
@@ -179,7 +179,9 @@ class Table(ABC):
     files: tuple[FileLocation, ...] = ()
 
     def __init__(self, name: str, schema: Any) -> None:
-        self.name, self.schema = name, schema
+        self.name = name
+        self.schema = schema
+        self._count_left_out: Callable[[], int] = lambda: 0
 
     @abstractmethod
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
@@ -210,7 +212,7 @@ class Table(ABC):
 
     def left_out(self) -> int:
         """The number of rows that `drop_missing` left out, after they were read. As private as the number of rows."""
-        return 0
+        return self._count_left_out()
 
     def lacks_values(self, reads: Sequence[ColumnRef]) -> bool:
         """Whether rows may lack a value that is read, where numbers are missing; called after an error."""
@@ -251,7 +253,10 @@ class Table(ABC):
         if column in self.unreadable:
             raise unreadable(self.name, [column])
         if column not in self.schema.names:
-            raise InputError("column", f"{column!r} is not in {self.name}", remedy=self.existing())
+            from difflib import get_close_matches
+
+            similar = "".join(f", which has {name!r}" for name in get_close_matches(column, self.columns, 1))
+            raise InputError("column", f"{column!r} is not in {self.name}{similar}", remedy=self.existing())
         names = (*self.schema.names, *self.disagreements)
         twins = [name for name in names if name != column and name.lower() == column.lower()]
         if twins and not self.distinguishes_case:
@@ -267,10 +272,7 @@ class Table(ABC):
 
     def check_rows(self, rows: int) -> None:
         """Reject a table without rows that count."""
-        if not rows:
-            raise InputError(
-                "source", f"{self.name} must have rows", remedy="It is empty: it has column names but no rows"
-            )
+        require("source", rows, f"{self.name} must have rows", remedy="It is empty: it has column names but no rows")
 
     def check_people(self, people: ContributionBound) -> None:
         """Reject people whose columns are not in the table."""

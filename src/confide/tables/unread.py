@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations
@@ -24,7 +24,7 @@ from confide.candidates import Candidates
 from confide.core import LONGEST, PublishedCounts
 from confide.errors import FormatError, InputError
 from confide.mechanisms import Noise
-from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, same_place
+from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, require, same_place
 from confide.tables.bin_counts import DOUBLES, Counts, Job, add_count, binned_by_reason, scored_rows
 from confide.tables.columns import ELSEWHERE, ColumnSpec
 from confide.tables.counting import Columns
@@ -48,8 +48,7 @@ def bytes_of(place: FileLocation) -> bytes:
             content: bytes = stream.read(_MOST_BYTES + 1)
     except OSError as error:
         raise InputError("counts", f"{str(place)!r} cannot be read: {error.strerror}") from None
-    if len(content) > _MOST_BYTES:
-        raise InputError("counts", f"{str(place)!r} must not be larger than {_MOST_BYTES:,} bytes")
+    require("counts", len(content) <= _MOST_BYTES, f"{str(place)!r} must not be larger than {_MOST_BYTES:,} bytes")
     return content
 
 
@@ -165,32 +164,26 @@ def read_counts(places: Sequence[FileLocation], jobs: Sequence[Job], digest: str
     totals = [(np.zeros(job.shape, dtype=np.int64), RowErrors()) for job in jobs]
     weight = ["weight"] if jobs[0].columns.weight is not None else []
     for place in places:
-        add_rows(rows_of(place, [*COLUMNS, *weight]), jobs, digest, totals, f" in {str(place)!r}")
+        of_file = f" in {str(place)!r}"
+        counted = set()
+        for number, row in enumerate(rows_of(place, [*COLUMNS, *weight])):
+            where = f"counts[{number}]"
+            if row["query"] != digest:
+                raise FormatError(
+                    f"{where}.query",
+                    f"must be the digest of this request's query{of_file}",
+                    got="that of another query",
+                    remedy="State the request for which the query was written, by the same options",
+                )
+            numbers = _checked(row, jobs, where, of_file)
+            key = tuple(numbers[name] for name in ("part", "reason", "group", "bin"))
+            if key in counted:
+                raise FormatError(where, f"must differ from all earlier rows in part, reason, group or bin{of_file}")
+            counted.add(key)
+            add_count(numbers, jobs[numbers["part"]], *totals[numbers["part"]])
     if sum(float(counts.sum()) for counts, _ in totals) > MOST_RECORDS * (jobs[0].groups + 1):
         raise InputError("counts", f"must add up to at most {MOST_RECORDS} records over all files")
     return totals
-
-
-def add_rows(
-    rows: Iterable[Row], jobs: Sequence[Job], digest: str, totals: Sequence[Counts], of_file: str = ""
-) -> None:
-    """Add the rows of one answer to the counts of each job, after checks."""
-    counted = set()
-    for number, row in enumerate(rows):
-        where = f"counts[{number}]"
-        if row["query"] != digest:
-            raise FormatError(
-                f"{where}.query",
-                f"must be the digest of this request's query{of_file}",
-                got="that of another query",
-                remedy="State the request for which the query was written, by the same options",
-            )
-        numbers = _checked(row, jobs, where, of_file)
-        key = tuple(numbers[name] for name in ("part", "reason", "group", "bin"))
-        if key in counted:
-            raise FormatError(where, f"must differ from all earlier rows in part, reason, group or bin{of_file}")
-        counted.add(key)
-        add_count(numbers, jobs[numbers["part"]], *totals[numbers["part"]])
 
 
 def _checked(row: Row, jobs: Sequence[Job], where: str, of_file: str) -> dict[str, int]:
@@ -325,8 +318,7 @@ class CountsFiles:
     def __post_init__(self) -> None:
         single = isinstance(self.paths, str | Path | ObjectPath)
         places = tuple(map(as_place, [self.paths] if single else self.paths))
-        if not places:
-            raise InputError("counts", "must be one file or more", got="none")
+        require("counts", places, "must be one file or more", got="none")
         if any(same_place(place, other) for place, other in combinations(places, 2)):
             raise InputError("counts", "must differ: one of them is named twice, and its records would count twice")
         object.__setattr__(self, "paths", places)
@@ -461,8 +453,7 @@ def _cast(table: str, dialect: str, placeholders: Mapping[str, str], kinds: Mapp
     import ibis.expr.datatypes as dt
 
     *spaces, name = (_written(word, dialect, "table") for word in table.split("."))
-    if len(spaces) > 2:
-        raise InputError("table", "must have at most three parts between points", got=repr(table))
+    require("table", len(spaces) <= 2, "must have at most three parts between points", got=repr(table))
     space = dict(zip(("database", "catalog"), reversed(spaces), strict=False))
     rows = ibis.table(dict.fromkeys(placeholders.values(), dt.unknown), name=name, **space)
     read = {column: rows[placeholder] for column, placeholder in placeholders.items()}
@@ -478,8 +469,7 @@ def _written(name: str, dialect: str, argument: str) -> str:
         typed = len(name) > 2 and name[0] == name[-1] == '"'
         plain = name.isascii() and name.isidentifier()
         name = name[1:-1] if typed else name.upper() if plain else name
-    if not name or not name.isprintable():
-        raise InputError(argument, "names in SQL must be printable and not empty", got=repr(name))
+    require(argument, name and name.isprintable(), "names in SQL must be printable and not empty", got=repr(name))
     if dialect in _BACKTICKS and not {"`", "\\"}.isdisjoint(name):
         raise InputError(argument, f"must not hold a backtick or a backslash in {dialect}", got=repr(name))
     return name

@@ -18,7 +18,7 @@ from confide.federated import Refusal, SiloKeys, read_time, replies
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
-from confide.support import FileKind, check_unknown_arguments, kind_of, read_text
+from confide.support import FileKind, check_unknown_arguments, kind_of, read_text, require
 from confide.tables import SIDES, ClassColumns, ColumnSpec, TargetColumns, class_keys
 
 # The plan
@@ -46,8 +46,7 @@ def _plan_arguments(arguments: Mapping[str, Any], columns: ColumnSpec | None) ->
     # The names of groups or classes.
     of_columns = columns.classes if isinstance(columns, ClassColumns) else None
     classes = arguments.get("classes") if of_columns is None else of_columns
-    if by_class and classes is None:
-        raise InputError("classes", "must be given with by_class: the names of all classes")
+    require("classes", not by_class or classes is not None, "must be given with by_class: the names of all classes")
     names = class_keys(tuple(classes or ())) if by_class else groups or ()
 
     # The rest, as the Python API takes it.

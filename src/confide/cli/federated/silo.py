@@ -40,7 +40,7 @@ from confide.federated import (
 from confide.federated import answer as answer_plan
 from confide.ledger import file_of
 from confide.mechanisms import weak_privacy_text
-from confide.support import FileKind, OutputExistsError, aligned, read_text, write_text
+from confide.support import FileKind, OutputExistsError, aligned, read_text, require, write_text
 from confide.tables import (
     SIDES,
     ClassColumns,
@@ -66,8 +66,7 @@ def keygen(options: Keygen) -> None:
             remedy="Choose another name, or issue a new public file with these keys: confide federated public",
         )
     check_output(public, FileKind.SILO, keys, force=False)
-    if not keys.parent.is_dir():
-        raise InputError("keys", f"{str(keys)!r} cannot be written: its folder does not exist")
+    require("keys", keys.parent.is_dir(), f"{str(keys)!r} cannot be written: its folder does not exist")
 
     # Generate, and save the keys first.
     generated = replace(SiloKeys.generate(options.name), ledger=_identity_of(options.ledger))
