@@ -100,11 +100,7 @@ def test_the_worst_lie_is_the_lowest_candidate_and_it_matters():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "epsilon", "alpha", "liars"),
-    [
-        ("private-qq", 4.0, 0.4, 0),
-        ("private-qq", 6.0, 0.5, 1),
-        ("fedcp2-qq", 12.0, 0.5, 0),
-    ],
+    [("private-qq", 4.0, 0.4, 0), ("private-qq", 6.0, 0.5, 1), ("fedcp2-qq", 12.0, 0.5, 0)],
 )
 def test_absence_and_lies_that_depend_on_all_scores(method, epsilon, alpha, liars):
     """`arbitrary`: in every round an attacker who knows all replies chooses the dropouts and the Byzantine silos."""

@@ -142,10 +142,7 @@ def test_published_reply_law_bounds_every_data_set():
 
 # The fast draws of the experiments
 
-MECHANISMS = [
-    slopes_for(Fraction(0), Fraction(6), 3, 1, "replace_one", 1.0),
-    published_quantile(9, 6, 1.5),
-]
+MECHANISMS = [slopes_for(Fraction(0), Fraction(6), 3, 1, "replace_one", 1.0), published_quantile(9, 6, 1.5)]
 
 
 @pytest.mark.slow

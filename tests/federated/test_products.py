@@ -11,15 +11,7 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.federated.remote import (
-    Failure,
-    NotReleasedError,
-    Round,
-    SiloSetup,
-    one_round,
-    run,
-    serve,
-)
+from confide.federated.remote import Failure, NotReleasedError, Round, SiloSetup, one_round, run, serve
 from tests.federated.helpers import Federation
 from tests.refused import refused
 

@@ -304,10 +304,7 @@ def test_words_that_no_plan_would_say_are_malformed(three, wrong):
     ("scores", "says"),
     [
         (confide.aps_score(P, Y, randomised=False), "score must be left out or be 'aps_deterministic'"),
-        (
-            confide.lac_score(np.full((200, 2), 0.5), np.zeros(200, int)),
-            "classes must be the 2",
-        ),
+        (confide.lac_score(np.full((200, 2), 0.5), np.zeros(200, int)), "classes must be the 2"),
         (confide.lac_score(P, np.array(["cat", "dog", "owl"])[Y], classes=["cat", "dog", "owl"]), "other names"),
     ],
 )

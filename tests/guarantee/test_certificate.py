@@ -11,12 +11,7 @@ import pytest
 from scipy import integrate, stats
 
 from confide.guarantee import conditional
-from confide.guarantee.certificate import (
-    sharp_coverage,
-    sharp_loss,
-    sharp_losses,
-    sharp_target_rank,
-)
+from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_losses, sharp_target_rank
 from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
 from confide.guarantee.random_rank import (
     SlopeNoise,

@@ -305,13 +305,7 @@ def test_secret_line_bounds_the_exact_failure_at_every_n():
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
 def test_planned_training_conditional_mechanism_with_a_rise(neighbors):
     """The failure probability is at most delta, by the exact sum over all samples; a rise lowers the target."""
-    options = {
-        "alpha": "0.4",
-        "epsilon": 2.0,
-        "delta": "0.2",
-        "neighbors": neighbors,
-        "slopes": (3, 1),
-    }
+    options = {"alpha": "0.4", "epsilon": 2.0, "delta": "0.2", "neighbors": neighbors, "slopes": (3, 1)}
     flat, rising = (planned_rising(12, 4, rise=rise, **options).mechanism for rise in (0.0, 2.0))
     assert rising.target(12) < flat.target(12)
     for n in [12] if neighbors == "replace_one" else range(1, 13):

@@ -85,10 +85,7 @@ ATOMS = {
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "scores"),
-    [
-        *EVERYDAY,
-        *((name, scores) for name in CLAIMING for scores in ATOMS if (name, scores) not in EVERYDAY),
-    ],
+    [*EVERYDAY, *((name, scores) for name in CLAIMING for scores in ATOMS if (name, scores) not in EVERYDAY)],
 )
 def test_every_claim_holds(name, scores):
     """One fresh point per calibration, exact binomial test at level 1e-6; the claim of the release is tested."""

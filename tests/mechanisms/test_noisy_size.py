@@ -73,11 +73,7 @@ def test_design_for_the_exact_number_exceeds_epsilon():
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "m", "sizes", "less"),
-    [
-        (0.5, 8.0, 4, (1, 2, 5, 9), 1),
-        (0.2, 4.0, 3, (1, 2, 5, 9, 11, 14, 20, 30), 2),
-        (0.1, 3.0, 3, (1, 9, 30, 45), 3),
-    ],
+    [(0.5, 8.0, 4, (1, 2, 5, 9), 1), (0.2, 4.0, 3, (1, 2, 5, 9, 11, 14, 20, 30), 2), (0.1, 3.0, 3, (1, 9, 30, 45), 3)],
 )
 def test_designs_cover_for_every_number_of_records_over_the_noisy_number(alpha, epsilon, m, sizes, less):
     """Theorem H1 (b) for the designs of the library; targets lower by `less` ranks do not cover."""

@@ -16,15 +16,7 @@ from confide.mechanisms.pps import GRID, PpsOfSecretSize, pps_for, pps_of_secret
 from confide.papers import private_prediction_sets as papers
 from confide.selection import zcdp_of_range
 from confide.support import scale_for
-from tests.exact import (
-    added,
-    assert_drawn_from,
-    histograms,
-    mechanism_law,
-    replaced,
-    worst_coverage,
-    worst_log_ratio,
-)
+from tests.exact import added, assert_drawn_from, histograms, mechanism_law, replaced, worst_coverage, worst_log_ratio
 from tests.files import resealed
 from tests.refused import refused
 
@@ -250,12 +242,7 @@ def test_the_release_states_both_losses_and_reads_back(released, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "change"),
-    [
-        ("mechanism", {"rate": "8/9"}),
-        ("mechanism", {"offset": "-3"}),
-        ("request", {"n_min": 1}),
-    ],
+    ("place", "change"), [("mechanism", {"rate": "8/9"}), ("mechanism", {"offset": "-3"}), ("request", {"n_min": 1})]
 )
 def test_inflated_claims_raise_an_error(place, change, released):
     with pytest.raises(FormatError):

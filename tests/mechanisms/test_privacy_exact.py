@@ -24,8 +24,7 @@ SLOPES = [(1, 1), (3, 1), (13, 7), (9, 1), (1, 4)]
 
 
 @pytest.mark.parametrize(
-    ("slopes", "target", "epsilon"),
-    grid(SLOPES, [Fraction(3), Fraction(25, 4), Fraction(8)], [0.3, 1.0, 2.5]),
+    ("slopes", "target", "epsilon"), grid(SLOPES, [Fraction(3), Fraction(25, 4), Fraction(8)], [0.3, 1.0, 2.5])
 )
 def test_replace_one_loss_is_at_most_epsilon(slopes, target, epsilon):
     mechanism = slopes_for(Fraction(0), target, *slopes, "replace_one", epsilon)

@@ -23,10 +23,7 @@ def test_scores_pass_their_range_check(dtype):
 
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
-@given(
-    threshold=st.floats(0, 1, exclude_max=True),
-    dtype=st.sampled_from(DTYPES),
-)
+@given(threshold=st.floats(0, 1, exclude_max=True), dtype=st.sampled_from(DTYPES))
 def test_smallest_probability_is_exact(threshold, dtype):
     smallest = smallest_probability(threshold, np.dtype(dtype))
     assert smallest.dtype == dtype

@@ -99,10 +99,7 @@ def test_only_an_earlier_output_of_the_same_kind_is_replaced(tmp_path):
 
 
 def test_errors_of_the_disk_are_one_line(tmp_path):
-    with (
-        refused(confide.errors.InputError, "output"),
-        new_file(tmp_path / "a.txt", overwrite=False),
-    ):
+    with refused(confide.errors.InputError, "output"), new_file(tmp_path / "a.txt", overwrite=False):
         raise OSError(28, os.strerror(28))
     assert names(tmp_path) == []
 

@@ -146,21 +146,9 @@ def plans() -> list[dict[str, Any]]:
 
 
 REQUESTS: dict[str, dict[str, Any]] = {
-    "public-n": {
-        "alpha": "1/10",
-        "epsilon": 1.0,
-        "n": 1000,
-        "neighbors": "replace_one",
-        "candidates": 100,
-    },
+    "public-n": {"alpha": "1/10", "epsilon": 1.0, "n": 1000, "neighbors": "replace_one", "candidates": 100},
     "secret-n": {"alpha": "1/10", "epsilon": 1.0, "n": 1000, "candidates": 100},
-    "few": {
-        "alpha": "1/20",
-        "epsilon": 2.0,
-        "n": 500,
-        "neighbors": "replace_one",
-        "candidates": 50,
-    },
+    "few": {"alpha": "1/20", "epsilon": 2.0, "n": 500, "neighbors": "replace_one", "candidates": 50},
     "too-few": {"alpha": "1/10", "epsilon": 1.0, "n": 8, "neighbors": "replace_one"},
 }
 
