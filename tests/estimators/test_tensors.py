@@ -73,13 +73,6 @@ def test_what_hugging_face_hands_over(data, kind):
             calibrate(model, [broken])
 
 
-def test_labels_of_every_integer_type(data):
-    logits, y = data
-    wanted = calibrate(torch.nn.Identity(), [(logits, y)])
-    for kind in (torch.uint8, torch.int8, torch.int16, torch.int32):
-        assert calibrate(torch.nn.Identity(), [(logits, y.to(kind))]) == wanted
-
-
 def test_tokens_are_records_of_a_row(data):
     """Token classification: (batch, length, K), labels (batch, length), -100 for a token without label."""
     logits, y = data

@@ -9,9 +9,8 @@ import pytest
 from confide import federated
 from confide.core import Release
 from confide.federated.messages import sign
-from tests.federated.by_files import RULES as PINNED
-from tests.federated.by_files import Files
-from tests.federated.helpers import altered, content_of
+from tests.federated.helpers import RULES as PINNED
+from tests.federated.helpers import Files, altered, content_of
 from tests.federated.test_identities import NORTH, SOUTH
 
 NAMES = ("north", "south", "east")

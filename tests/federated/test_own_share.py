@@ -8,7 +8,7 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.cli import main
 from confide.core import Release
-from confide.errors import FormatError, InputError, InputTypeError
+from confide.errors import FormatError, InputTypeError
 from confide.federated import Refusal
 from confide.federated.own_share import _certified
 from tests.federated.exact_coverage import populations, reply_law
@@ -68,14 +68,6 @@ def test_the_command_reads_two_files_and_no_records(round_, tmp_path, monkeypatc
     assert Release.load("own.json") == federated.own_share(released, answers[2])
     assert main(["show", "own.json"]) == 0
     assert "for all distributions of the other silos" in capsys.readouterr().out
-
-
-def test_methods_without_replies_say_how_else(round_):
-    three, _, _ = round_
-    plan = three.plan(0.2, 6.0, method="secure-sum")
-    answers = three.answers(plan)
-    with refused(InputError, "plan"):
-        federated.own_share(federated.aggregate(plan, answers), answers[0])
 
 
 @pytest.mark.long

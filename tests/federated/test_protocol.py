@@ -276,18 +276,6 @@ def test_a_calibration_knows_what_its_plan_says(three, method):
         confide.predict_set(P[:5], released, ["cat", "dog", "owl"])
 
 
-@pytest.mark.slow
-def test_a_number_of_classes_is_kept_and_none_need_be_said(three):
-    plan = three.plan(score="lac", classes=3)
-    released = federated.aggregate(plan, three.answers(plan))
-    assert (released.classes, dict(released.about)) == (3, {})
-    with refused(InputError, "probabilities"):
-        confide.predict_set(np.full((2, 4), 0.25), released)
-    silent = three.plan(score="lac")
-    assert not {"classes", "about"} & content_of(silent)["request"].keys()
-    assert federated.aggregate(silent, three.answers(silent)).classes is None
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"classes": ["a", "a"]}, {"classes": []}, {"classes": True}, {"classes": ["0", "1"]}, {"classes": 0},

@@ -252,14 +252,6 @@ def test_competitors_on_the_right_are_those_on_the_left_of_the_mirror_image():
     assert competitor_ratio(log_weights) == pytest.approx(max(weights[:j].sum() / weights[j] for j in range(1, 4)))
 
 
-@pytest.mark.parametrize("rivals", [1e-3, 0.3, 1.0, 2.7, 48.2, 4000.5])
-@pytest.mark.parametrize("p", [1.0, 0.6, 1e-2, 3e-6, 1e-9])
-def test_tails_for_fractional_competitor_ratios(rivals, p):
-    """G p / (1 + G p), with its digits."""
-    together = rivals * p
-    assert float(tail(np.array(-math.log(p)), 1.0, rivals)) == pytest.approx(together / (1 + together), rel=1e-12)
-
-
 @pytest.mark.parametrize(("slope", "rivals"), [(0.3, 0.4), (1.0, 1.0), (0.5, 20.5), (0.05, 3000.0)])
 def test_mean_overshoot_for_fractional_competitor_ratios(slope, rivals):
     def missed(d):

@@ -4,27 +4,30 @@ A limit of K records of a person holds in one table. A person in the tables of t
 the losses add up, and their maximum would understate them (docs/theory-composition.md, Lemma B1).
 """
 
+import json
+import warnings
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import confide
-from confide import Candidates, Dataset, Ledger
+from confide import Candidates, ConfideError, Dataset, Ledger
 from confide.errors import InputError
 from confide.evaluation import PrivateRequest
+from confide.mechanisms import MECHANISMS, NEIGHBORS
 from confide.tables import (
     ContributionBound,
-    CountsFiles,
     ScoreColumn,
     calibrate_table,
-    counting_query,
     evaluate_table_privately,
     recalibrate_table,
     score_histogram,
 )
+from tests.builders import grid
+from tests.draws import always
 from tests.exact import added, histograms, mechanism_law, worst_log_ratio
 from tests.refused import refused
-from tests.tables.counted import answer_of
 
 PEOPLE = ContributionBound("person", 1, ("visit",))
 CANDIDATES = Candidates.unit(3)
@@ -119,24 +122,8 @@ def renewed(table, dataset, ledger):
     return recalibrate_table(release, table, ScoreColumn("s", "lac"), people=PEOPLE, ledger=ledger, dataset=dataset)
 
 
-def in_batches(table, dataset, ledger):
-    return released(table.to_reader(), dataset, ledger)
-
-
-def from_sql(table, dataset, ledger):
-    request = {
-        "what": ScoreColumn("s", "lac"),
-        "alpha": 0.5,
-        "epsilon": 1.0,
-        "candidates": CANDIDATES,
-        "people": PEOPLE,
-    }
-    counts = answer_of(counting_query("duckdb", "records", **request), table)
-    return calibrate_table(CountsFiles(counts), **request, ledger=ledger, dataset=dataset)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("release", [released, renewed, evaluated, in_batches, from_sql])
+@pytest.mark.parametrize("release", [released, renewed, evaluated])
 def test_every_front_refuses_the_second_cell(release, ledger):
     """The error comes before any charge; a release about all records adds up."""
     released(records([0, 1], [0, 1]), NORTH, ledger)
@@ -160,3 +147,91 @@ def test_the_check_is_within_the_charge(ledger, monkeypatch):
     monkeypatch.setattr(Transaction, "check_limit", then_another_charges)
     with refused(InputError, "dataset"):
         released(records([0, 1], [0, 1]), NORTH, ledger)
+
+
+SIZES = (0, 1, 30, 31, 500)
+SCORES = np.random.default_rng(0).random(max(SIZES))
+UNIT = confide.Candidates.unit(20)
+
+
+def groups(scores, **options):
+    options |= {"partition": "kind"}
+    return confide.calibrate(scores, 0.1, 0.5, groups=np.full(len(scores), "a"), names=["a", "b"], **options)
+
+
+def sides(scores, **options):
+    return confide.calibrate_sides(np.tile([0.2, 0.8], (len(scores), 1)), scores, 0.1, 0.5, **options)
+
+
+def levels(scores, **options):
+    return confide.calibrate(scores, [0.1, 0.2], 0.5, **options)
+
+
+def one(scores, **options):
+    return confide.calibrate(scores, 0.1, **options)
+
+
+def output(folder, n, options, ask=one):
+    """Everything except the threshold: statements, errors, charges, stored texts and the budget left."""
+    ledger = Ledger(folder / f"{n}.db")
+    ledger.set_limit("patients", 1.0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", confide.CoverageWarning)  # says that the threshold is +inf
+            released = ask(SCORES[:n], **{"candidates": UNIT, **options}, ledger=ledger, dataset="patients")
+        stated = without_thresholds(json.loads(released.to_json()))
+    except ConfideError as error:
+        stated = f"{type(error).__name__}: {error}"
+    account = ledger.account("patients")
+    charged = [(entry.cost, entry.request, entry.release is not None) for entry in account.entries]
+    return stated, charged, account.remaining()
+
+
+def without_thresholds(document):
+    drawn = ("threshold", "counts", "sha256")
+    if isinstance(document, dict):
+        return {key: without_thresholds(part) for key, part in document.items() if key not in drawn}
+    return [without_thresholds(part) for part in document] if isinstance(document, list) else document
+
+
+@pytest.mark.slow(unless="slopes-add_remove")
+@pytest.mark.parametrize(("mechanism", "neighbors"), grid(list(MECHANISMS), NEIGHBORS))
+def test_no_output_depends_on_n(tmp_path, draw_with, mechanism, neighbors):
+    draw_with(noisy_number=always(1010))
+    epsilon = {} if mechanism == "none" else {"epsilon": 0.5}
+    found = [output(tmp_path, n, {"mechanism": mechanism, "neighbors": neighbors, **epsilon}) for n in SIZES]
+    assert all(each == found[0] for each in found)
+    if neighbors == "replace_one" or mechanism == "none":
+        assert "publishes the number of records" in found[0][0]
+        assert found[0][1:] == ([], 1.0)
+
+
+ASKED = [(one, more, 1) for more in ({"delta": 0.1}, {"records_per_person": 2}, {"n_min": 40})]
+ASKED += [(levels, {}, 1), (groups, {}, 2), (sides, {}, 2)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ask", "more", "charges"), ASKED)
+def test_no_output_depends_on_n_for_other_requests(tmp_path, draw_with, ask, more, charges):
+    draw_with(noisy_number=always(1010))
+    options = {"epsilon": 0.5, **more} if ask is one else more
+    found = [output(tmp_path, n, options, ask) for n in SIZES]
+    assert all(each == found[0] for each in found)
+    assert len(found[0][1]) == charges
+
+
+@pytest.mark.parametrize("several", ["levels", "sides", "losses"])
+def test_no_release_of_several_thresholds_publishes_n(tmp_path, several):
+    scores, paid = SCORES[:30], {"ledger": Ledger(tmp_path / "b.db"), "dataset": "patients", "candidates": UNIT}
+    paid["ledger"].set_limit("patients", 1.0)
+    paid["neighbors"] = "replace_one"
+    ask = {
+        "levels": lambda: confide.calibrate(scores, [0.1, 0.2], 0.5, **paid),
+        "sides": lambda: confide.calibrate_sides(np.tile([0.0, 1.0], (30, 1)), scores, 0.1, 0.5, **paid),
+        "losses": lambda: confide.calibrate_losses(
+            np.zeros((30, UNIT.size - 1)), risk=0.1, epsilon=0.5, u=scores, loss="mine", **paid
+        ),
+    }[several]
+    with refused(InputError, "neighbors"):
+        ask()
+    assert paid["ledger"].account("patients").entries == ()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import confide
-from confide.core.files import read_entry
 from confide.errors import (
     BudgetError,
     EarlierReleaseWarning,
@@ -225,16 +224,6 @@ def test_arguments_are_checked(ledger):
             ledger.set_limit("patients", wrong)
     with refused(InputError, "dataset"):
         ledger.account("unknown")
-
-
-@pytest.mark.slow
-def test_export_is_plain_json_without_fingerprints(ledger):
-    mark = fingerprint(bytes(range(32)), SCORES)
-    released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset=Dataset("patients", fingerprint=mark))
-    text = json.dumps(ledger.export(), allow_nan=False)
-    assert mark not in text
-    kept = json.dumps(json.loads(text)["datasets"][0]["entries"][0]["release"])
-    assert read_entry(released.request, (None,), None, kept) == ({None: released.only}, released.versions)
 
 
 @pytest.mark.slow

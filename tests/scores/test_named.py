@@ -106,16 +106,6 @@ def test_the_plain_name_is_the_randomised_score(name):
         compute(TIED, OWN, randomised=False, u=[0.5], **given)
 
 
-@pytest.mark.slow
-def test_a_ledger_does_not_answer_the_randomised_score_with_the_deterministic_one(tmp_path):
-    """The request of 0.3 for `aps` had the name that `aps_deterministic` has in requests now."""
-    ledger = confide.Ledger(tmp_path / "budget.db")
-    for charged, score in enumerate(("aps_deterministic", "aps"), 1):
-        scores = confide.class_score(P, Y, score, **({"u": np.full(len(P), 1.0)} if score == "aps" else {}))
-        confide.calibrate(scores, 0.1, 1.0, ledger=ledger, dataset="people")
-        assert float(ledger.account("people").spent().epsilon) == charged
-
-
 def test_randomisation_belongs_to_the_record():
     p = [[0.5, 0.3, 0.2]] * 3
     with refused(confide.errors.InputError, "u"):

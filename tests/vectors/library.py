@@ -5,6 +5,7 @@ import math
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -255,7 +256,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "seal": _seal,
     "unseal": _unseal,
     "identity": keys.identity_of,
-    "roster": lambda identities: _roster(identities),
+    "roster": lambda identities: keys.roster([SimpleNamespace(identity=one) for one in identities]),
     "fingerprint": keys.fingerprint,
     "public_keys": _public_keys,
     "mask": _mask,
@@ -270,17 +271,6 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "stake": lambda look, looks: [e_process.entering_wealth(look, looks), e_process.cash(look, looks)],
     "evidence": _evidence,
 }
-
-
-class _Named:
-    """A participant with an identity."""
-
-    def __init__(self, identity: str) -> None:
-        self.identity = identity
-
-
-def _roster(found: list[str]) -> str:
-    return keys.roster([_Named(one) for one in found])
 
 
 REFUSALS = (confide.ConfideError, InputError, ValueError)
