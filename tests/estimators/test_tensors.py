@@ -142,24 +142,6 @@ def test_half_precision_models_calibrate(data):
         assert np.isfinite(found.threshold)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("compared", ["as they are", "as on a device"])
-def test_sets_on_the_accelerator_equal_those_of_numpy(monkeypatch, compared):
-    """Every device that torch finds; `python -m benchmarks.accelerator` runs a longer comparison."""
-    from benchmarks.accelerator import devices, differences
-
-    if compared == "as on a device":  # in torch's own functions, which are not needed in main memory
-        monkeypatch.setattr("confide.array_api.in_memory", lambda array: None)
-    else:
-        monkeypatch.setattr("confide.array_api.class_scores", lambda *_: pytest.fail("numpy is faster here"))
-        monkeypatch.setattr("benchmarks.accelerator.devices", lambda: ["cpu"])
-        from benchmarks.accelerator import devices
-    for device in devices():
-        found = dict(differences(device, 40, 7))
-        assert not {what: wrong for what, wrong in found.items() if wrong}
-        assert len(found) > 25
-
-
 def test_labels_in_one_column_are_labels(data):
     logits, y = data
     assert calibrate(torch.nn.Identity(), [(logits, y[:, None])]) == calibrate(torch.nn.Identity(), [(logits, y)])

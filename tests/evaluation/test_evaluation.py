@@ -227,12 +227,7 @@ def test_worst_part_and_parts_below_promise():
     assert found.shortfall is None
     assert (found.classes.worst.name, len(found.classes)) == ("cancer-associated stroma", 3)
     assert [part.name for part in found.classes.below] == ["cancer-associated stroma"]
-    assert found.classes.sentence == (
-        "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): cancer-associated stroma. "
-        "The promise is an average over all classes. Calibrate by class for a promise to each class."
-    )
-    assert found.sizes.sentence.startswith("1 of 2 set sizes is covered less than 0.9 beyond chance (95 %, all set")
-    assert "such as aps," in found.sizes.sentence
+    assert len(found.sizes.below) == 1
 
 
 def test_parts_are_compared_with_their_guarantee():
@@ -243,7 +238,6 @@ def test_parts_are_compared_with_their_guarantee():
     found = evaluate_sets(released, p, np.where(np.arange(3000) % 2, 0, y))
     assert found.classes.own
     assert found.classes.below[0].name == "0"
-    assert found.classes.sentence == "" or "--by-class" not in found.classes.sentence
 
 
 @pytest.mark.slow
@@ -258,21 +252,12 @@ def test_intervals_and_scores_of_any_release_group_by_group():
     assert found.ends.names == ("lower end", "upper end")
     assert Evaluation.from_json(found.to_json()) == found
     assert found.groups.worst.name == "2"
-    assert (
-        found.groups.sentence == "1 of 2 groups is covered less than 0.9 beyond chance (95 %, all groups at once): 2."
-    )
     assert found.shortfall.is_broken, "and then no other division of the records would help"
     released = calibration_at(1.5, "absolute_residual")
     by_score = evaluate_scores(released, np.abs(y), groups=site)
     by_interval = evaluate_intervals(released, np.zeros(2000), y, groups=site)
     assert by_score.groups.hits.tolist() == by_interval.groups.hits.tolist()
     assert by_score.groups.n.sum() == 2000
-
-
-def test_records_outside_all_classes_are_no_class_in_the_sentence():
-    parts = PartCounts(["cat", "dog", "(other)"], np.array([20, 60, 3]), np.array([40, 2, 0])).parts(0.05)
-    table = CoverageTable("class", [replace(part, promised=0.9, below=part.name == "cat") for part in parts])
-    assert table.sentence.startswith("1 of 2 classes is covered less than 0.9 ")
 
 
 EVALUATION = {"query.partitions", "query.records_per_person", "query.statements", "counts", "sums", "examples"}

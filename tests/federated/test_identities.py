@@ -99,16 +99,6 @@ def test_keys_of_low_order_are_refused_when_they_are_read(key, three):
     assert three.ledgers[0].spent == 0
 
 
-def test_plans_hold_what_silos_signed(three):
-    text = three.plan(method="secure-sum")
-    plan = federated.read_plan(text)
-    assert plan.silos == tuple(three.silos)
-    assert plan.coordinator == three.coordinator.public_keys()
-    assert plan.sign(three.coordinator) == text
-    with refused(Refusal, "altered"):
-        federated.read_plan(sign("plan", content_of(text), federated.SiloKeys.generate("stranger").signing))
-
-
 @pytest.mark.long(unless="secure-sum")
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_a_plan_with_unsigned_silos_is_refused_before_the_charge(three, method):

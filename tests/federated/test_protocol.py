@@ -27,20 +27,6 @@ def five(tmp_path):
     return Federation.uniform(tmp_path, 200, 150, 120, 180, 160)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
-def test_what_a_release_states(five, method):
-    plan = five.plan(method=method, delta=0.1 if method == "private-qq" else None)
-    released = federated.aggregate(plan, five.answers(plan))
-    assert (released.guarantee.n, released.coverage) == (810, 0.9)
-    assert released.epsilon == pytest.approx(2.0)
-    if method == "private-qq":
-        assert 0 <= released.conditional_coverage(0.1) <= 1
-    else:
-        with refused(InputError, "delta"):
-            released.conditional_coverage(0.1)
-
-
 PARAMETERS = {"raps": "(penalty=0.01,k_reg=5)", "saps": "(penalty=0.1)"}
 SCORES = [
     None,
@@ -230,18 +216,6 @@ def test_private_keys_stay_out_of_sight(five, tmp_path):
     assert federated.Silo.from_json(silo.to_json()) == silo
     five.policy.save(tmp_path / "policy.json")
     assert federated.Policy.load(tmp_path / "policy.json") == five.policy
-
-
-@pytest.mark.long
-def test_plans_derive_how_candidates_rise():
-    coordinator = federated.SiloKeys.generate("coordinator")
-    silos = [federated.SiloKeys.generate(f"s{i}").public(200) for i in range(5)]
-    plan = federated.plan(silos, 0.1, 1.0, method="private-qq", score="lac")
-    assert plan.candidates == Candidates.spread("probability", 100)
-    read = federated.read_plan(plan.sign(coordinator))
-    assert read == plan
-    assert read.parts == plan.parts
-    assert plan.protocol.mechanism(plan.first, 0).total_rise > 5
 
 
 # Classes and metadata, as the plan states them for every silo

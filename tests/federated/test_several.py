@@ -203,24 +203,6 @@ def group_answers(of_groups, text, who=(0, 1, 2)):
 
 
 @pytest.mark.long
-def test_whole_way_and_back_from_a_file(three, tmp_path):
-    text = by_group(three).sign(three.coordinator)
-    sent = group_answers(three, text)
-    assert group_answers(three, text) == sent
-    released = federated.aggregate(text, sent)
-    assert released.privacy.neighbors == "add_remove"
-    assert three.ledgers[0].spent == released.privacy.epsilon <= 20.0
-    assert 0.7 < released["women"].threshold < 1
-    released.save(tmp_path / "released.json")
-    again = Release.load(tmp_path / "released.json")
-    assert again == released
-    with pytest.warns(confide.CoverageWarning):
-        sets = confide.predict_set([[0.9, 0.1]] * 3, again, score="lac", groups=["men", "women", "unknown"])
-    assert sets.sizes[2] == 2  # +inf: see below
-    assert "unknown" in str(confide.report(released).html)
-
-
-@pytest.mark.long
 def test_an_empty_group_gets_infinity(three):
     """A reply without records is finite with probability at most 1e-6, by its exact distribution."""
     several = by_group(three)

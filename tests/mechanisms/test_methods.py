@@ -12,14 +12,13 @@ from scipy import stats
 
 import confide
 from confide.errors import InputError
-from confide.mechanisms import PrivacyStatement, privacy_statement, weak_privacy_text
+from confide.mechanisms import PrivacyStatement, privacy_statement
 from confide.mechanisms.interface import MECHANISMS, SplitConformal, split_conformal_for
 from confide.mechanisms.opendp_quantile import _records, _space, opendp_quantile_for
 from confide.mechanisms.pps import pps_for, pps_of_secret_size
 from confide.mechanisms.pps_laplace import pps_laplace_for
 from confide.mechanisms.privacy import sequential_composition
 from confide.mechanisms.slopes import slopes_for
-from confide.papers import fedcp_qq
 from confide.papers.opendp_quantile import (
     largest_range,
     scores,
@@ -152,18 +151,12 @@ def statement(epsilon):
     return PrivacyStatement("add_remove", epsilon, 1, epsilon, epsilon, None)
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 10.0])
-def test_other_losses_have_no_warning(epsilon):
-    assert weak_privacy_text(epsilon) == statement(epsilon).weak == ""
-    assert str(statement(epsilon)) == f"{decimal_text(epsilon)}-differential privacy for adding or removing one record"
-
-
 def test_what_a_large_loss_means():
-    said = str(statement(10.5))
-    assert "practically no protection" in said
-    assert f"e^10.5 = {math.exp(10.5):,.0f} fold" in said
+    for epsilon in (1e-6, 1.0, 10.0):
+        assert weak_privacy_text(epsilon) == statement(epsilon).weak == ""
+    assert f"e^10.5 = {math.exp(10.5):,.0f} fold" in str(statement(10.5))
     assert "e^1,000,000 fold" in str(statement(1e6))
-    assert "practically no protection" not in str(statement(math.inf))
+    assert statement(math.inf).weak == ""
 
 
 @pytest.mark.parametrize(
@@ -219,16 +212,6 @@ def test_ranks_are_those_of_exact_integers_on_the_whole_grid():
         floats_wrong += math.ceil((n + 1) * (1 - hundredths / 100)) != (rank or n + 1)
     assert place + 1 == 868
     assert floats_wrong == 13  # the grid contains cells that show the difference
-
-
-@pytest.mark.slow
-def test_silos_use_the_same_ranks():
-    for hundredths, n in itertools.product(HUNDREDTHS, SIZES):
-        alpha, rank = f"0.{hundredths:02d}", integer_rank(hundredths, n)
-        pooled = fedcp_qq.centralised_threshold([np.arange(1.0, n + 1)], alpha)
-        assert pooled == (math.inf if rank is None else rank)
-        (own,) = fedcp_qq.published_ranks([n], 1 - Fraction(alpha))
-        assert (own if own <= n else None) == rank
 
 
 def test_coverage_is_exact_for_every_order_and_every_tie():

@@ -30,7 +30,7 @@ from confide.mechanisms import loss_facts
 from confide.reports import ledger_page
 from confide.reports.example import worked_example
 from confide.reports.words import variation
-from confide.support import Section, Table, describe, to_markdown
+from confide.support import Section, Table, to_markdown
 from tests.builders import slow
 from tests.calibrations import OPTIONS, released
 from tests.golden import VALUES
@@ -180,14 +180,6 @@ def test_without_matplotlib_a_page_has_tables_and_says_how_to_get_pictures():
     assert "Coverage by class" in words_of(text)
     if find_spec("matplotlib"):
         assert "pip install" not in words_of(page_of(cal, evaluation=evaluation(cal)))
-
-
-@pytest.mark.slow
-def test_expected_coverage_is_below_its_bound_and_coarse_candidates_are_no_price_of_privacy():
-    coarse = confide.Candidates.unit(20)
-    facts = dict(describe(confide.plan(alpha=0.1, epsilon=1.0, n=409, candidates=coarse)).parts[0].facts)
-    assert float(facts["expected coverage"].split(",")[0]) <= float(facts["coverage at most"].split()[0])
-    assert "because the candidates lie apart, and not for privacy" in facts["beyond the request"]
 
 
 @pytest.mark.long

@@ -2,7 +2,6 @@
 
 import glob
 import os
-import re
 import stat
 import sys
 from itertools import product
@@ -17,7 +16,7 @@ import pytest
 import confide
 from confide.errors import FormatError, InputError
 from confide.ledger import Ledger
-from confide.support import ObjectPath, as_place, store_reason
+from confide.support import ObjectPath, as_place
 from confide.support.files import FileKind, OutputExistsError, new_file, write_text
 from confide.tables import open_table, predict_table
 from confide.tables.files import matches
@@ -206,25 +205,6 @@ def test_every_scheme_has_a_store(monkeypatch, scheme):
         assert isinstance(as_place(f"{scheme}://b@account.blob.core.windows.net/x").store, family)
         with refused(InputError, "address"):
             as_place(f"{scheme}://b/x").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("... 403 Forbidden: <Code>SignatureDoesNotMatch</Code>", "rejected; .* AWS_ACCESS_KEY_ID"),
-        ("Error performing PUT http://169.254.169.254/latest/api/token", "credentials are missing"),
-        ("Received redirect without LOCATION, this normally indicates an incorrectly configured region", "AWS_REGION"),
-        ("<Code>NoSuchBucket</Code>", "no such bucket"),
-        ("HTTP error: error sending request", "cannot be reached"),
-        ("... 503 Slow Down", "the store rejects the request"),
-    ],
-)  # fmt: skip
-def test_failures_contain_a_remedy(text, says):
-    with refused(InputError, "address") as caught, as_place("s3://b/k").errors_in_words("read"):
-        raise obstore.exceptions.GenericError(text)
-    assert re.search(says, str(caught.value))
-    assert store_reason(ValueError(f"of a library: {caught.value}")) in str(caught.value)
-    assert store_reason(ValueError(text)) is None
 
 
 @pytest.mark.parametrize(
