@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from confide import plan
+from confide.guarantee import two_sided
 from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_target_rank, worst_loss
 from confide.guarantee.random_rank import SlopeNoise, conditional_failure, tail
 from confide.guarantee.two_sided import two_sided_holds, two_sided_loss
