@@ -1,4 +1,4 @@
-"""Pages: what they name exists, statements name a test, and pictures and steps are those of the code."""
+"""Pages: what they name exists, statements have a status, and pictures and steps are those of the code."""
 
 import ast
 import csv

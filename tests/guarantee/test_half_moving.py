@@ -1,4 +1,4 @@
-"""Theorem H1 and Lemmas H2 to H5: a target that moves half with n and half with the noisy number."""
+"""Theorems H1 and W3, Lemmas H2 to H5 and W4: a target that moves half with n; the price of the last rule."""
 
 import itertools
 import math
@@ -255,70 +255,6 @@ def test_conditions_of_the_price_are_needed():
     assert residual_life([COIN]) == 1
     assert least([COIN], SIZES, beyond=3) < -1
     assert least([COIN], [(6, 5)]) >= -1 > least([COIN], [(6, 5)], first=True)
-
-
-def chances(n, level, price, y, n_g, lowest):
-    """The chance of +inf, and that of each target ceil(qN + price - (1-q)Z); targets below the lowest count as it."""
-    size, rest = n + 1, 1 - level
-
-    def at_least(k):
-        return mass_from(y, k) if k >= 1 else 1 - mass_from(y, 1 - k)
-
-    found, last = {}, math.ceil((level * size + price - lowest) / rest) + 1
-    for z in range(n_g - n, max(last, n_g - n) + 1):
-        target = max(lowest, math.ceil(level * size + price - rest * z))
-        share = at_least(z) - at_least(z + 1) if z < last else at_least(z)
-        found[target] = found.get(target, 0) + share
-    return 1 - at_least(n_g - n), found
-
-
-SECRET = {
-    "few bins": (Fraction(3, 5), Fraction(1, 2), [NARROW] * 2, 16),
-    "asymmetric": (Fraction(1, 2), Fraction(2, 3), [UP, FAR], 14),
-    "high level": (Fraction(9, 10), Fraction(1, 3), [PEAKED] * 2, 24),
-    "large numbers": (Fraction(4, 5), Fraction(4, 5), [PEAKED] * 2, 40),
-    "four bins": (Fraction(3, 5), Fraction(2, 3), [UP, NARROW, UP], 22),
-}
-
-
-def least_of_secret(level, y, laws, most, *, price=None, n_g=None):
-    """The least of N coverage - qN over Z, for every multiset of 2 to `most` points."""
-    price = residual_life(laws) if price is None else price
-    n_g = guard(y, level, price) if n_g is None else n_g
-    walks, m, found = Walks.of(laws), len(laws) + 1, []
-    lowest = -sum(max(law) for law in laws)
-    for size in range(2, most + 1):
-        infinite, shares = chances(size - 1, level, price, y, n_g, lowest)
-        assert infinite + sum(shares.values()) == 1
-        targets = np.array(list(shares))
-        for h in histograms(size, m):
-            covered = zip(walks.covered(h, targets).tolist(), shares.values(), strict=True)
-            found.append(size * infinite + sum(Fraction(c, walks.parts) * p for c, p in covered) - level * size)
-    return min(found)
-
-
-@pytest.mark.slow(unless=("asymmetric", "few bins", "large numbers"))
-@pytest.mark.parametrize("name", SECRET)
-def test_a_secret_n_is_covered_from_one_record_on(name):
-    """Theorem W3b for small n, and its control: a negative price and no guard."""
-    level, y, laws, _ = SECRET[name]
-    assert least_of_secret(level, y, laws, 7) >= 0
-    assert least_of_secret(level, y, laws, 7, price=-1, n_g=1) < 0
-
-
-def test_the_guard_is_needed():
-    """The control: the right price, with a finite threshold from a noisy number of 1 on."""
-    case = Fraction(9, 10), Fraction(29, 30), [PEAKED] * 2, 4
-    assert least_of_secret(*case) >= 0 > least_of_secret(*case, n_g=1)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", SECRET)
-def test_a_secret_n_is_covered_on_both_sides_of_the_guard(name):
-    """Theorem W3b for n up to more than the guard."""
-    level, y, laws, most = SECRET[name]
-    assert guard(y, level, residual_life(laws)) < most
-    assert least_of_secret(level, y, laws, most) >= 0
 
 
 @pytest.mark.parametrize("y", [Fraction(k, 6) for k in range(1, 6)] + [Fraction(11, 12)])

@@ -386,8 +386,3 @@ def test_invalid_arguments_raise_by_name_before_anything_is_written(call, error,
     with refused(error, argument):
         call(tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_place_that_was_read_is_kept(tmp_path):
-    found = parse_location(str(tmp_path / "budget.db"))
-    assert parse_location(found) == found == tmp_path / "budget.db"

@@ -1,4 +1,4 @@
-"""All methods by name: inflated claims, stated losses and coverage; and exact ranks without privacy."""
+"""All methods by name: inflated claims, stated losses and coverage; ranks without privacy; OpenDP's quantile."""
 
 import itertools
 import math

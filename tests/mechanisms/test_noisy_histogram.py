@@ -1,4 +1,4 @@
-"""The noisy histogram: noise, the law of the choice, privacy, coverage by enumeration, and the number of bins."""
+"""The noisy histogram, also of counts that another engine made: noise, privacy, coverage by enumeration, bins."""
 
 import itertools
 import math

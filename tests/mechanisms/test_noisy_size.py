@@ -1,4 +1,4 @@
-"""A noisy number of records and the design for it: joint privacy, coverage given the number, noise."""
+"""A noisy number of records, the design for it, and the private choice of a score: joint privacy and coverage."""
 
 import itertools
 import math

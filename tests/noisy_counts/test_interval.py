@@ -1,4 +1,4 @@
-"""The probability that an interval misses, by enumeration: laws in closed form, from fractions, no library code."""
+"""Intervals from noisy counts hold, by exact enumeration and by simulation with the sampler's noise."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Private Prediction Sets, versions 2 and 3, by number: against mpmath, fractions, enumeration and exact laws."""
+"""Private Prediction Sets, versions 1 to 3, by number: against mpmath, fractions, enumeration and exact laws."""
 
 import math
 from fractions import Fraction

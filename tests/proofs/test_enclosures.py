@@ -13,8 +13,7 @@ from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_targ
 from confide.guarantee.random_rank import SlopeNoise, conditional_failure, tail
 from confide.guarantee.two_sided import two_sided_holds, two_sided_loss
 from confide.mechanisms.interface import certify
-from tests.proofs.enclosures import Sharp, errors, watched
-from tests.proofs.intervals import Box
+from tests.proofs.enclosures import Box, Sharp, errors, watched
 
 
 def test_exponentials():

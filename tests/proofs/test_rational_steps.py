@@ -1,4 +1,4 @@
-"""Exact laws as rational numbers: weights are powers of one rational x in place of exp(-1/scale).
+"""Theorem P1, Lemma P2 and Theorem C1 over all small cases, in rational numbers: weights are powers of one rational x in place of exp(-1/scale).
 
 Nothing else changes: the law depends on weights only, and the theorems hold for any base. With x rational every
 probability is a rational number, and what is compared is compared exactly.

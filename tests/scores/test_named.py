@@ -10,7 +10,7 @@ import pytest
 import confide
 from confide.arrays import tempered
 from confide.errors import InputError
-from confide.scores import LIBRARY, class_score, score_kind
+from confide.scores import class_score, score_kind
 from tests.refused import numbers, refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
@@ -148,10 +148,3 @@ def test_parameters_may_be_written_in_another_way():
 def test_other_names_raise(name):
     with refused(InputError, "score"):
         score_kind(name)
-
-
-def test_every_score_of_probabilities_has_one():
-    for known in LIBRARY:
-        if known.task == "classification" and known.name != "top_k":
-            parameters = dict.fromkeys(known.parameters, 1)
-            assert score_kind(confide.score_name(known.name, **parameters, temperature=2)).temperature == 2.0

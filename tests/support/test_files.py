@@ -1,4 +1,4 @@
-"""Files are written completely or not at all."""
+"""Files are written completely or not at all; objects of stores, for which a folder stands, have their interface."""
 
 import glob
 import os

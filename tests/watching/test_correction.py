@@ -1,4 +1,4 @@
-"""A threshold that corrects itself: pathwise bounds against adversaries, the law of the noise, states, documents."""
+"""A threshold that corrects itself: pathwise bounds, the law of the noise, states, documents."""
 
 import copy
 import json
