@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 
 import confide
 from confide import PrivateConformalClassifier, PrivateConformalRegressor
-from confide.estimators import FittedStepWarning, SecondReleaseWarning
+from confide.estimators import FittedStepWarning
 from confide.estimators.split import calibrating, rows_of
 from tests.refused import refused
 
@@ -268,13 +268,6 @@ def test_pipelines_with_another_last_step_raise():
         confide.estimators.pipeline_sets(regressor, ROWS)
     with refused(confide.errors.InputTypeError, "model"):
         confide.estimators.pipeline_intervals(Ridge().fit(ROWS, ROWS[:, 0]), ROWS)
-
-
-def test_warnings_through_a_pipeline_point_at_the_callers_line():
-    pipe = make_pipeline(Normalizer(), confide.PrivateConformalClassifier(**FAST)).fit(ROWS, TRUTH)
-    with pytest.warns(SecondReleaseWarning) as seen:
-        pipe.fit(ROWS, TRUTH)
-    assert [one.filename for one in seen if one.category is SecondReleaseWarning] == [__file__]
 
 
 @pytest.mark.usefixtures("routing")

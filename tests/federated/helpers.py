@@ -107,12 +107,11 @@ RULES = ("--coordinator", "public/coordinator.json", "--peers", "public")
 class Files:
     """Keys, public files and tables in the working folder.
 
-    Every method runs one command and returns its output. `asked` are options of every plan, `columns` those of every
-    table.
+    Every method runs one command and returns its output. `asked` are options of every plan.
     """
 
-    def __init__(self, run, sizes, *, asked=(), columns=("--score-column", "s"), budget=4, keys=None):
-        self.run, self.names, self.asked, self.columns, self.budget = run, tuple(sizes), asked, columns, budget
+    def __init__(self, run, sizes, *, asked=(), keys=None):
+        self.run, self.names, self.asked = run, tuple(sizes), asked
         self.keys = keys or {name: federated.SiloKeys.generate(name) for name in (*sizes, "coordinator")}
         Path("public").mkdir()
         rng = np.random.default_rng(0)
@@ -127,17 +126,13 @@ class Files:
         return self.run("federated", "plan", *words, code=code)
 
     def answer(self, name, *options, rules=None, plan="plan.json", code=0):
-        rules = (*RULES, "--budget", self.budget) if rules is None else rules
-        own = ("--plan", plan, *self.own(name, "answer"))
-        return self.run("federated", "answer", f"{name}.csv", *self.columns, *own, *rules, *options, code=code)
+        rules = (*RULES, "--budget", 4) if rules is None else rules
+        own = ("--plan", plan, "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-answer.json")
+        words = (f"{name}.csv", "--score-column", "s", *own, *rules, *options)
+        return self.run("federated", "answer", *words, code=code)
 
-    def own(self, name, made):
-        """Return the options with a silo's keys, its ledger and the output file."""
-        return ("--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-{made}.json")
+    def answers(self):
+        return [f"{name}-answer.json" for name in self.names]
 
-    def answers(self, names=None):
-        return [f"{name}-answer.json" for name in names or self.names]
-
-    def aggregate(self, *options, names=None, code=0):
-        words = ("--plan", "plan.json", "--out", "released.json", "--force", *options)
-        return self.run("federated", "aggregate", *self.answers(names), *words, code=code)
+    def aggregate(self):
+        return self.run("federated", "aggregate", *self.answers(), "--plan", "plan.json", "--out", "released.json")

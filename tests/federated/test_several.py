@@ -49,13 +49,9 @@ def made(federation, epsilon=4.0, **options):
     return federated.plan(federation.silos, LEVELS, epsilon, **options)
 
 
-def planned(federation, *args, **options):
-    return made(federation, *args, **options).sign(federation.coordinator)
-
-
 def test_levels_of_a_sum(five):
     """One sum serves all levels of noisy counts."""
-    text = planned(five, 2.0, method="secure-sum", candidates=Candidates.unit(21))
+    text = made(five, 2.0, method="secure-sum", candidates=Candidates.unit(21)).sign(five.coordinator)
     answers = five.answers(text)
     released = federated.aggregate(text, answers, keys=five.coordinator)
     assert released["0.1"].threshold >= released["0.2"].threshold

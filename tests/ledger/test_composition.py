@@ -40,18 +40,6 @@ from tests.refused import refused
 ADD = "add_remove"
 
 
-def repeated_responses(epsilon, times):
-    """Exact laws of the number of true labels in `times` randomized responses, under both neighbours."""
-    truth = 1 / (1 + math.exp(-epsilon))
-    count = np.arange(times + 1)
-    return stats.binom.pmf(count, times, truth), stats.binom.pmf(count, times, 1 - truth)
-
-
-def exponential_pair(epsilon):
-    """A neighbouring pair of laws of an exponential mechanism whose range is used up."""
-    return law(np.array([0.0, 0.0, -1.0, -3.0]), 1.0), law(np.array([-epsilon, 0.0, -1.0, -3.0]), 1.0)
-
-
 @pytest.mark.slow
 def test_totals_are_rounded_up_and_what_is_left_down():
     """As decimal forms, and to the next float: the rest can be spent, and the next float cannot."""
@@ -82,7 +70,9 @@ def test_decimal_sums_stay_as_short_as_they_are():
 @pytest.mark.parametrize(("epsilon", "times"), [(0.1, 30), (0.5, 10), (0.5, 50), (1.0, 3), (2.0, 4)])
 @pytest.mark.parametrize("dp_delta", [1e-9, 1e-6, 1e-3])
 def test_every_bound_holds_for_randomized_response(epsilon, times, dp_delta):
-    p, q = repeated_responses(epsilon, times)
+    """By the exact laws of the number of true labels, under both neighbours."""
+    truth = 1 / (1 + math.exp(-epsilon))
+    p, q = (stats.binom.pmf(np.arange(times + 1), times, share) for share in (truth, 1 - truth))
     bounds = compose([Cost(epsilon, ADD, "m")] * times, dp_delta).bounds
     assert {bound.rule for bound in bounds} == {"sum", "zCDP"}
     for bound in bounds:
@@ -93,8 +83,9 @@ def test_every_bound_holds_for_randomized_response(epsilon, times, dp_delta):
 @pytest.mark.parametrize("times", [2, 4, 6])
 @pytest.mark.parametrize("dp_delta", [1e-6, 1e-2])
 def test_every_bound_holds_for_the_exponential_mechanism(times, dp_delta):
+    """For a neighbouring pair of laws whose range is used up."""
     epsilon = 1.0
-    p, q = exponential_pair(epsilon)
+    p, q = (law(np.array([first, 0.0, -1.0, -3.0]), 1.0) for first in (0.0, -epsilon))
     many = [np.array([math.prod(point) for point in itertools.product(one, repeat=times)]) for one in (p, q)]
     bounds = compose([Cost(epsilon, ADD, "m", rho=zcdp_of_range(epsilon))] * times, dp_delta).bounds
     assert {bound.rule for bound in bounds} == {"sum", "zCDP"}

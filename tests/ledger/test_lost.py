@@ -139,25 +139,19 @@ def test_lost_at_every_message(through_proxy, answered):
 def test_lost_for_good_at_every_message(through_proxy, answered):
     """The server never comes back: an error, and at most the charge stands; no release without a charge."""
     on_server, between, ledger, total = through_proxy
-    direct, charged = Ledger(on_server.url(JOBS)), []
+    direct, charged, impatient = Ledger(on_server.url(JOBS)), [], copy.copy(ledger)
+    object.__setattr__(impatient, "timeout", 0.3)  # without a request to the server
     for message in range(1, total + 1):
         before = len(direct.account("patients").entries)
         between.count, between.cuts, between.cut_at, between.answered = 0, 0, message, answered
         between.for_good = True
         with pytest.raises(LedgerError):
-            spend(impatient(ledger))
+            spend(impatient)
         between.cut_at, between.cuts, between.for_good = None, 0, False
         entries = direct.account("patients").entries
         charged.append(len(entries) - before)
     assert charged == sorted(charged)
     assert set(charged) == {0, 1}
-
-
-def impatient(ledger):
-    """The same ledger with a short timeout, without a request to the server."""
-    made = copy.copy(ledger)
-    object.__setattr__(made, "timeout", 0.3)
-    return made
 
 
 @pytest.mark.slow

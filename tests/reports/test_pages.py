@@ -301,11 +301,6 @@ SAMPLES = (
 )  # fmt: skip
 
 
-def described(**about):
-    """A release with these metadata."""
-    return confide.calibrate(confide.lac_score(*invented()), 0.1, 1.0, score="lac", about=about)
-
-
 def read(card):
     """The metadata of a card, and its text."""
     yaml = pytest.importorskip("yaml", reason="reads the metadata of model cards")
@@ -378,7 +373,8 @@ def test_texts_cannot_become_markup(name, value):
 
 
 def test_hostile_names_stay_text():
-    released = described(model=HOSTILE, data=HOSTILE)
+    about = {"model": HOSTILE, "data": HOSTILE}
+    released = confide.calibrate(confide.lac_score(*invented()), 0.1, 1.0, score="lac", about=about)
     card = confide.card(released, evaluation=evaluation(released))
     index, text = read(card)
     assert index["model-index"][0]["name"] == HOSTILE

@@ -310,9 +310,6 @@ def test_corrected_release_is_a_kind_of_its_own(tmp_path):
     with pytest.raises(FormatError):
         Watch.from_json(text)
     assert (one.promised, one.first.coverage, one.first.guarantee.kind) == (0, 0, "none")
-    for said in str(one), one.promises[""], repr(one), one.first.guarantee.of("coverage at least 0.9"):
-        assert "no promise for one record" in said
-        assert "on average over calibration data" not in said
     for statement, arguments in (one.conditional_coverage, (0.1, 100)), (one.coverage_at_most, (100,)):
         with refused(InputError, "release"):
             statement(*arguments)
