@@ -131,15 +131,7 @@ def test_risk_by_critical_thresholds():
         evaluate_intervals(released, p[:, 0], p[:, 0])
 
 
-WARDS = confide.calibrate(
-    np.linspace(0, 1, 2000),
-    0.1,
-    1.0,
-    groups=np.tile(["north", "south"], 1000),
-    names=["north", "south"],
-    score="lac",
-    candidates=confide.Candidates.unit(100),
-)
+WARDS = calibrations_at("group", {"north": 0.5, "south": 0.5})
 SIDES = calibrations_at("side", {"low": 0.5, "high": 0.5})
 P, Y, WARD = records(100)
 SETS, SCORES = {"release": calibration_at(0.6), "probabilities": P, "labels": Y}, {"release": WARDS, "scores": P[:, 0]}
@@ -210,20 +202,15 @@ def test_surely_below_is_simultaneous_and_exact(n, parts):
     assert not named(most + 1)
 
 
-def evaluated(rows):
-    """An evaluation of sets, from rows of a true class, the classes in its set, and the number of such records."""
-    labels = np.repeat([label for label, _, _ in rows], [times for *_, times in rows])
-    p = np.repeat([np.isin(range(3), members) / len(members) for _, members, _ in rows], [t for *_, t in rows], axis=0)
-    return evaluate_sets(calibration_at(0.7), p, np.array(TISSUES)[labels], TISSUES)
-
-
-TISSUES = ("adipose", "cancer-associated stroma", "rare")
-
-
 def test_worst_part_and_parts_below_promise():
     """As on pathology slides: 0.9 over all, half of one class; a rare class of which no one can be sure."""
-    found = evaluated([(0, [0], 4870), (0, [0, 1], 2000), (0, [1, 2], 540), (1, [0, 1], 125), (1, [0, 2], 115),
-                       (2, [0, 2], 3), (2, [0, 1], 2)])  # fmt: skip
+    tissues = ("adipose", "cancer-associated stroma", "rare")
+    labels, members, times = zip(
+        (0, [0], 4870), (0, [0, 1], 2000), (0, [1, 2], 540), (1, [0, 1], 125), (1, [0, 2], 115), (2, [0, 2], 3),
+        (2, [0, 1], 2), strict=True,
+    )  # fmt: skip
+    p = np.repeat([np.isin(range(3), inside) / len(inside) for inside in members], times, axis=0)
+    found = evaluate_sets(calibration_at(0.7), p, np.repeat(np.array(tissues)[list(labels)], times), tissues)
     assert found.shortfall is None
     assert (found.classes.worst.name, len(found.classes)) == ("cancer-associated stroma", 3)
     assert [part.name for part in found.classes.below] == ["cancer-associated stroma"]

@@ -363,18 +363,14 @@ def test_no_output_depends_on_n_for_other_requests(tmp_path, draw_with, ask, mor
     assert len(found[0][1]) == charges
 
 
-@pytest.mark.parametrize("several", ["levels", "sides", "losses"])
-def test_no_release_of_several_thresholds_publishes_n(tmp_path, several):
-    scores, paid = SCORES[:30], {"ledger": Ledger(tmp_path / "b.db"), "dataset": "patients", "candidates": UNIT}
-    paid["ledger"].set_limit("patients", 1.0)
-    paid["neighbors"] = "replace_one"
-    ask = {
-        "levels": lambda: confide.calibrate(scores, [0.1, 0.2], 0.5, **paid),
-        "sides": lambda: confide.calibrate_sides(np.tile([0.0, 1.0], (30, 1)), scores, 0.1, 0.5, **paid),
-        "losses": lambda: confide.calibrate_losses(
-            np.zeros((30, UNIT.size - 1)), risk=0.1, epsilon=0.5, u=scores, loss="mine", **paid
-        ),
-    }[several]
+def losses(scores, candidates, **options):
+    return confide.calibrate_losses(np.zeros((30, 19)), candidates, 0.1, 0.5, u=scores, loss="mine", **options)
+
+
+@pytest.mark.parametrize("ask", [levels, sides, losses])
+def test_no_release_of_several_thresholds_publishes_n(tmp_path, ask):
+    ledger = Ledger(tmp_path / "b.db")
+    ledger.set_limit("patients", 1.0)
     with refused(InputError, "neighbors"):
-        ask()
-    assert paid["ledger"].account("patients").entries == ()
+        ask(SCORES[:30], ledger=ledger, dataset="patients", candidates=UNIT, neighbors="replace_one")
+    assert ledger.account("patients").entries == ()
