@@ -252,29 +252,23 @@ def test_regressor_chooses_a_model():
     assert model.calibration_.chosen.share.denominator == 5
 
 
-@pytest.mark.parametrize(
-    ("options", "argument"),
-    [
-        ({"alpha": [0.1, 0.2]}, "alpha"),
-        ({"neighbors": "replace_one"}, "neighbors"),
-        ({"choice_share": 0.9}, "choice_share"),
-        ({"largest_size": 11}, "largest_size"),
-        ({"by_class": True, "ledger": "...", "dataset": "digits"}, "ledger"),
-    ],
-)
-def test_impossible_options_raise(options, argument):
-    with refused(confide.errors.InputError, argument):
-        confide.PrivateConformalClassifier(MODELS, random_state=0, **options).fit(X[:500], Y[:500])
+LINES = {"mean": DummyRegressor(), "line": LinearRegression()}
+CHOICES = [
+    (MODELS, {"alpha": [0.1, 0.2]}, "alpha"),
+    (MODELS, {"neighbors": "replace_one"}, "neighbors"),
+    (MODELS, {"choice_share": 0.9}, "choice_share"),
+    (MODELS, {"largest_size": 11}, "largest_size"),
+    (MODELS, {"by_class": True, "ledger": "...", "dataset": "digits"}, "ledger"),
+    (LINES, {}, "largest_size"),
+    ({}, {}, "estimator"),
+    ({1: DummyRegressor(), 2: LinearRegression()}, {}, "estimator"),
+    (None, {"conformity_score": ("gamma", "cqr")}, "conformity_score"),
+    (LINES, {"conformity_score": "gamma"}, "conformity_score"),
+]
 
 
-def test_several_regressors_need_a_largest_width_and_absolute_residuals():
-    models = {"mean": DummyRegressor(), "line": LinearRegression()}
-    with refused(confide.errors.InputError, "largest_size"):
-        confide.PrivateConformalRegressor(models, random_state=0).fit(X[:100], Y[:100])
-    for wrong in ({}, {1: DummyRegressor(), 2: LinearRegression()}):
-        with refused(confide.errors.InputError, "estimator"):
-            confide.PrivateConformalRegressor(wrong, random_state=0).fit(X[:100], Y[:100])
-    with refused(confide.errors.InputTypeError, "conformity_score"):
-        confide.PrivateConformalRegressor(conformity_score=("gamma", "cqr"), random_state=0).fit(X[:100], Y[:100])
-    with refused(confide.errors.InputError, "conformity_score"):
-        confide.PrivateConformalRegressor(models, conformity_score="gamma", random_state=0).fit(X[:100], Y[:100])
+@pytest.mark.parametrize(("models", "options", "argument"), CHOICES)
+def test_impossible_choices_raise(models, options, argument):
+    front = confide.PrivateConformalClassifier if models is MODELS else confide.PrivateConformalRegressor
+    with refused((confide.errors.InputError, confide.errors.InputTypeError), argument):
+        front(models, random_state=0, **options).fit(X[:500], Y[:500])

@@ -35,7 +35,7 @@ from confide.tables import (
 from tests.builders import grid
 from tests.draws import always
 from tests.exact import added, divergence, histograms, law, mechanism_law, worst_log_ratio
-from tests.refused import refused
+from tests.refused import Refused, refused
 
 ADD = "add_remove"
 
@@ -139,22 +139,20 @@ def test_huge_losses_do_not_overflow():
     assert compose([Cost(1e6, ADD, "m")] * 3, 1e-6).epsilon == 3e6
 
 
-def test_costs_are_checked():
-    for wrong in (-1.0, math.nan, -math.inf, 2e12):
-        with refused(InputError, "epsilon"):
-            Cost(wrong, ADD, "m")
-    with refused(InputError, "rho"):
-        Cost(1.0, ADD, "m", math.inf)
-    assert not Cost(math.inf, ADD, "m").private
-    with refused(InputTypeError, "epsilon"):
-        Cost("1", ADD, "m")
-    with refused(InputError, "group"):
-        Cost(1.0, "replace_one", "m", None, Group("a", "b"))
-    with refused(InputError, "costs"):
-        compose([Cost(1.0, ADD, "m"), Cost(1.0, "replace_one", "m")])
-    for wrong_delta in (-0.1, 1.0, math.nan, True):
-        with refused(InputError, "dp_delta"):
-            compose([], wrong_delta)
+GOOD = {"epsilon": 1.0, "neighbors": ADD, "mechanism": "m"}
+REFUSED = [
+    *(Refused(Cost, GOOD, {"epsilon": own}, "epsilon", kind=InputError) for own in (-1.0, math.nan, -math.inf, 2e12)),
+    Refused(Cost, GOOD, {"epsilon": "1"}, "epsilon", kind=InputTypeError),
+    Refused(Cost, GOOD, {"rho": math.inf}, "rho", kind=InputError),
+    Refused(Cost, GOOD, {"neighbors": "replace_one", "group": Group("a", "b")}, "group", kind=InputError),
+    Refused(compose, {}, {"costs": [Cost(1.0, ADD, "m"), Cost(1.0, "replace_one", "m")]}, "costs", kind=InputError),
+    *(Refused(compose, {"costs": []}, {"dp_delta": own}, "dp_delta", kind=InputError) for own in (-0.1, 1.0, True)),
+]
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=str)
+def test_costs_are_checked(row):
+    row.check()
 
 
 def test_a_public_n_has_no_finite_loss_for_adding_one():

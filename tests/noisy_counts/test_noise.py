@@ -30,6 +30,7 @@ def test_draws_have_the_law(epsilon):
 def test_a_large_epsilon_gives_almost_no_noise():
     assert np.array_equal(draw_counts([7] * 1000, 50.0), [7] * 1000)  # fails once in 10**18
     assert noise_law(50.0)[1:-1].tolist() == [1.0]
+    assert draw_counts([], 1.0).shape == (0,)
 
 
 @pytest.mark.parametrize("ratio", [Fraction(1, 2), Fraction(9, 10), Fraction(1, 1000)])
@@ -150,7 +151,3 @@ def test_one_count_per_part_of_public_size_costs_epsilon_to_replace():
 )  # fmt: skip
 def test_refusals(row):
     row.check()
-
-
-def test_no_counts_have_no_noise():
-    assert draw_counts([], 1.0).shape == (0,)
