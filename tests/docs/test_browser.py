@@ -91,16 +91,3 @@ def test_nothing_is_cut_off(browser, share):
                 cut[f"{path.relative_to(SITE)} ({sight})"] = wrong
         page.emulate_media(media="screen")
     assert cut == {}
-
-
-def test_check_detects_cut_content(browser):
-    """The check of the pages finds a table and a line of code that are wider than the page, and hidden overflow."""
-    page = browser.new_page(viewport={"width": 390, "height": 800})
-    long = "x" * 200
-    page.set_content(f"<main><pre style='overflow:hidden'>{long}</pre></main>")
-    assert "hides" in page.evaluate(CUT, False)[0]
-    page.set_content(f"<main><pre style='overflow:auto'>{long}</pre></main>")
-    assert page.evaluate(CUT, False) == []
-    assert "hides" in page.evaluate(CUT, True)[0]
-    page.set_content(f"<main><table><tr><td>{long}</td></tr></table></main>")
-    assert any("wide" in text for text in page.evaluate(CUT, False))

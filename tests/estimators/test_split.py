@@ -1,17 +1,25 @@
-"""Split of training and calibration, and comparison of a model with the calibrated one by probe records."""
+"""Split of training and calibration, models compared by probe records, and estimators in scikit-learn's pipelines."""
 
 import pickle
+import warnings
 from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
+from sklearn import config_context
 from sklearn.base import clone
-from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor, Ridge
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 import confide
 from confide import PrivateConformalClassifier, PrivateConformalRegressor
+from confide.estimators import FittedStepWarning
 from confide.estimators.split import calibrating, rows_of
 from tests.refused import refused
 
@@ -197,3 +205,117 @@ def test_without_a_probe_nothing_is_stated():
     conformal = PrivateConformalClassifier().fit(INPUTS, LABELS)
     assert conformal.calibration_.fingerprint is None
     assert len(conformal.predict_set(INPUTS[:3])) == 3
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+
+GENERATOR = np.random.default_rng(0)
+ROWS = GENERATOR.normal(size=(2000, 3))
+TRUTH = (ROWS[:, 0] + GENERATOR.normal(size=2000) > 0).astype(int)
+WARD = np.where(np.arange(2000) % 2, "north", "south")
+WEIGHTS = 1 + np.arange(2000.0)
+FAST = {"neighbors": "replace_one", "random_state": 0}
+
+
+class Weighed(LogisticRegression):
+    """Stores the weights and the records that it was given."""
+
+    def fit(self, ROWS, y, sample_weight=None):
+        self.given_, self.seen_ = sample_weight, ROWS
+        return super().fit(ROWS, y, sample_weight)
+
+
+def double(rows):
+    return 2 * rows
+
+
+@pytest.fixture
+def routing():
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_sets_of_a_pipeline_are_those_of_its_last_step():
+    pipe = make_pipeline(Normalizer(), "passthrough", make_pipeline(FunctionTransformer(double)))
+    pipe.steps.append(("model", confide.PrivateConformalClassifier(alpha=[0.3, 0.1], epsilon=4.0, **FAST)))
+    pipe.fit(ROWS, TRUTH)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FittedStepWarning)
+        sets = confide.estimators.pipeline_sets(pipe, ROWS[:50], alpha=0.1)
+    rows = 2 * Normalizer().transform(ROWS[:50])
+    np.testing.assert_array_equal(sets.mask, pipe[-1].predict_set(rows, alpha=0.1).mask)
+    assert 0 < sets.mask.mean() < 1
+    np.testing.assert_array_equal(confide.estimators.pipeline_sets(pipe[-1], rows, alpha=0.1).mask, sets.mask)
+
+
+def test_a_step_fitted_on_calibration_records_causes_a_warning_at_the_callers_line():
+    """Frozen steps were fitted elsewhere, according to the user; stateless ones process each record separately."""
+    pipe = make_pipeline(StandardScaler(), confide.PrivateConformalClassifier(**FAST)).fit(ROWS, TRUTH)
+    with pytest.warns(FittedStepWarning) as seen:
+        confide.estimators.pipeline_sets(pipe, ROWS[:5])
+    assert [one.filename for one in seen] == [__file__]
+    frozen = make_pipeline(FrozenEstimator(StandardScaler().fit(ROWS)), confide.PrivateConformalClassifier(**FAST))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FittedStepWarning)
+        confide.estimators.pipeline_sets(frozen.fit(ROWS, TRUTH), ROWS[:5])
+
+
+def test_pipelines_with_another_last_step_raise():
+    with refused(confide.errors.InputTypeError, "model"):
+        confide.estimators.pipeline_sets(make_pipeline(StandardScaler(), LogisticRegression()).fit(ROWS, TRUTH), ROWS)
+    regressor = make_pipeline(Normalizer(), confide.PrivateConformalRegressor(**FAST)).fit(ROWS, ROWS[:, 0])
+    with refused(confide.errors.InputTypeError, "model"):
+        confide.estimators.pipeline_sets(regressor, ROWS)
+    with refused(confide.errors.InputTypeError, "model"):
+        confide.estimators.pipeline_intervals(Ridge().fit(ROWS, ROWS[:, 0]), ROWS)
+
+
+@pytest.mark.usefixtures("routing")
+def test_groups_and_weights_are_routed_through_a_pipeline():
+    model = confide.PrivateConformalClassifier(Weighed(), group_names=["north", "south"], epsilon=4.0, **FAST)
+    pipe = make_pipeline(FunctionTransformer(double), model.set_fit_request(groups=True, sample_weight=True))
+    pipe.fit(ROWS, TRUTH, groups=WARD, sample_weight=WEIGHTS)
+    assert set(pipe[-1].calibration_) == {"north", "south"}
+    place = {tuple(row): i for i, row in enumerate(2 * ROWS)}
+    own = [place[tuple(row)] for row in pipe[-1].estimator_.seen_]
+    np.testing.assert_array_equal(pipe[-1].estimator_.given_, WEIGHTS[own])
+    sets = confide.estimators.pipeline_sets(pipe, ROWS[:9], groups=WARD[:9])
+    np.testing.assert_array_equal(sets.mask, pipe[-1].predict_set(2 * ROWS[:9], groups=WARD[:9]).mask)
+
+
+@pytest.mark.usefixtures("routing")
+def test_each_of_two_quantile_regressors_gets_what_it_requests():
+    class Quantile(Ridge):
+        def fit(self, ROWS, y, sample_weight=None):
+            self.given_ = sample_weight
+            return super().fit(ROWS, y, sample_weight)
+
+    pair = Quantile().set_fit_request(sample_weight=True), Quantile().set_fit_request(sample_weight=False)
+    model = confide.PrivateConformalRegressor(pair, conformity_score="cqr", **FAST)
+    model.fit(ROWS, ROWS[:, 0], sample_weight=WEIGHTS)
+    assert [one.given_ is None for one in model.estimator_] == [False, True]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("routing")
+def test_searches_and_cross_validation_route_too():
+    model = confide.PrivateConformalClassifier(Weighed(), group_names=["north", "south"], epsilon=4.0, **FAST)
+    model.set_fit_request(groups=True, sample_weight=True).set_score_request(sample_weight=True)
+    search = GridSearchCV(make_pipeline(Normalizer(), model), {"privateconformalclassifier__alpha": [0.3]}, cv=2)
+    search.fit(ROWS, TRUTH, groups=WARD, sample_weight=WEIGHTS)
+    assert search.best_estimator_[-1].estimator_.given_ is not None
+    sets = confide.estimators.pipeline_sets(search, ROWS[:9], groups=WARD[:9])
+    assert sets.mask.shape == (9, 2)
+    given = {"groups": WARD, "sample_weight": WEIGHTS}
+    found = cross_validate(model, ROWS, TRUTH, cv=2, params=given, error_score="raise")
+    assert len(found["test_score"]) == 2
+
+
+@pytest.mark.usefixtures("routing")
+def test_with_prefit_nothing_is_trained_and_nothing_is_routed_to_it():
+    base = KNeighborsClassifier().fit(ROWS, TRUTH)
+    model = confide.PrivateConformalClassifier(base, prefit=True, **FAST)
+    assert "estimator" not in str(model.get_metadata_routing())
+    assert confide.estimators.pipeline_sets(
+        make_pipeline(Normalizer(), model).fit(ROWS, TRUTH), ROWS[:5]
+    ).mask.shape == (5, 2)

@@ -73,13 +73,6 @@ def test_what_hugging_face_hands_over(data, kind):
             calibrate(model, [broken])
 
 
-def test_labels_of_every_integer_type(data):
-    logits, y = data
-    wanted = calibrate(torch.nn.Identity(), [(logits, y)])
-    for kind in (torch.uint8, torch.int8, torch.int16, torch.int32):
-        assert calibrate(torch.nn.Identity(), [(logits, y.to(kind))]) == wanted
-
-
 def test_tokens_are_records_of_a_row(data):
     """Token classification: (batch, length, K), labels (batch, length), -100 for a token without label."""
     logits, y = data
@@ -147,24 +140,6 @@ def test_half_precision_models_calibrate(data):
         z = torch.linspace(0, 1, 500).to(kind)
         found = calibrate(torch.nn.Identity(), [(z, torch.zeros(500))], score="absolute_residual", candidates=None)
         assert np.isfinite(found.threshold)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("compared", ["as they are", "as on a device"])
-def test_sets_on_the_accelerator_equal_those_of_numpy(monkeypatch, compared):
-    """Every device that torch finds; `python -m benchmarks.accelerator` runs a longer comparison."""
-    from benchmarks.accelerator import devices, differences
-
-    if compared == "as on a device":  # in torch's own functions, which are not needed in main memory
-        monkeypatch.setattr("confide.array_api.in_memory", lambda array: None)
-    else:
-        monkeypatch.setattr("confide.array_api.class_scores", lambda *_: pytest.fail("numpy is faster here"))
-        monkeypatch.setattr("benchmarks.accelerator.devices", lambda: ["cpu"])
-        from benchmarks.accelerator import devices
-    for device in devices():
-        found = dict(differences(device, 40, 7))
-        assert not {what: wrong for what, wrong in found.items() if wrong}
-        assert len(found) > 25
 
 
 def test_labels_in_one_column_are_labels(data):

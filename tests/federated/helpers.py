@@ -1,9 +1,10 @@
-"""Small federations in one process."""
+"""Small federations in one process, or by commands that exchange files."""
 
 import base64
 import json
 import os
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -98,3 +99,40 @@ def killed(step, work):
         work()
 
     assert os.WIFSIGNALED(os.waitpid(forked(armed_work), 0)[1])
+
+
+RULES = ("--coordinator", "public/coordinator.json", "--peers", "public")
+
+
+class Files:
+    """Keys, public files and tables in the working folder.
+
+    Every method runs one command and returns its output. `asked` are options of every plan.
+    """
+
+    def __init__(self, run, sizes, *, asked=(), keys=None):
+        self.run, self.names, self.asked = run, tuple(sizes), asked
+        self.keys = keys or {name: federated.SiloKeys.generate(name) for name in (*sizes, "coordinator")}
+        Path("public").mkdir()
+        rng = np.random.default_rng(0)
+        for name, own in self.keys.items():
+            own.save(f"{name}.key")
+            Path("public", f"{name}.json").write_text(own.public(sizes.get(name)).to_json())
+        for name, size in sizes.items():
+            Path(f"{name}.csv").write_text("s\n" + "\n".join(map(str, rng.random(size))) + "\n")
+
+    def plan(self, *options, silos="public", out="plan.json", code=0):
+        words = ("--silo", silos, "--keys", "coordinator.key", *self.asked, "--out", out, *options)
+        return self.run("federated", "plan", *words, code=code)
+
+    def answer(self, name, *options, rules=None, plan="plan.json", code=0):
+        rules = (*RULES, "--budget", 4) if rules is None else rules
+        own = ("--plan", plan, "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-answer.json")
+        words = (f"{name}.csv", "--score-column", "s", *own, *rules, *options)
+        return self.run("federated", "answer", *words, code=code)
+
+    def answers(self):
+        return [f"{name}-answer.json" for name in self.names]
+
+    def aggregate(self):
+        return self.run("federated", "aggregate", *self.answers(), "--plan", "plan.json", "--out", "released.json")

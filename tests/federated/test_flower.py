@@ -14,6 +14,7 @@ from tests.federated.helpers import Federation
 pytest.importorskip("flwr", reason="needs the extra 'flower': pip install 'confide[flower]'")
 
 from confide.federated import flower
+from tests.federated.test_products import grid_of
 from tests.refused import refused
 
 APP = Path(__file__).parents[2] / "examples" / "flower"
@@ -24,38 +25,17 @@ def four(tmp_path):
     return Federation.uniform(tmp_path, 200, 150, 120, 180)
 
 
-def grid_for(four, broken=(), dead=(), empty=()):
-    """Return a grid over the silos.
-
-    The setup of `broken` silos fails, `empty` silos have no records, and `dead` silos do not answer.
-    """
-    from flwr.clientapp import ClientApp
-
-    from tests.federated.in_process_grid import InProcessGrid
-
-    def setup(context):
-        i = int(context.node_config["silo"])
-        if i in broken:
-            raise RuntimeError(f"patient records are {four.scores[i][:3]}")
-        scores = (lambda: 1 / 0) if i in empty else four.scores[i]
-        return flower.SiloSetup(scores, four.keys[i], four.policy, four.ledgers[i])
-
-    app = ClientApp()
-    flower.register(app, setup)
-    return InProcessGrid(app, {10 + i: {"silo": i} for i in range(len(four.keys))}, dead=[10 + i for i in dead])
-
-
 def test_waiting_for_nodes_ends(four):
-    assert flower.wait_for_nodes(grid_for(four), 4) == [10, 11, 12, 13]
-    assert len(flower.wait_for_nodes(grid_for(four), 9, timeout=0.1, poll=0.05)) == 4
+    assert flower.wait_for_nodes(grid_of(four), 4) == [10, 11, 12, 13]
+    assert len(flower.wait_for_nodes(grid_of(four), 9, timeout=0.1, poll=0.05)) == 4
 
 
 def test_a_warning_stays_in_the_log_of_the_silo(four, caplog, recwarn):
     """For another request about different data a silo returns its first answer, and warns only in its own log."""
     plan = four.plan()
-    first = flower.ask(grid_for(four), plan, [10], timeout=1)
+    first = flower.ask(grid_of(four), plan, [10], timeout=1)
     four.scores[0] = four.scores[0] / 2
-    again = flower.ask(grid_for(four), plan, [10], timeout=1)
+    again = flower.ask(grid_of(four), plan, [10], timeout=1)
     assert again == first
     assert any("was made from other data than these" in record.getMessage() for record in caplog.records)
     assert not [one for one in recwarn if issubclass(one.category, UserWarning)]

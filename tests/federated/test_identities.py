@@ -1,8 +1,8 @@
-"""Identities that people tell apart, public files with the signature of their key, and signed releases."""
+"""Identities that people tell apart, public files and releases with a signature, and conditions on a release."""
 
 import dataclasses
 import json
-import warnings
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,13 +15,14 @@ from confide.candidates import Candidates
 from confide.cli.app import main
 from confide.core import Document, Release
 from confide.errors import FormatError, InputError, InputTypeError, SimilarNameWarning
-from confide.federated import Refusal
+from confide.federated import Conditions, Refusal
 from confide.federated.messages import MOST_CHARACTERS, encode, sign
 from confide.ledger import Cost
+from confide.mechanisms import PrivacyStatement
 from confide.support import FileKind, checksum, kind_of, kind_stated
+from confide.watching import Watch
 from tests.federated.helpers import Federation, content_of
-from tests.federated.test_conditions import FILES
-from tests.kept import path_of
+from tests.kept import names, path_of
 from tests.refused import refused
 
 COST = Cost(0.1, "replace_one", "private-qq")
@@ -36,10 +37,6 @@ LOW_ORDER = (
     "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
     "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
 )
-
-
-def unsigned(silo):
-    return dataclasses.replace(silo, issued=None, signature=None)
 
 
 @pytest.fixture
@@ -98,22 +95,12 @@ def test_keys_of_low_order_are_refused_when_they_are_read(key, three):
     assert three.ledgers[0].spent == 0
 
 
-def test_plans_hold_what_silos_signed(three):
-    text = three.plan(method="secure-sum")
-    plan = federated.read_plan(text)
-    assert plan.silos == tuple(three.silos)
-    assert plan.coordinator == three.coordinator.public_keys()
-    assert plan.sign(three.coordinator) == text
-    with refused(Refusal, "altered"):
-        federated.read_plan(sign("plan", content_of(text), federated.SiloKeys.generate("stranger").signing))
-
-
 @pytest.mark.long(unless="secure-sum")
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
 def test_a_plan_with_unsigned_silos_is_refused_before_the_charge(three, method):
     """The coordinator cannot sign it as a plan, and a silo does not answer what was signed all the same."""
     content = content_of(three.plan(method=method))
-    three.silos = [unsigned(silo) for silo in three.silos]
+    three.silos = [dataclasses.replace(silo, issued=None, signature=None) for silo in three.silos]
     with refused(InputError, "plan"):
         three.plan(method=method)
     bare = {**content, "silos": [vars(silo) for silo in three.silos]}
@@ -187,35 +174,19 @@ def planned(names):
     return federated.plan(silos, 0.1, 5.0, method="private-qq", candidates=Candidates.unit(21))
 
 
-@pytest.mark.slow
-def test_a_place_is_found_without_walking_over_the_silos():
-    plan = planned(["north", "south", "east"])
-    assert [plan.position(name) for name in ("north", "south", "east")] == [0, 1, 2]
-    object.__setattr__(plan, "silos", None)  # any iteration over the silos now fails
-    assert plan.position("east") == 2
-    with refused(Refusal, "foreign"):
-        plan.position("west")
-
-
 @pytest.mark.slow(unless="n0rth")
 @pytest.mark.parametrize("other", ["north ", "n-orth", "n0rth"])
 def test_names_that_look_similar_are_pointed_out(other):
     with pytest.warns(SimilarNameWarning):
         planned(["north", other])
-
-
-def test_one_name_in_two_cases_is_refused():
+    planned([f"school {i}" for i in range(12)])  # numbered silos are as they are: a warning would be an error
     with refused(InputError, "silos"):
         planned(["north", "South", "North"])
 
 
-@pytest.mark.long
-def test_numbered_silos_are_as_they_are():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", SimilarNameWarning)
-        planned([f"school {i}" for i in range(12)])
-
-
+READ = (FileKind.RELEASE, FileKind.EVALUATION, FileKind.WATCH)
+FILES = [path for path in map(path_of, names()) if kind_of(path) in READ]
+"""Every kept file of a kind that `verify` reads."""
 RELEASES = [path for path in FILES if kind_of(path) is FileKind.RELEASE]
 FEDERATED = "confide/federated.release"
 OFFICE = federated.SiloKeys("office", b"\1" * 32, b"\2" * 32)
@@ -226,15 +197,9 @@ def text_of(path):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def signed_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet([6, 2, 1], 500)
-    labels = (p.cumsum(axis=1) > rng.random((500, 1))).argmax(axis=1)
-    rows = [",".join(map(str, [*row, "abc"[k]])) for row, k in zip(p, labels, strict=True)]
-    Path("t.csv").write_text("\n".join(["p_a,p_b,p_c,y", *rows]) + "\n")
-    scores = confide.lac_score(p, labels)
-    confide.calibrate(scores, 0.1, 1.0, classes=["a", "b", "c"]).save("r.json")
+    confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac").save("r.json")
     OFFICE.save("office.key")
     Path("office.json").write_text(OFFICE.public().to_json())
     Path("other.json").write_text(federated.SiloKeys.generate("other").public().to_json())
@@ -268,26 +233,15 @@ def test_a_signature_makes_no_claim_true():
     common = json.loads(text_of(path_of("federated-levels")))
     claimed = {**release, "thresholds": [{**release["thresholds"][0], "coverage": 0.99}]}
     del claimed["sha256"]
-    for content in (
-        {},
-        {"release": release},
-        {**release, "more": 1},
-        {**claimed, "sha256": checksum(claimed)},
-        signed,
-        evaluation,
-        common,
-    ):
+    resealed = {**claimed, "sha256": checksum(claimed)}
+    for content in ({}, {"release": release}, {**release, "more": 1}, resealed, signed, evaluation, common):
         with pytest.raises(FormatError):
             Document.from_json(sign("signed-release", content, OFFICE.signing))
-
-
-def test_what_cannot_be_signed_is_refused():
-    watch = Document.from_json(text_of(path_of("watch-sizes")))
     with refused(InputTypeError, "released"):
-        federated.sign(watch, OFFICE)
+        federated.sign(Document.from_json(text_of(path_of("watch-sizes"))), OFFICE)
 
 
-def test_on_the_command_line(folder, capsys):
+def test_on_the_command_line(signed_folder, capsys):
     assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json"]) == 0
     assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json"]) == 4
     assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json", "--force"]) == 0
@@ -343,3 +297,130 @@ def test_another_answer_of_the_silo_does_not_count(four):
     )
     assert output.failures[2].startswith("an answer cannot be used: malformed")
     assert output.statements[-1] == "the answer of 'silo 2' counts"
+
+
+def stated(privacy):
+    """Return the privacy loss of one person, computed from the fields of the statement."""
+    k = privacy.records_per_person
+    others = [k * one for one in (privacy.add_remove, privacy.replace_one) if one is not None]
+    return max(privacy.epsilon, *others)
+
+
+def promised(document):
+    match document:
+        case Watch():
+            return min(document.settings.promised.values(), default=None)
+        case Release() if document.by == "side":
+            return document["low"].coverage + document["high"].coverage - 1
+        case Release() if document.loss is not None:
+            share = document.loss in ("false_negative_rate", "missed_area")
+            return 1 - document.risk if share else None
+        case Release():
+            return min(part.coverage for part in document.parts.values())
+    return min(document.query.statements.values())
+
+
+@pytest.mark.slow(unless=("calibration-infinite", "intervals", "watch-sizes", "watch-alarm"))
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_kept_file_meets_just_what_it_states(path):
+    document = Document.from_json(text_of(path))
+    bare = math.isinf(document.privacy.epsilon) and document.privacy.rho is None
+    assert Conditions().check(document).holds is not bare
+    loss = stated(document.privacy) * (max(1, len(document.looks)) if isinstance(document, Watch) else 1)
+    if math.isinf(loss):
+        assert not Conditions(epsilon_at_most=1e6).check(document).holds
+    elif loss > 0:
+        assert Conditions(epsilon_at_most=loss * (1 + 1e-9)).check(document).holds
+        assert not Conditions(epsilon_at_most=loss * (1 - 1e-9)).check(document).holds
+    coverage = promised(document)
+    wrong = Conditions().check(document).failures
+    if coverage is None:
+        assert Conditions(coverage_at_least=1e-6).check(document).failures != wrong
+    else:
+        low, high = (round_to(1e6 * coverage) / 1e6 for round_to in (lambda x: math.floor(x + 1e-6), math.ceil))
+        if 0 < low < 1:
+            assert Conditions(coverage_at_least=low).check(document).failures == wrong
+        if 0 < high + 1e-6 < 1:
+            assert len(Conditions(coverage_at_least=high + 1e-6).check(document).failures) == len(wrong) + 1
+    protected = not bare
+    assert Conditions(private=True).check(document).holds is protected
+    assert Conditions(signed=True).check(document).failures[-1] == "a signature is required; given: none"
+    assert Conditions(signed=True).check(document, "ab" * 32).failures == wrong
+
+
+class Stated(Release):
+    """A release that states only its privacy loss."""
+
+    def __init__(self, privacy):
+        self.given = privacy
+
+    privacy = property(lambda self: self.given)
+    parts = property(lambda self: {})
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.3])
+def test_an_epsilon_at_the_border_holds_and_the_next_float_does_not(epsilon):
+    document = Stated(PrivacyStatement("replace_one", epsilon, 1, None, epsilon, None))
+    assert Conditions(epsilon_at_most=epsilon).check(document).holds
+    assert not Conditions(epsilon_at_most=np.nextafter(epsilon, 0)).check(document).holds
+
+
+def test_the_larger_of_the_relations_counts_unless_one_is_named():
+    document = Stated(PrivacyStatement("add_remove", 1.0, 2, 0.5, 0.75, None))
+    found = Conditions(epsilon_at_most=1.4).check(document)
+    assert found.failures == ("epsilon at most 1.4 is required; stated: 1 under add_remove, 1.5 under replace_one",)
+    assert Conditions(epsilon_at_most=1.5).check(document).holds
+    assert Conditions(epsilon_at_most=1, neighbors="add_remove").check(document).holds
+    assert not Conditions(epsilon_at_most=1, neighbors="replace_one").check(document).holds
+    public = Stated(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None))
+    found = Conditions(epsilon_at_most=1, neighbors="add_remove").check(public)
+    assert found.failures == ("epsilon at most 1 is required; stated: none under add_remove",)
+
+
+def test_zcdp_alone_is_private_and_has_no_epsilon():
+    document = Stated(PrivacyStatement("replace_one", math.inf, 1, None, math.inf, 0.01))
+    assert Conditions(private=True).check(document).holds
+    assert not Conditions(epsilon_at_most=1e6).check(document).holds
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"epsilon_at_most": 0}, {"epsilon_at_most": math.nan}, {"epsilon_at_most": math.inf}, {"coverage_at_least": 0},
+        {"coverage_at_least": 90}, {"coverage_at_least": math.nan}, {"neighbors": "swap"},
+    ],
+)  # fmt: skip
+def test_conditions_that_say_nothing_are_refused(asked):
+    with refused(InputError, next(iter(asked))):
+        Conditions(**asked)
+
+
+@pytest.fixture
+def released(tmp_path):
+    scores = np.random.default_rng(0).random(2000)
+    for name, options in {"good": {"epsilon": 1.0, "neighbors": "replace_one"}, "bare": {"mechanism": "none"}}.items():
+        confide.calibrate(scores, 0.1, score="lac", **options).save(tmp_path / f"{name}.json")
+    return tmp_path
+
+
+GOOD = ["--epsilon-at-most", "1", "--coverage-at-least", "0.9", "--private"]
+
+
+def test_the_command_is_a_gate(released, capsys):
+    good, bare = str(released / "good.json"), str(released / "bare.json")
+    assert main(["verify", good, *GOOD]) == 0
+    said = capsys.readouterr()
+    assert "coverage of at least 0.9 is required; promised: 0.9" in said.out
+    assert said.err == ""
+    assert main(["verify", good, "--epsilon-at-most", "0.5", "--coverage-at-least", "0.95", "--signed"]) == 5
+    said = capsys.readouterr()
+    assert [line.split()[0] for line in said.err.splitlines()] == ["warning:"] * 3
+    assert " is required" not in said.out
+    assert main(["verify", bare]) == 5
+    assert capsys.readouterr().err.startswith("warning: NOT PRIVATE")
+    assert main(["verify", bare, *GOOD, "--json"]) == 5
+    output = json.loads(capsys.readouterr().out)
+    assert output["holds"] is False
+    assert [line.partition(" ")[0] for line in output["wrong"]] == ["NOT", "epsilon"]
+    assert main(["verify", good, "--coverage-at-least", "90"]) == 3
+    assert main(["verify", good, "--neighbors", "add_remove"]) == 3

@@ -11,15 +11,7 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.federated.remote import (
-    Failure,
-    NotReleasedError,
-    Round,
-    SiloSetup,
-    one_round,
-    run,
-    serve,
-)
+from confide.federated.remote import Failure, NotReleasedError, Round, SiloSetup, one_round, run, serve
 from tests.federated.helpers import Federation
 from tests.refused import refused
 
@@ -86,12 +78,12 @@ class Silent:
 SILENT = Silent()
 
 
-def over_functions(made, plan, keys, silent):
-    functions = functions_of(made, silent)
+def over_functions(made, plan, keys):
+    functions = functions_of(made)
     return run(courier_of(functions), functions, plan, keys=keys)
 
 
-def grid_of(made, silent=()):
+def grid_of(made):
     pytest.importorskip("flwr", reason="needs the extra 'flower': pip install 'confide[flower]'")
     from flwr.clientapp import ClientApp
 
@@ -100,14 +92,14 @@ def grid_of(made, silent=()):
 
     app = ClientApp()
     flower.register(app, lambda context: setup_of(made, int(context.node_config["silo"])))
-    return InProcessGrid(app, {10 + i: {"silo": i} for i in range(len(made.keys))}, dead=[10 + i for i in silent])
+    return InProcessGrid(app, {10 + i: {"silo": i} for i in range(len(made.keys))})
 
 
-def over_flower(made, plan, keys, silent):
-    grid = grid_of(made, silent)
+def over_flower(made, plan, keys):
+    grid = grid_of(made)
     from confide.federated import flower
 
-    return flower.calibrate(grid, plan, keys=keys, timeout=0.2 if silent else 60, poll=0.01)
+    return flower.calibrate(grid, plan, keys=keys, poll=0.01)
 
 
 COURIERS = {"functions": over_functions, "flower": over_flower}
@@ -123,7 +115,7 @@ def messages_of(made, plan):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("asked", ASKED)
 def test_every_courier_brings_the_release_of_the_messages(tmp_path, asked, method):
-    """Test with and without signature, and with a dropout where a plan allows one; `aggregate` gives the same."""
+    """Test with and without signature; `aggregate` gives the same."""
     made = Federation(tmp_path, [np.random.default_rng(i).random(60) for i in range(5)], budget=100.0)
     try:
         plan = plan_of(made, asked, method)
@@ -135,7 +127,7 @@ def test_every_courier_brings_the_release_of_the_messages(tmp_path, asked, metho
     for number, carried in enumerate(COURIERS.values()):
         for keys in (made.coordinator, None):
             signed = keys is not None
-            found, asked_of = carried(made, plan, keys, [])
+            found, asked_of = carried(made, plan, keys)
             if number == 0 and signed:
                 spent, answers = [ledger.spent for ledger in made.ledgers], messages_of(made, plan)
             assert sorted(asked_of.answers.values()) == sorted(answers)

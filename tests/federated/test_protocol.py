@@ -27,20 +27,6 @@ def five(tmp_path):
     return Federation.uniform(tmp_path, 200, 150, 120, 180, 160)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
-def test_what_a_release_states(five, method):
-    plan = five.plan(method=method, delta=0.1 if method == "private-qq" else None)
-    released = federated.aggregate(plan, five.answers(plan))
-    assert (released.guarantee.n, released.coverage) == (810, 0.9)
-    assert released.epsilon == pytest.approx(2.0)
-    if method == "private-qq":
-        assert 0 <= released.conditional_coverage(0.1) <= 1
-    else:
-        with refused(InputError, "delta"):
-            released.conditional_coverage(0.1)
-
-
 PARAMETERS = {"raps": "(penalty=0.01,k_reg=5)", "saps": "(penalty=0.1)"}
 SCORES = [
     None,
@@ -232,18 +218,6 @@ def test_private_keys_stay_out_of_sight(five, tmp_path):
     assert federated.Policy.load(tmp_path / "policy.json") == five.policy
 
 
-@pytest.mark.long
-def test_plans_derive_how_candidates_rise():
-    coordinator = federated.SiloKeys.generate("coordinator")
-    silos = [federated.SiloKeys.generate(f"s{i}").public(200) for i in range(5)]
-    plan = federated.plan(silos, 0.1, 1.0, method="private-qq", score="lac")
-    assert plan.candidates == Candidates.spread("probability", 100)
-    read = federated.read_plan(plan.sign(coordinator))
-    assert read == plan
-    assert read.parts == plan.parts
-    assert plan.protocol.mechanism(plan.first, 0).total_rise > 5
-
-
 # Classes and metadata, as the plan states them for every silo
 
 NAMES = ("cat", "dog", "emu")
@@ -276,18 +250,6 @@ def test_a_calibration_knows_what_its_plan_says(three, method):
         confide.predict_set(P[:5], released, ["cat", "dog", "owl"])
 
 
-@pytest.mark.slow
-def test_a_number_of_classes_is_kept_and_none_need_be_said(three):
-    plan = three.plan(score="lac", classes=3)
-    released = federated.aggregate(plan, three.answers(plan))
-    assert (released.classes, dict(released.about)) == (3, {})
-    with refused(InputError, "probabilities"):
-        confide.predict_set(np.full((2, 4), 0.25), released)
-    silent = three.plan(score="lac")
-    assert not {"classes", "about"} & content_of(silent)["request"].keys()
-    assert federated.aggregate(silent, three.answers(silent)).classes is None
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"classes": ["a", "a"]}, {"classes": []}, {"classes": True}, {"classes": ["0", "1"]}, {"classes": 0},
@@ -304,10 +266,7 @@ def test_words_that_no_plan_would_say_are_malformed(three, wrong):
     ("scores", "says"),
     [
         (confide.aps_score(P, Y, randomised=False), "score must be left out or be 'aps_deterministic'"),
-        (
-            confide.lac_score(np.full((200, 2), 0.5), np.zeros(200, int)),
-            "classes must be the 2",
-        ),
+        (confide.lac_score(np.full((200, 2), 0.5), np.zeros(200, int)), "classes must be the 2"),
         (confide.lac_score(P, np.array(["cat", "dog", "owl"])[Y], classes=["cat", "dog", "owl"]), "other names"),
     ],
 )

@@ -8,15 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import stats
 
 from confide.guarantee import conditional
-from confide.guarantee.certificate import (
-    sharp_coverage,
-    sharp_loss,
-    sharp_losses,
-    sharp_target_rank,
-)
+from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_losses, sharp_target_rank
 from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
 from confide.guarantee.random_rank import (
     SlopeNoise,
@@ -24,7 +19,6 @@ from confide.guarantee.random_rank import (
     competitor_ratio,
     competitor_ratio_right,
     conditional_failure,
-    mean_overshoot,
     rank_law,
     tail,
 )
@@ -67,22 +61,6 @@ def test_sharp_loss_falls_with_x(slope, rivals):
     assert lost.tolist() == [sharp_loss(at, slope, rivals) for at in x.tolist()]
     assert (np.diff(lost) <= 1e-9).all()
     assert 0 <= lost[-1] < 1e-9
-
-
-def test_sharp_loss_saves_ranks_against_the_lemma():
-    """Ranks saved at slope 0.72: 6.4 -> 3.9, 9.6 -> 6.9, 12.8 -> 10.0."""
-    for m, lemma, sharp in [(100, 6.4, 3.9), (1000, 9.6, 6.9), (10000, 12.8, 10.0)]:
-        assert mean_overshoot(0.72, m - 1) == pytest.approx(lemma, abs=0.06)
-        assert sharp_loss(1.0, 0.72, m - 1) - 1 == pytest.approx(sharp, abs=0.06)
-
-
-def test_rank_law_is_a_law():
-    for target, slope, m in [(90.0, 1.0, 100), (3.5, 0.1, 10), (1000.25, 0.72, 1000)]:
-        ranks, probabilities, bottom = rank_law(target, slope, m - 1)
-        assert probabilities.min() >= 0
-        assert bottom >= 0
-        assert probabilities.sum() + bottom == pytest.approx(1.0, abs=1e-12)
-        assert ranks[-1] == math.ceil(target)
 
 
 def test_sharp_target_rank_is_the_smallest():
@@ -255,31 +233,3 @@ def test_competitors_on_the_right_are_those_on_the_left_of_the_mirror_image():
         max(weights[j + 1 :].sum() / weights[j] for j in range(3))
     )
     assert competitor_ratio(log_weights) == pytest.approx(max(weights[:j].sum() / weights[j] for j in range(1, 4)))
-
-
-@pytest.mark.parametrize("rivals", [1e-3, 0.3, 1.0, 2.7, 48.2, 4000.5])
-@pytest.mark.parametrize("p", [1.0, 0.6, 1e-2, 3e-6, 1e-9])
-def test_tails_for_fractional_competitor_ratios(rivals, p):
-    """G p / (1 + G p), with its digits."""
-    together = rivals * p
-    assert float(tail(np.array(-math.log(p)), 1.0, rivals)) == pytest.approx(together / (1 + together), rel=1e-12)
-
-
-@pytest.mark.parametrize(("slope", "rivals"), [(0.3, 0.4), (1.0, 1.0), (0.5, 20.5), (0.05, 3000.0)])
-def test_mean_overshoot_for_fractional_competitor_ratios(slope, rivals):
-    def missed(d):
-        return float(tail(np.array(d), slope, rivals))
-
-    corner = max(math.log(rivals), 0.0) / slope
-    first, _ = integrate.quad(missed, 0, corner, limit=300)
-    last, _ = integrate.quad(missed, corner, corner + 40 / slope, limit=300)
-    assert mean_overshoot(slope, rivals) == pytest.approx(first + last, rel=1e-5)
-
-
-def test_log_weights_are_heights_plus_the_remaining_head_start():
-    """In units of the scale. The prior bonus belongs to +inf, and fades with n to 0."""
-    mechanism = Slopes(Fraction(9, 10), Fraction(2), 9, 11, 180.0, 585, 6, Fraction(1, 2), 2520)
-    heights = mechanism.log_prior_weights(4)
-    for n, ahead in ((0, 585), (20, 465), (97, 3), (98, 0), (1000, 0)):
-        wanted = (heights + np.array([0, 0, 0, ahead])) / 180
-        np.testing.assert_allclose(mechanism.log_weights(4, n), wanted, rtol=1e-12)

@@ -1,4 +1,4 @@
-"""Theorem H1 and Lemmas H2 to H5: a target that moves half with n and half with the noisy number."""
+"""Theorems H1 and W3, Lemmas H2 to H5 and W4: a target that moves half with n; the price of the last rule."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ from confide.guarantee.random_rank import SlopeNoise
 from confide.guarantee.two_sided import two_sided_loss
 from tests.builders import slow
 from tests.exact import added, histograms
-from tests.one_number import Design
+from tests.one_number import Design, Walks, guard, guarded, law_of, mass_from, mean_from, residual_life
 from tests.sharp_program import climbed
 
 LEVELS = [Fraction(level) for level in ("1/2", "7/10", "4/5", "9/10", "19/20", "99/100")]
@@ -218,3 +218,55 @@ def test_plus_infinity_wins_where_the_target_exceeds_n(level, slope, rivals, tau
 
     counted = next(n for n in itertools.count(1) if half_moving._is_covered_above(level, n, Fraction(tau), noise))
     assert worst(counted) >= 0 > worst(counted // 3)
+
+
+NARROW = law_of({-1: 1, 0: 2, 1: 1})
+PEAKED = law_of({-2: 1, -1: 2, 0: 4, 1: 2, 2: 1})
+TWO_PEAKS = law_of({-3: 1, 3: 1})
+COIN = law_of({-1: 1, 1: 1})
+FAR = law_of({-4: 1, 0: 6, 4: 1})
+UP = law_of({-1: 2, 2: 1})
+DOWN = law_of({-2: 1, 1: 2})
+LAWS = {"narrow": [NARROW], "peaked": [PEAKED], "coin": [COIN], "two peaks": [TWO_PEAKS], "far": [FAR]}
+LAWS |= {"up": [UP], "down": [DOWN], "mixed": [UP, FAR, NARROW]}
+SIZES = [(2, 12), (3, 8), (4, 6)]
+
+
+def least(laws, sizes, *, beyond=0, first=False):
+    """The least number of covered points less T, over every multiset and every T from -2 to N + beyond."""
+    found = []
+    for m, most in sizes:
+        walks = Walks.of((laws * m)[: m - 1])
+        for size in range(1, most + 1):
+            targets = np.arange(-2, size + beyond + 1)
+            covered = np.array([walks.covered(h, targets, first=first) for h in histograms(size, m)])
+            found.append(Fraction(int((covered - targets * walks.parts).min()), walks.parts))
+    return min(found)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_last_rule_costs_at_most_the_residual_life(name):
+    """Theorem W3: every multiset, noise vector and T <= N, T <= 0 included; without a price it fails."""
+    assert -residual_life(LAWS[name]) <= least(LAWS[name], SIZES) < 0
+
+
+def test_conditions_of_the_price_are_needed():
+    """The controls: T > N, and the first rule, need more than the residual life."""
+    assert residual_life([COIN]) == 1
+    assert least([COIN], SIZES, beyond=3) < -1
+    assert least([COIN], [(6, 5)]) >= -1 > least([COIN], [(6, 5)], first=True)
+
+
+@pytest.mark.parametrize("y", [Fraction(k, 6) for k in range(1, 6)] + [Fraction(11, 12)])
+def test_the_guard_in_closed_form(y):
+    """Lemma W4: both sums of W3b at every n from 1 on, for every guard around the least one."""
+
+    def sums(n_g):
+        below = [(n_g - k + 1) * (1 - mass_from(y, k)) - mean_from(y, k) for k in range(1, n_g)]
+        return below + [(n_g + a + 1) * mass_from(y, a + 1) - mean_from(y, a + 1) for a in range(40)]
+
+    least_guard = guard(y, Fraction(1, 2), 0)
+    assert [min(sums(n_g)) >= 0 for n_g in range(1, least_guard + 20)] == [
+        guarded(y, k) for k in range(1, least_guard + 20)
+    ]
+    assert all(guarded(y, k) == (k >= least_guard) for k in range(1, least_guard + 20))

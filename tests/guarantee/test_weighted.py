@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 from confide.core import ClassShift
-from confide.guarantee import (
-    SlopeNoise,
-    tail,
-    weighted_loss,
-    weighted_prior_bonus,
-    weighted_shortfall,
-)
+from confide.guarantee import SlopeNoise, tail, weighted_loss, weighted_prior_bonus, weighted_shortfall
 from confide.guarantee.certificate import worst_loss
 from confide.mechanisms import Slopes, slopes_for
 from tests import designs

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import confide
-from confide.core.files import read_entry
 from confide.errors import (
     BudgetError,
     EarlierReleaseWarning,
@@ -228,16 +227,6 @@ def test_arguments_are_checked(ledger):
 
 
 @pytest.mark.slow
-def test_export_is_plain_json_without_fingerprints(ledger):
-    mark = fingerprint(bytes(range(32)), SCORES)
-    released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset=Dataset("patients", fingerprint=mark))
-    text = json.dumps(ledger.export(), allow_nan=False)
-    assert mark not in text
-    kept = json.dumps(json.loads(text)["datasets"][0]["entries"][0]["release"])
-    assert read_entry(released.request, (None,), None, kept) == ({None: released.only}, released.versions)
-
-
-@pytest.mark.slow
 def test_threads_share_a_handle(ledger):
     """Those who read are not told of a copy of before while others charge."""
     ledger.set_limit("patients", 1.0)
@@ -397,8 +386,3 @@ def test_invalid_arguments_raise_by_name_before_anything_is_written(call, error,
     with refused(error, argument):
         call(tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_place_that_was_read_is_kept(tmp_path):
-    found = parse_location(str(tmp_path / "budget.db"))
-    assert parse_location(found) == found == tmp_path / "budget.db"

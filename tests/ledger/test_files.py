@@ -103,28 +103,6 @@ def test_full_disk(path):
     Ledger(path).charge("patients", COST, DIGEST)  # with room again, all is well
 
 
-def test_full_database(path, monkeypatch):
-    connect = file._connect
-
-    def tiny(path, timeout, *, write):
-        connection = connect(path, timeout, write=write)
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        connection.execute(f"PRAGMA max_page_count={pages}")
-        return connection
-
-    monkeypatch.setattr(file, "_connect", tiny)
-
-    def spend():
-        for _ in range(100):
-            token = Ledger(path).charge("patients", COST, DIGEST)
-            Ledger(path).attach(token, "x" * 20000)
-
-    with refused(LedgerError, "ledger"):
-        spend()
-    monkeypatch.undo()
-    assert Ledger(path).account("patients").spent().epsilon >= 5
-
-
 @pytest.mark.slow
 def test_read_only_file(path):
     """As an ordinary user, for whom file permissions hold: it can be read but not charged."""
@@ -239,25 +217,17 @@ def test_every_flipped_byte_is_found_or_harmless(path):
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     good, output = path.read_bytes(), Ledger(path).export()
-    rng = np.random.default_rng(3)
-    refused = 0
+    rng, messages = np.random.default_rng(3), []
     for position in rng.choice(len(good), 400, replace=False):
         bad = bytearray(good)
         bad[position] ^= int(rng.integers(1, 256))
         path.write_bytes(bytes(bad))
-        message = refusal_of(path, output)
-        refused += message is not None
-        assert "\n" not in (message or "")
-    assert refused > 20
-
-
-def refusal_of(path, output):
-    """The error of a ledger; None if its contents are right."""
-    try:
-        assert Ledger(path).export() == output
-    except ConfideError as error:
-        return str(error)
-    return None
+        try:
+            assert Ledger(path).export() == output
+        except ConfideError as error:
+            messages.append(str(error))
+    assert len(messages) > 20
+    assert not [message for message in messages if "\n" in message]
 
 
 def test_a_page_that_nothing_uses_is_damage(path):
@@ -375,18 +345,6 @@ def test_a_pickled_ledger_remembers_how_far_it_reached_and_nothing_else(old, tmp
     for one in (again, copy.deepcopy(old)):
         with refused(MissingRecordsError, "ledger"):
             one.charge("patients", COST, DIGEST)
-
-
-@pytest.mark.slow
-def test_a_restored_server_is_found(on_server):
-    """The owner removes the last charges, as on a standby that missed them."""
-    ledger = Ledger(on_server.url(JOBS))
-    ledger.charge("patients", COST, DIGEST)
-    ledger.charge("patients", COST, DIGEST)
-    on_server.tamper("DELETE FROM confide.charge WHERE id = (SELECT max(id) FROM confide.charge)")
-    assert Ledger(on_server.url(JOBS)).account("patients").spent().epsilon == 1.0  # the chain alone tells nothing
-    with refused(MissingRecordsError, "ledger"):
-        ledger.account("patients")
 
 
 @pytest.mark.slow

@@ -3,9 +3,13 @@
 import copy
 import os
 import signal
+import socket
+import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from threading import Timer
 
 import pytest
@@ -14,10 +18,78 @@ from confide.errors import LedgerError
 from confide.ledger import Cost, Ledger, Server, request_digest
 from confide.ledger.database import transaction
 from confide.ledger.location import NotWrittenError, StandbyError
-from tests.ledger.proxy import proxy
 from tests.ledger.servers import JOBS, ServerLedger, make_template, new_database
 from tests.refused import refused
 from tests.tables.postgres_server import needs_postgres, running
+
+_GOODBYE = b"X\0\0\0\4"
+"""The last message of a client, which has no answer."""
+
+
+@dataclass
+class Proxy:
+    """Counts the client's messages, and cuts the connection before or after message `cut_at`."""
+
+    port: int
+    server: tuple[str, int]
+    cut_at: int | None = None
+    answered: bool = False
+    for_good: bool = False
+    count: int = 0
+    cuts: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def serve(self, client: socket.socket) -> None:
+        with suppress(OSError), client, socket.create_connection(self.server) as server:
+            if self.for_good and self.cuts:
+                return  # as if the server were gone
+            client.settimeout(60)
+            server.settimeout(60)
+            back = threading.Thread(target=self.back, args=(server, client), daemon=True)
+            back.start()
+            while message := client.recv(2**16):
+                if message == _GOODBYE:
+                    server.sendall(message)
+                    continue
+                with self.lock:
+                    self.count += 1
+                    cut = self.cut_at is not None and (self.count == self.cut_at or (self.for_good and self.cuts))
+                    self.cuts += cut
+                if cut:
+                    if self.answered:
+                        client.shutdown(socket.SHUT_WR)  # the answer does not come through
+                        server.sendall(message)
+                        server.shutdown(socket.SHUT_WR)  # the server answers, reads the end, and goes
+                        back.join(30)
+                    break
+                server.sendall(message)
+            for one in (client, server):
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)  # to close it alone would leave it open for the other thread
+
+    @staticmethod
+    def back(server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while answer := server.recv(2**16):
+                with suppress(OSError):
+                    client.sendall(answer)
+
+
+@contextmanager
+def proxy(server: tuple[str, int]) -> Iterator[Proxy]:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        made = Proxy(listening.getsockname()[1], server)
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    threading.Thread(target=made.serve, args=(listening.accept()[0],), daemon=True).start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield made
+        with suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)
+
 
 COST = Cost(1.0, "add_remove", "slopes")
 DIGEST = request_digest({"a": 1})
@@ -67,40 +139,19 @@ def test_lost_at_every_message(through_proxy, answered):
 def test_lost_for_good_at_every_message(through_proxy, answered):
     """The server never comes back: an error, and at most the charge stands; no release without a charge."""
     on_server, between, ledger, total = through_proxy
-    direct, charged = Ledger(on_server.url(JOBS)), []
+    direct, charged, impatient = Ledger(on_server.url(JOBS)), [], copy.copy(ledger)
+    object.__setattr__(impatient, "timeout", 0.3)  # without a request to the server
     for message in range(1, total + 1):
         before = len(direct.account("patients").entries)
         between.count, between.cuts, between.cut_at, between.answered = 0, 0, message, answered
         between.for_good = True
         with pytest.raises(LedgerError):
-            spend(impatient(ledger))
+            spend(impatient)
         between.cut_at, between.cuts, between.for_good = None, 0, False
         entries = direct.account("patients").entries
         charged.append(len(entries) - before)
     assert charged == sorted(charged)
     assert set(charged) == {0, 1}
-
-
-def impatient(ledger):
-    """The same ledger with a short timeout, without a request to the server."""
-    made = copy.copy(ledger)
-    object.__setattr__(made, "timeout", 0.3)
-    return made
-
-
-@pytest.mark.slow
-def test_unavailable_commit_is_reported_as_unknown(through_proxy):
-    on_server, between, ledger, _ = through_proxy
-    first, token = (Ledger(on_server.url(JOBS)).charge("patients", COST, DIGEST) for _ in range(2))
-    between.count = 0
-    ledger.attach(first, "release")
-    between.cut_at, between.answered = between.count, True
-    between.count, between.cuts, between.for_good = 0, 0, True
-    probe = impatient(ledger)
-    with refused(LedgerError, "ledger"):
-        probe.attach(token, "release")
-    between.cut_at, between.for_good = None, False
-    assert Ledger(on_server.url(JOBS)).account("patients").entries[-1].release == "release"  # it was
 
 
 @pytest.mark.slow

@@ -18,16 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from confide.errors import BudgetError, ChargedAgainWarning, EarlierReleaseWarning, InputError, OtherDataError
-from confide.ledger import (
-    Cost,
-    Dataset,
-    Ledger,
-    Limit,
-    Payment,
-    SingleRelease,
-    pay,
-    request_digest,
-)
+from confide.ledger import Cost, Dataset, Ledger, Limit, Payment, SingleRelease, pay, request_digest
 from confide.ledger.location import MissingRecordsError
 from confide.ledger.schema import TABLES
 from tests.ledger.servers import make

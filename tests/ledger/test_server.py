@@ -211,22 +211,13 @@ def test_the_owner_erases_nothing_by_accident(charged):
             charged.execute(FORBIDDEN[what])
 
 
-ALTERATIONS = [
-    "UPDATE confide.bound SET epsilon = 900",
-    "UPDATE confide.charge SET made = '2020-01-01T00:00:00+00:00' WHERE id = 1",
-    "UPDATE confide.charge SET by = 'others' WHERE id = 1",
-    "DELETE FROM confide.release; DELETE FROM confide.charge WHERE id = 1",
-]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("role", [JOBS, OFFICERS])
-@pytest.mark.parametrize("change", ALTERATIONS)
-def test_altered_rows_are_found_on_reading(charged, change, role):
-    """By a role that may switch the triggers off, and switches them on again."""
-    charged.tamper(change)
-    with pytest.raises(FormatError):
-        Ledger(charged.url(role)).accounts()
+def test_altered_rows_are_found_on_reading(charged):
+    """By a role that may switch the triggers off, and switches them on again; all changes of rows: test_files.py."""
+    charged.tamper("UPDATE confide.charge SET made = '2020-01-01T00:00:00+00:00' WHERE id = 1")
+    for role in (JOBS, OFFICERS):
+        with pytest.raises(FormatError):
+            Ledger(charged.url(role)).accounts()
 
 
 @pytest.mark.parametrize(

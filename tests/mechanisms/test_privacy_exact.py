@@ -1,6 +1,5 @@
 """Theorem P1: the loss by enumeration, and that of noisy number and threshold for random requests."""
 
-import itertools
 import math
 import random
 from dataclasses import dataclass, replace
@@ -24,8 +23,7 @@ SLOPES = [(1, 1), (3, 1), (13, 7), (9, 1), (1, 4)]
 
 
 @pytest.mark.parametrize(
-    ("slopes", "target", "epsilon"),
-    grid(SLOPES, [Fraction(3), Fraction(25, 4), Fraction(8)], [0.3, 1.0, 2.5]),
+    ("slopes", "target", "epsilon"), grid(SLOPES, [Fraction(3), Fraction(25, 4), Fraction(8)], [0.3, 1.0, 2.5])
 )
 def test_replace_one_loss_is_at_most_epsilon(slopes, target, epsilon):
     mechanism = slopes_for(Fraction(0), target, *slopes, "replace_one", epsilon)
@@ -52,15 +50,6 @@ def test_add_remove_loss_is_at_most_epsilon(slopes, line):
     worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), histograms(7, 4), replaced)
     assert worst <= mechanism.replace_one + 1e-9
     assert mechanism.add_remove <= 1.0
-
-
-@pytest.mark.slow
-def test_all_of_eight_scores_in_five_bins():
-    public = slopes_for(Fraction(0), Fraction(6), 13, 7, "replace_one", 1.0)
-    assert worst_log_ratio(lambda h: mechanism_law(public, h), histograms(8, 5), replaced) <= 1.0 + 1e-9
-    secret = slopes_for(Fraction(9, 10), Fraction(1), 14, 6, "add_remove", 1.0)
-    starts = [h for n in range(8) for h in histograms(n, 5)]
-    assert worst_log_ratio(lambda h: mechanism_law(secret, h), starts, added) <= 1.0 + 1e-9
 
 
 AHEAD = {
@@ -134,15 +123,11 @@ def test_no_budget_is_wasted():
     assert worst_log_ratio(lambda h: mechanism_law(secret, h), histograms(39, 3), added) > 0.94
 
 
-def range_of_log_ratios():
-    mechanism = slopes_for(Fraction(0), Fraction(5), 13, 7, "replace_one", 1.0)
-    logs = {h: np.log(mechanism_law(mechanism, h)) for h in histograms(7, 4)}
-    return max(float(np.ptp(logs[h] - logs[g])) for h in logs for g in replaced(h))
-
-
 def test_log_ratios_have_a_bounded_range():
     """Its log-ratio moves within an interval of length epsilon, the premise of epsilon^2/8-zCDP."""
-    assert 0.99 < range_of_log_ratios() <= 1.0 + 1e-9
+    mechanism = slopes_for(Fraction(0), Fraction(5), 13, 7, "replace_one", 1.0)
+    logs = {h: np.log(mechanism_law(mechanism, h)) for h in histograms(7, 4)}
+    assert 0.99 < max(float(np.ptp(logs[h] - logs[g])) for h in logs for g in replaced(h)) <= 1.0 + 1e-9
 
 
 def brute_force_range(left, right, rate, unit, neighbours, starts, head_start=(3, 0), ahead=()):
@@ -168,13 +153,6 @@ def test_range_distances_are_exact(slopes, rate):
     starts = [h for n in range(9) for h in histograms(n, 4)]
     assert brute_force_range(*slopes, rate, 10, added, starts) <= add_remove_range(*slopes, rate, 10)
     assert brute_force_range(*slopes, Fraction(0), 10, replaced, starts) == replace_one_range(*slopes, 10)
-
-
-@pytest.mark.long
-def test_add_remove_range_is_attained():
-    starts = [h for n in range(25) for h in histograms(n, 3)]
-    for slopes, rate in itertools.product([(1, 1), (9, 1), (1, 9)], [Fraction(1, 2), Fraction(4, 5)]):
-        assert brute_force_range(*slopes, rate, 10, added, starts) == add_remove_range(*slopes, rate, 10)
 
 
 @pytest.mark.slow

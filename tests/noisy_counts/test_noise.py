@@ -9,8 +9,6 @@ import pytest
 
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts import _WIDEST, draw_counts, log_mgf, noise_law, noise_tail
-from confide.selection.draws import laplace
-from confide.support import scale_for
 from tests.federated.test_secure_sum import chi_square
 from tests.refused import Refused
 
@@ -32,6 +30,7 @@ def test_draws_have_the_law(epsilon):
 def test_a_large_epsilon_gives_almost_no_noise():
     assert np.array_equal(draw_counts([7] * 1000, 50.0), [7] * 1000)  # fails once in 10**18
     assert noise_law(50.0)[1:-1].tolist() == [1.0]
+    assert draw_counts([], 1.0).shape == (0,)
 
 
 @pytest.mark.parametrize("ratio", [Fraction(1, 2), Fraction(9, 10), Fraction(1, 1000)])
@@ -137,11 +136,6 @@ def test_one_count_per_part_of_public_size_costs_epsilon_to_replace():
     assert max(loss(cells(t), cells(u), 0.7) for t, u in pairs) == pytest.approx(1.4, abs=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1 / 3, 1.0, 50.0, 1e6])
-def test_the_loss_that_opendp_states(epsilon):
-    assert laplace(scale_for(1, epsilon)).map(1) <= epsilon * (1 + 1e-15)
-
-
 @pytest.mark.parametrize(
     "row",
     [
@@ -157,7 +151,3 @@ def test_the_loss_that_opendp_states(epsilon):
 )  # fmt: skip
 def test_refusals(row):
     row.check()
-
-
-def test_no_counts_have_no_noise():
-    assert draw_counts([], 1.0).shape == (0,)

@@ -301,11 +301,13 @@ PASSING = partial(passing, ["n", 3])
         (PASSING, "cqr", {}, "output"),
         (lambda: passing(["n"]), "absolute_residual", {"logits": True}, "logits"),
         (PASSING, "my own", {}, "score"),
+        (lambda: append(classifier(), calibration_at(0.5), output="p"), "lac", {"output": "p"}, "model"),
+        (lambda: 3, "lac", {}, "model"),
     ],
 )
 def test_invalid_combinations_raise(released, model, release, options, argument):
     given = calibration_at(0.5, release) if release != "classes" else released
-    with refused(confide.errors.InputError, argument):
+    with refused((confide.errors.InputError, confide.errors.InputTypeError), argument):
         append(model(), given, **options)
 
 
@@ -316,13 +318,6 @@ def test_outputs_with_known_or_stated_probabilities(released, kinds, logits):
     found = run(model, x=x)
     np.testing.assert_array_equal(found["sets"], run(append(passing(["n", 3]), released), x=found["p"])["sets"])
     assert read(model) == released
-
-
-def test_values_that_are_not_models_and_models_with_sets_raise(released):
-    with refused(confide.errors.InputTypeError, "model"):
-        append(3, released)
-    with refused(confide.errors.InputError, "model"):
-        append(append(classifier(), released, output="p"), released, output="p")
 
 
 @pytest.mark.slow

@@ -13,11 +13,7 @@ from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_targ
 from confide.guarantee.random_rank import SlopeNoise, conditional_failure, tail
 from confide.guarantee.two_sided import two_sided_holds, two_sided_loss
 from confide.mechanisms.interface import certify
-from tests.proofs.enclosures import Sharp, errors, watched
-from tests.proofs.intervals import Box
-
-SPARE = 1e-7
-"""The margin that the two-sided search adds to its bound, relative to the larger of 1 and the loss."""
+from tests.proofs.enclosures import Box, Sharp, errors, watched
 
 
 def test_exponentials():
@@ -28,10 +24,6 @@ def test_exponentials():
         assert found.low <= true.a
         assert true.b <= found.high
         assert found.high - found.low <= 1e-12 * found.high
-
-
-def test_the_spare_is_that_of_the_library():
-    assert two_sided._SPARE == SPARE
 
 
 def test_sharp_losses_are_above_their_enclosures():
@@ -103,7 +95,7 @@ def test_lines_of_searches_of_many_kinds(monkeypatch, left, right, rivals, step)
     with watched(monkeypatch) as found:
         noise = SlopeNoise(left, right, rivals, step)
         loss = min(two_sided_loss(1.0, noise, 100), two_sided_loss(0.5, noise, 5, at_least=True))
-    assert errors(found, np.random.default_rng(5), 500).max() <= SPARE / 10 * max(1.0, loss)
+    assert errors(found, np.random.default_rng(5), 500).max() <= two_sided._SPARE / 10 * max(1.0, loss)
 
 
 @pytest.mark.slow
@@ -117,7 +109,7 @@ def test_promises_of_plans(monkeypatch, epsilon, n):
         promise = certify(made.mechanism, made.terms.alpha, made.candidates.size, n, None, made.terms.delta)
     assert len(found)  # the sharp certificate does not reach it
     assert promise.coverage == 0.9
-    assert errors(found, np.random.default_rng(7), 500).max() <= SPARE / 10
+    assert errors(found, np.random.default_rng(7), 500).max() <= two_sided._SPARE / 10
 
 
 def test_tails_to_twelve_digits():

@@ -74,16 +74,6 @@ def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, 
     }
 
 
-def federation(folder: Path) -> tuple[federated.FederatedRelease, dict[str, object]]:
-    """Five silos, one of them absent; and the answers."""
-    rng = np.random.default_rng(0)
-    silos = Federation(folder, [rng.beta(2, 5 + i, size=600) for i in range(5)])
-    plan = silos.plan(epsilon=2.0, dropouts=1)
-    answers = silos.answers(plan, range(4))
-    released = federated.aggregate(plan, answers)
-    return released, {"answers": answers}
-
-
 def course(*, sizes: bool = False, correct: float | None = None) -> confide.Watch:
     """A watch of forty weeks, in which coverage falls after twenty-four; or sizes of sets grow."""
     rng, counts = np.random.default_rng(5), []
@@ -126,8 +116,12 @@ def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[
     keep("plan", confide.report(chosen))
     for_all = confide.report(released, title="Skin lesions, for the public", evaluation=private(released, classes))
     keep("private", for_all)
-    joined, more = federation(folder)
-    keep("federated", confide.report(joined, title="Five hospitals, one threshold", **more))  # type: ignore[arg-type]
+    rng = np.random.default_rng(0)
+    silos = Federation(folder, [rng.beta(2, 5 + i, size=600) for i in range(5)])
+    asked = silos.plan(epsilon=2.0, dropouts=1)
+    answers = silos.answers(asked, range(4))  # one of five is absent
+    joined = federated.aggregate(asked, answers)
+    keep("federated", confide.report(joined, title="Five hospitals, one threshold", answers=answers))
     residuals = np.abs(np.random.default_rng(2).normal(size=2000))
     length = confide.calibrate(residuals, 0.05, 1.0, score="absolute_residual", neighbors="replace_one", delta=0.1)
     keep("regression", confide.report(length, title="Length of stay"))

@@ -1,6 +1,5 @@
 """Sets and intervals contain exactly the labels whose score, as calibrated, is at most the threshold."""
 
-import math
 import warnings
 
 import numpy as np
@@ -10,13 +9,10 @@ from hypothesis import strategies as st
 
 import confide
 from confide.errors import InputError, InputTypeError
-from confide.scores.classification import set_mask
 from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.calibrations import calibration_at
 from tests.refused import refused
 from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
-
-FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @pytest.mark.parametrize(("empty", "warned"), [(10, False), (11, True), (1000, True)])
@@ -53,19 +49,6 @@ def test_membership_checks_its_labels(labels):
 
 
 # --- intervals
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-@settings(max_examples=500, deadline=None)
-@given(f=FINITE, y=FINITE, extra=st.sampled_from([0, 1, 2]))
-def test_intervals_contain_every_target_at_or_below_the_threshold(f, y, extra):
-    score = float(confide.absolute_residual_score([f], [y])[0])
-    threshold = score
-    for _ in range(extra):
-        threshold = math.nextafter(threshold, math.inf)
-    (lower,), (upper,) = confide.predict_interval([f], calibration_at(threshold, score="absolute_residual"))
-    assert lower <= y <= upper
 
 
 @pytest.mark.slow
@@ -109,29 +92,3 @@ def test_a_calibration_without_a_score_name_uses_the_given_one():
     unnamed = calibration_at(0.5, score=None)
     assert confide.predict_set([[0.5]], unnamed, score="lac").mask.tolist() == [[True]]
     assert confide.predict_interval([0.5], unnamed, score="absolute_residual")[0][0] <= 0
-
-
-LAYOUTS = {
-    "rows": lambda p: p,
-    "columns": np.asfortranarray,
-    "backwards": lambda p: p[::-1],
-    "every other": lambda p: np.repeat(p, 2, axis=1)[:, ::2],
-    "big-endian": lambda p: p.astype(">f8"),
-    "half": lambda p: p.astype(np.float16),
-    "single": lambda p: p.astype(np.float32),
-    "integers": lambda p: (p > 0.5).astype(np.int8),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_lac_in_blocks_for_every_layout(layout):
-    """More than one block, so that threads share them: one threshold, one per record, one per class."""
-    rng = np.random.default_rng(0)
-    p = LAYOUTS[layout](rng.random((700, 900)))
-    scores, strided = 1 - p.astype(np.float64), np.empty((700, 1800), dtype=bool)[:, ::2]
-    np.testing.assert_array_equal(set_mask(p, "lac", 0.4), scores <= 0.4)
-    np.testing.assert_array_equal(set_mask(p, "lac", 0.4, out=strided), scores <= 0.4)
-    by_row, by_class = rng.random(700), rng.random(900)
-    np.testing.assert_array_equal(set_mask(p, "lac", by_row), scores <= by_row[:, None])
-    np.testing.assert_array_equal(set_mask(p, "lac", by_class, per_class=True), scores <= by_class)

@@ -1,8 +1,12 @@
-"""Scalar arguments, the rule for names, and errors that name the argument or the extra."""
+"""Scalar arguments, names, descriptions, documents, log events, and errors that name the argument or the extra."""
 
+import json
+import logging
 import math
+import re
 import subprocess
 import sys
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -15,10 +19,27 @@ from hypothesis import strategies as st
 
 import confide
 from confide.arrays.labels import as_positions
-from confide.support import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
+from confide.cli import main
+from confide.errors import FormatError, InputTypeError
+from confide.support import (
+    MOST_CANDIDATES,
+    MOST_PER_PERSON,
+    MOST_RECORDS,
+    Described,
+    Form,
+    Section,
+    Table,
+    check_version_texts,
+    checksum,
+    describe,
+    log_event,
+    to_html,
+    to_text,
+)
 from confide.support.checks import MAX_DENOMINATOR, ceil_to, exact_level, float_above, float_below
 from confide.support.names import as_integer, canonical_name, check_names, places, positions
-from tests.planted_values import planted_scores
+from tests.builders import slow
+from tests.planted_values import PLANTED, assert_no_private_value, planted_scores
 from tests.refused import refused
 
 
@@ -50,20 +71,6 @@ def test_levels(value, exact):
 def test_floats_of_simple_fractions_mean_the_fraction(numerator, denominator):
     if numerator < denominator:
         assert exact_level("alpha", numerator / denominator) == Fraction(numerator, denominator)
-
-
-@pytest.mark.slow
-def test_ranks_for_which_floats_are_one_too_high():
-    """ceil((n+1)(1-alpha)) in floats is too high in hundreds of cells; the planned rank never is."""
-    too_high = 0
-    for n in range(1, 120):
-        for j in range(1, 100):
-            alpha = j / 100
-            right = math.ceil(Fraction((n + 1) * (100 - j), 100))
-            too_high += math.ceil((n + 1) * (1 - alpha)) != right
-            assert math.ceil((1 - exact_level("alpha", alpha)) * (n + 1)) == right
-    assert too_high > 50
-    assert confide.plan(alpha=1 - 0.9, epsilon=1.0, n=9).nonprivate_rank == 9
 
 
 @pytest.mark.parametrize("value", [True, None, 1j, [0.1], np.array(0.1), b"0.1", object()])
@@ -259,3 +266,203 @@ def test_the_command_without_its_packages_prints_a_one_line_remedy(package, prog
     assert done.stderr.startswith(f"error: the command line: needs the package {package!r}")
     assert done.stderr.count("\n") == 1
     assert "pip install 'confide[standard]'" in done.stderr
+
+
+HOSTILE = "<script>$x$\u202e</script>\x1b"
+
+
+def whole(text):
+    """A section with a text in every place."""
+    table = Table((text, text), ((text, text),), text)
+    part = Section(text, text, ((text, text),))
+    return Section(text, text, ((text, text),), (table,), (text,), None, (part,), (text,))
+
+
+def test_tables_have_a_caption_and_heads_with_a_scope_and_no_colours():
+    shown = to_html(Section("Sets", tables=(Table(("record", "set"), (("0", "cat"),)),), notes=("a note",)))
+    assert shown.startswith("<table")
+    assert "<caption" in shown
+    assert shown.count('scope="col"') == 2
+    assert shown.count('scope="row"') == 1
+    assert '<td colspan="2"' in shown
+    assert not re.search("color|background", shown)
+
+
+def test_every_text_is_escaped_and_no_formula():
+    shown = to_html(whole(HOSTILE))
+    assert not re.search("<script|\u202e|\x1b", shown)
+    assert shown.count("&lt;script") == 14
+    assert "tex2jax_ignore mathjax_ignore" in shown
+
+
+def test_text_and_notebook_have_the_same_facts_in_the_same_order():
+    inner = Section("With 10 records", facts=(("target rank", "9"), ("coverage", "0.9")))
+    made = Section("Plan", "a plan", (("privacy", "1"),), warnings=("few",), parts=(inner,), notes=("no alarm",))
+    assert to_text(made).splitlines() == [
+        "few", "a plan", "privacy: 1", "With 10 records:", "  target rank  9", "  coverage     0.9", "no alarm",
+    ]  # fmt: skip
+    shown = to_html(made)
+    assert shown.count('scope="row"') == 3
+    assert shown.count('scope="rowgroup"') == 1
+    cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", shown)
+    assert cells == [
+        "few", "a plan", "privacy", "1", "With 10 records", "target rank", "9", "coverage", "0.9", "no alarm",
+    ]  # fmt: skip
+
+
+def test_a_repr_is_one_line_and_values_without_description_raise():
+    class Named(Described):
+        def _brief(self):
+            return "a\nname"
+
+    assert repr(Named()) == "Named(a\\nname)"
+    with pytest.raises(TypeError):
+        describe(3)
+    for missing in (lambda: Described()._section(), lambda: Described()._brief()):
+        with pytest.raises(NotImplementedError):
+            missing()
+
+
+FORM = Form("confide/example", "example", most_characters=1000)
+
+
+@pytest.mark.parametrize("fields", [{"a": 1}, {"a": 1, "b": {}}])
+def test_a_form_has_a_schema_and_a_checksum(fields):
+    text = FORM.write(fields)
+    content = json.loads(text)
+    assert list(content) == ["kind", "schema", *fields, "sha256"]
+    assert content["schema"] == 1
+    assert FORM.read(text) == fields
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"kind": "other"}, "example.kind"),
+        ({"kind": ...}, "example.kind"),
+        *(({"schema": schema}, "example.schema") for schema in (0, -1, 2, 3, True, "1", 1.0, None, ...)),
+        ({"a": "1" * 1000}, "example"),
+    ],
+)
+def test_texts_of_another_form_raise(change, path):
+    content = {"kind": "confide/example", "schema": 1, "a": 1, **change}
+    content = {name: value for name, value in content.items() if value is not ...}
+    with refused(FormatError, path):
+        FORM.read(json.dumps({**content, "sha256": checksum(content)}))
+
+
+def test_missing_checksums_and_other_types_raise():
+    text = FORM.write({"a": 1})
+    for damaged in (text.replace('"a": 1', '"a": 2'), "{}"[:1], "[]", text[:-3], text.replace('"a"', '"a": 1, "a"')):
+        with pytest.raises(FormatError):
+            FORM.read(damaged)
+    with refused(InputTypeError, "text"):
+        FORM.read(b"{}")
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [{"": "1"}, {"a": ""}, {"a": 1}, {"a": "1\n"}, {"a": "1" * 101}, dict.fromkeys("abcdefghijklmnopqrstu", "1")],
+)
+def test_versions_are_few_short_printable_texts(versions):
+    check_version_texts("versions", {"confide": "0.4.0", "a": "1" * 100})
+    with refused(FormatError, "versions"):
+        check_version_texts("versions", versions)
+
+
+N = 4177
+"""A secret number of records, which occurs nowhere else."""
+
+ONE = {"alpha": 0.1, "epsilon": 1.0}
+
+
+@pytest.fixture
+def heard(caplog):
+    caplog.set_level(logging.DEBUG)
+    return caplog
+
+
+def lines(heard):
+    """Messages alone, because other libraries may have set a format of the process's handlers."""
+    return "\n".join(record.getMessage() for record in heard.records)
+
+
+def assert_private(heard, *secrets):
+    own = [record for record in heard.records if record.name.startswith("confide")]
+    for record in own:  # with all attributes, which any handler may print
+        facts = f"{record.getMessage()} {record.__dict__}".replace(f"{heard.handler!r}", "")
+        assert_no_private_value(facts)
+        for secret in (N, *secrets):
+            assert f"={secret}" not in facts
+            assert f": {secret}" not in facts
+    return [record.event for record in own]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    """A file of N records with planted scores, labels and people, and the same as arrays."""
+    path = tmp_path_factory.mktemp("records") / "records.csv"
+    scores = np.resize(np.minimum(PLANTED, 0.9), N)
+    lines = [f"{s!r},{1 - s!r},{'ab'[i % 2]}" for i, s in enumerate(scores.tolist())]
+    path.write_text("p_a,p_b,y\n" + "\n".join(lines) + "\n")
+    return path, scores
+
+
+@pytest.mark.slow
+def test_arrays_with_a_ledger(heard, records, tmp_path):
+    ledger = confide.Ledger(tmp_path / "l.db", limit=8.0)
+    released = [confide.calibrate(records[1], **ONE, ledger=ledger, dataset="ward 7")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", confide.errors.EarlierReleaseWarning)
+        confide.calibrate(records[1], **ONE, ledger=ledger, dataset="ward 7")
+    groups = np.resize(["g", "h"], N)
+    released += confide.calibrate(
+        records[1], groups=groups, names=["g", "h"], ledger=ledger, dataset="ward 7", partition="place", **ONE
+    ).parts.values()
+    events = assert_private(heard, *(one.threshold for one in released), N // 2, N - N // 2)
+    assert {"created", "charged", "released", "answered before", "plan searched"} >= set(events)
+    assert events.count("released") == 3
+    assert events.count("answered before") == 1
+    charged = [record.facts for record in heard.records if getattr(record, "event", "") == "charged"]
+    assert [(one["dataset"], one["epsilon"], one["left"]) for one in charged[:1]] == [("ward 7", 1.0, 7.0)]
+    assert 'charged dataset="ward 7" epsilon=1 left=7 neighbors=add_remove mechanism=slopes' in lines(heard)
+
+
+def test_without_listeners_nothing_is_imported(monkeypatch):
+    monkeypatch.delitem(sys.modules, "logging")
+    log_event("ledger", "charged", dataset="a")
+    assert "logging" not in sys.modules
+
+
+def test_the_logger_is_silent_by_default(capsys):
+    log_event("ledger", "charged", dataset="a")
+    assert any(isinstance(one, logging.NullHandler) for one in logging.getLogger("confide").handlers)
+    assert capsys.readouterr() == ("", "")
+
+
+CALIBRATE = ["--probabilities", "p_*", "--label", "y", "--alpha", "0.1", "--epsilon", "1", "--dataset", "a", "--json"]
+
+
+@pytest.mark.parametrize("way", ["-vv", *slow(["-v", "CONFIDE_LOG"])])
+def test_a_command_shows_it_on_standard_error(way, records, tmp_path, capsys, monkeypatch):
+    before = list(logging.getLogger("confide").handlers)
+    if way == "CONFIDE_LOG":
+        monkeypatch.setenv(way, "info")
+    given = [way] if way.startswith("-") else []
+    out = ["--out", str(tmp_path / "r.json"), "--ledger", str(tmp_path / "l.db")]
+    assert main([*given, "calibrate", str(records[0]), *CALIBRATE, *out]) == 0
+    printed = capsys.readouterr()
+    assert "INFO confide.ledger charged dataset=a epsilon=1" in printed.err
+    assert "INFO confide.core released score=lac alpha=1/10" in printed.err
+    assert ("DEBUG confide.tables counted" in printed.err) == (way == "-vv")
+    assert ("rows=secret" in printed.err) == (way == "-vv")
+    assert f"={N}" not in printed.err
+    assert_no_private_value(printed.err)
+    assert printed.out.startswith("{")
+    assert logging.getLogger("confide").handlers == before
+
+
+def test_an_invalid_log_level_raises(monkeypatch, capsys):
+    monkeypatch.setenv("CONFIDE_LOG", "loud")
+    assert main(["show", "nothing.json"]) == 2
+    assert "CONFIDE_LOG must be info or debug" in capsys.readouterr().err

@@ -58,7 +58,7 @@ def agrees(found: Any, expected: Any, tolerance: Any) -> bool:
         return same and all(agrees(one, other, tolerance) for one, other in zip(found, expected, strict=True))
     if tolerance == 0 or isinstance(found, str | bool) or found is None or expected is None:
         return type(found) is type(expected) and found == expected
-    (kind, by), value = next(iter(tolerance.items())), number(expected)
+    (kind, by), value = next(iter(tolerance.items())), Fraction(expected)
     distance = Fraction(found) - value
     return {
         "absolute": abs(distance) <= by,
@@ -66,11 +66,6 @@ def agrees(found: Any, expected: Any, tolerance: Any) -> bool:
         "above": 0 <= distance <= by,
         "below": 0 <= -distance <= by,
     }[kind]
-
-
-def number(value: Any) -> Fraction:
-    """The exact number of a vector: from JSON, a fraction, or a decimal string."""
-    return Fraction(value)
 
 
 def real(value: Fraction | float | str) -> Any:

@@ -79,31 +79,13 @@ def _ranks() -> list[dict[str, Any]]:
         top = math.ceil(target)
         at_least = [rank_at_least(k, given) for k in range(1, n + 2)]
         text = "E min(R, n+1) / (n+1): marginal coverage by the random-rank lemma alone"
-        made.append(
-            case(
-                f"marginal-{n}",
-                "marginal_coverage",
-                text,
-                f"{source}a",
-                given,
-                sum(at_least) / (n + 1),
-                {"absolute": 1e-10},
-            )
-        )
+        name, covered, close = f"marginal-{n}", sum(at_least) / (n + 1), {"absolute": 1e-10}
+        made.append(case(name, "marginal_coverage", text, f"{source}a", given, covered, close))
         chances = [at_least[k - 1] - rank_at_least(k + 1, given) for k in range(1, top + 1)]
         fails = sum(chance * binomial_at_least(k, n, level) for k, chance in enumerate(chances, 1) if k <= n)
         text = "how likely the coverage given the calibration data is below a level, at most"
-        made.append(
-            case(
-                f"conditional-{n}",
-                "conditional_failure",
-                text,
-                f"{source}b",
-                {**given, "level": level},
-                1 - at_least[0] + fails,
-                {"absolute": 1e-10},
-            )
-        )
+        name, given, failure = f"conditional-{n}", {**given, "level": level}, 1 - at_least[0] + fails
+        made.append(case(name, "conditional_failure", text, f"{source}b", given, failure, close))
     return made
 
 

@@ -5,6 +5,7 @@ import math
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -84,10 +85,6 @@ def _loss(statement: Any, counts: Any, neighbour: Any) -> Any:
     return {"log_ratio": float(np.abs(np.log(p / q)).max()), "at_most": bound}
 
 
-def _tail(deficit: float, slope: float, rivals: float) -> Any:
-    return float(guarantee.tail(np.array(deficit), slope, rivals))
-
-
 def _certificate(n: int, m: int, statement: Any, certificate: str) -> float:
     one = _statement(statement)
     covered = guarantee.sharp_coverage if certificate == "sharp" else guarantee.two_sided_coverage
@@ -118,21 +115,12 @@ def _intervals(score: str, threshold: Any, predictions: Any, difficulty: Any = N
     return np.transpose(ends)
 
 
-def _sets_of_release(release: str, probabilities: Any) -> Any:
-    read = confide.Release.from_json(release)
-    return _sets("lac", probabilities, read.threshold)
-
-
 def _release(text: str) -> dict[str, Any]:
     read = Release.from_json(text)
     content = json.loads(text)
     assert read.to_json() == text
     threshold = read.threshold if len(read) == 1 else None
     return {**{k: content[k] for k in ("kind", "schema", "sha256")}, "threshold": threshold, "document": read.checksum}
-
-
-def _canonical(text: str) -> str:
-    return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def _unseal(kind: str, text: str) -> dict[str, Any]:
@@ -153,11 +141,6 @@ def _public_keys(signing: str, agreement: str) -> list[str]:
 def _mask(values: Any, agreement: str, own: str, roster: Any, context: str, bits: int) -> list[str]:
     masked = channels.mask(np.array(values), bytes.fromhex(agreement), own, roster, context.encode(), bits)
     return list(map(str, masked.tolist()))
-
-
-def _open_sum(masked: Any, bits: int) -> Any:
-    word = channels.word_of(bits)
-    return channels.open_sum([np.array(list(map(int, one)), dtype=word) for one in masked], bits)
 
 
 def _noise_law(epsilon: float, noises: int, values: list[int]) -> Any:
@@ -202,22 +185,9 @@ def _chain(rows: Any) -> str:
     return str(rows[-1]["seal"])
 
 
-def _noisy_interval(covered: Any, size: int, epsilon: float, error: float) -> list[float]:
-    return [float(end) for end in noisy_counts.one_count_interval(covered, size, epsilon, error=error)]
-
-
-def _noisy_interval_secret(covered: int, missed: int, epsilon: float, error: float, guess: str) -> list[float]:
-    ends = noisy_counts.coverage_interval(covered, missed, epsilon, error=error, guess=guess)
-    return [float(end) for end in ends]
-
-
 def _coverage_of_counts(hits: int, n: int, confidence: float) -> list[float]:
     one = coverage_from_counts(hits, n, confidence)
     return [one.low, one.high]
-
-
-def _rank_of_ranks(replies: Any, k: int) -> float:
-    return order_statistic_coverage([RandomRankReply.fixed(one["n"], one["rank"]) for one in replies], k)
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -234,7 +204,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "law": _law,
     "law_of_weights": lambda weights: selection_law(np.array([float(Fraction(w)) for w in weights])),
     "loss": _loss,
-    "tail": _tail,
+    "tail": lambda deficit, slope, rivals: float(guarantee.tail(np.array(deficit), slope, rivals)),
     "mean_overshoot": guarantee.mean_overshoot,
     "rivals": lambda log_weights: guarantee.competitor_ratio(np.array(log_weights)),
     "marginal_coverage": guarantee.marginal_coverage,
@@ -245,8 +215,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "zcdp": lambda **given: selection.zcdp_of_range(given["range"]),
     "sets": _sets,
     "intervals": _intervals,
-    "sets_of_release": _sets_of_release,
-    "canonical": _canonical,
+    "sets_of_release": lambda release, probabilities: _sets("lac", probabilities, Release.from_json(release).threshold),
+    "canonical": lambda text: json.dumps(json.loads(text), sort_keys=True, separators=(",", ":"), allow_nan=False),
     "release": _release,
     "release_claims": _release,
     "seals": _seals,
@@ -255,32 +225,29 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "seal": _seal,
     "unseal": _unseal,
     "identity": keys.identity_of,
-    "roster": lambda identities: _roster(identities),
+    "roster": lambda identities: keys.roster([SimpleNamespace(identity=one) for one in identities]),
     "fingerprint": keys.fingerprint,
     "public_keys": _public_keys,
     "mask": _mask,
-    "open_sum": _open_sum,
-    "rank_of_ranks": _rank_of_ranks,
+    "open_sum": lambda masked, bits: channels.open_sum(
+        [np.array(list(map(int, one)), dtype=channels.word_of(bits)) for one in masked], bits
+    ),
+    "rank_of_ranks": lambda replies, k: order_statistic_coverage(
+        [RandomRankReply.fixed(one["n"], one["rank"]) for one in replies], k
+    ),
     "noise_law": _noise_law,
     "log_mgf": lambda epsilon, s: float(noisy_counts.log_mgf(s, epsilon)),
     "coverage_of_counts": _coverage_of_counts,
-    "noisy_interval": _noisy_interval,
-    "noisy_interval_secret": _noisy_interval_secret,
+    "noisy_interval": lambda covered, size, epsilon, error: noisy_counts.one_count_interval(
+        covered, size, epsilon, error=error
+    ),
+    "noisy_interval_secret": lambda covered, missed, epsilon, error, guess: noisy_counts.coverage_interval(
+        covered, missed, epsilon, error=error, guess=guess
+    ),
     "log_e_value": _log_e_value,
     "stake": lambda look, looks: [e_process.entering_wealth(look, looks), e_process.cash(look, looks)],
     "evidence": _evidence,
 }
-
-
-class _Named:
-    """A participant with an identity."""
-
-    def __init__(self, identity: str) -> None:
-        self.identity = identity
-
-
-def _roster(found: list[str]) -> str:
-    return keys.roster([_Named(one) for one in found])
 
 
 REFUSALS = (confide.ConfideError, InputError, ValueError)

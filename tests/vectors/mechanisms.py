@@ -27,17 +27,8 @@ STATEMENTS: dict[str, dict[str, Any]] = {
     "public-n-rise": {**PUBLIC, "flat": "5/2", "rise": 7},
     "secret-n": {"rate": "9/10", "offset": "5/2", "left": 9, "right": 11, "scale": 200.0},
     "secret-n-head-start": {"rate": "9/10", "offset": "5/2", "left": 9, "right": 11, "scale": 200.0, "head_start": 90},
-    "secret-n-fading": {
-        "rate": "4/5",
-        "offset": "11/5",
-        "left": 2,
-        "right": 1,
-        "scale": 15.0,
-        "head_start": 40,
-        "fade": 7,
-        "flat": "3/16",
-        "rise": 30,
-    },
+    "secret-n-fading": {"rate": "4/5", "offset": "11/5", "left": 2, "right": 1, "scale": 15.0}
+    | {"head_start": 40, "fade": 7, "flat": "3/16", "rise": 30},
 }
 COUNTS = {
     "spread": [2, 3, 1, 4, 2, 0],
@@ -146,21 +137,9 @@ def plans() -> list[dict[str, Any]]:
 
 
 REQUESTS: dict[str, dict[str, Any]] = {
-    "public-n": {
-        "alpha": "1/10",
-        "epsilon": 1.0,
-        "n": 1000,
-        "neighbors": "replace_one",
-        "candidates": 100,
-    },
+    "public-n": {"alpha": "1/10", "epsilon": 1.0, "n": 1000, "neighbors": "replace_one", "candidates": 100},
     "secret-n": {"alpha": "1/10", "epsilon": 1.0, "n": 1000, "candidates": 100},
-    "few": {
-        "alpha": "1/20",
-        "epsilon": 2.0,
-        "n": 500,
-        "neighbors": "replace_one",
-        "candidates": 50,
-    },
+    "few": {"alpha": "1/20", "epsilon": 2.0, "n": 500, "neighbors": "replace_one", "candidates": 50},
     "too-few": {"alpha": "1/10", "epsilon": 1.0, "n": 8, "neighbors": "replace_one"},
 }
 
@@ -187,9 +166,8 @@ def utility_cases() -> list[dict[str, Any]]:
             given = {"statement": statement, "counts": counts}
             text = f"{name.replace('-', ' ')}, scores {what}"
             place = "theory.md, section 2"
-            made.append(
-                case(f"{name}-{what.replace(' ', '-')}", "utilities", text, place, given, utilities(statement, counts))
-            )
+            title, expected = f"{name}-{what.replace(' ', '-')}", utilities(statement, counts)
+            made.append(case(title, "utilities", text, place, given, expected))
     nothing = {"statement": STATEMENTS["secret-n-fading"], "counts": [0, 0, 0]}
     expected = utilities(nothing["statement"], nothing["counts"])
     text = "no records at all, which a secret n may be"

@@ -99,6 +99,7 @@ def test_changed_choices_after_first_look_raise(state):
     assert taken(state, "Tuesday", **START, tolerance=0.02, error="1/20").looks[0] == before.looks[0]
 
 
+UNLABELLED = {"unlabelled": True, "what": ClassColumns("p_*", None, NAMES), "release": calibration_at(0.7)}
 NEW = [
     ({"epsilon": ...}, "epsilon"),
     ({"release": LEVELS}, "alpha"),
@@ -109,15 +110,7 @@ NEW = [
     ({"look": ""}, "look"),
     ({"unlabelled": True, "what": TargetColumns("s")}, "unlabelled"),
     ({"unlabelled": True, "what": ClassColumns("p_*"), "release": calibration_at(0.7)}, "classes"),
-    (
-        {
-            "unlabelled": True,
-            "what": ClassColumns("p_*", None, NAMES),
-            "release": calibration_at(0.7),
-            "tolerance": 0.1,
-        },
-        "tolerance",
-    ),
+    ({**UNLABELLED, "tolerance": 0.1}, "tolerance"),
 ]
 
 
