@@ -100,7 +100,7 @@ def extras(session: nox.Session) -> None:
 
 @nox.session
 def smoke(session: nox.Session) -> None:
-    """Run a small form of every command that the documents name, in some minutes."""
+    """Run a small form of every command that documents name and no other session runs, in some minutes."""
     for needed in (extras, peers, nvflare, mlflow):
         needed(session)
     for name in ("fuzz", "measuring"):
