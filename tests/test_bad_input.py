@@ -161,6 +161,8 @@ def refusals(folder):
         with pytest.raises(ConfideError) as refusal:
             call(planted_scores(60), place)
         assert_error_is_private(refusal.value)
+        assert len(str(refusal.value)) < 400
+        assert "\n" not in str(refusal.value)
         yield name, f"{type(refusal.value).__name__}: {_plain(str(refusal.value), place)}"
 
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.cli import main
 from confide.errors import InputError
 from confide.support import column_order
 from confide.tables import (
@@ -219,15 +218,6 @@ def test_columns_named_one_by_one_stand_in_the_order_of_the_classes():
     with refused(InputError, "classes"):
         counting_query("duckdb", "records", ClassColumns("p_yes", "y", ("yes", "no")), 0.1, 1.0)
     assert score_histogram(pair, ClassColumns("p_yes", "y", ("no", "yes"))).total == 1
-
-
-def test_a_command_refuses_classes_that_the_stars_do_not_name(tmp_path, monkeypatch, capsys):
-    """All commands read their columns by one function."""
-    monkeypatch.chdir(tmp_path)
-    pa.parquet.write_table(TABLE, "t.parquet")
-    columns = ("--probabilities", "p_*", "--label", "dx", "--classes", ",".join(OTHER))
-    assert main(["calibrate", "t.parquet", *columns, "--alpha", "0.1", "--epsilon", "1", "--out", "new.json"]) != 0
-    assert "must have the same names; got columns 'benign'" in capsys.readouterr().err
 
 
 # Rows

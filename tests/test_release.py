@@ -30,10 +30,8 @@ def test_one_version_everywhere():
     version = PROJECT["version"]
     assert confide.__version__ == version
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    newest, date = re.search(r"^## (\S+) - (\d{4}-\d{2}-\d{2})$", changes, flags=re.MULTILINE).groups()
+    newest = re.search(r"^## (\S+) - \d{4}-\d{2}-\d{2}$", changes, flags=re.MULTILINE)[1]
     assert newest == version
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert f"\nversion: {version}\ndate-released: {date}\n" in citation
 
 
 def build(out, source=ROOT, **values):
@@ -58,14 +56,9 @@ def wheel(built):
 
 
 @pytest.mark.long
-def test_builds_are_reproducible(built, tmp_path):
-    assert len(built) == 2
-    assert hashes(build(tmp_path)) == hashes(built)
-
-
-@pytest.mark.long
 def test_the_sdist_builds_the_same_packages_anywhere(built, tmp_path):
     """In another folder, time zone and language, unpacked by someone whose files no one else may read."""
+    assert len(built) == 2
     (source,) = (path for name, path in built.items() if name.endswith(".tar.gz"))
     before = os.umask(0o077)
     try:
@@ -305,17 +298,21 @@ def check_served(said):
     assert {name: said[str(SAMPLES / name)] for name in NEED_KEYS} == dict.fromkeys(NEED_KEYS, TO_FEDERATE)
 
 
-def hidden(packages, program, *arguments):
-    code = f"import sys\nsys.modules.update(dict.fromkeys({packages!r}))\n{textwrap.dedent(program)}"
-    command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def hidden(packages, program, *arguments, code=0):
+    """What a program prints where these packages are not installed."""
+    hiding = f"import sys\nsys.modules.update(dict.fromkeys({packages!r}))\n{textwrap.dedent(program)}"
+    done = subprocess.run([sys.executable, "-c", hiding, *arguments], capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    return done.stdout if code == 0 else done.stderr
 
 
 @pytest.mark.long
 def test_the_core_alone_calibrates_and_names_what_brings_the_rest(tmp_path):
     assert hidden(STANDARD, CORE, str(tmp_path)) == "done\n"
+    command = "import runpy; runpy.run_module('confide', run_name='__main__')"
+    for words in (["--help"], ["show", str(tmp_path / "released.json")]):
+        (line,) = hidden(STANDARD, command, *words, code=2).splitlines()
+        assert "pip install 'confide[standard]'" in line
 
 
 @pytest.mark.long
@@ -328,45 +325,3 @@ def test_extras_that_work_on_tables_or_silos_include_the_standard_one():
     whole = {name for name, needs in extras.items() if any(one.startswith("confide[standard") for one in needs)}
     assert whole == {"experiments", "flower", "postgres", "spark", "stores"}
     assert {re.match(r"[\w-]+", one)[0] for one in PROJECT["dependencies"]} == {"numpy", "scipy", "opendp", "msgspec"}
-
-
-def environment(folder, *words):
-    """Programs of a new environment, into which pip installs these, and nothing else."""
-    venv.create(folder)
-    python = folder / "bin" / "python"
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", *map(str, words)]
-    subprocess.run(command, check=True, capture_output=True)
-    return python
-
-
-def run(*command):
-    command = [str(word) for word in command]
-    return subprocess.run(command, capture_output=True, text=True, env=without_python(os.environ), cwd="/")
-
-
-@pytest.mark.long
-def test_the_wheel_alone_in_an_empty_environment(wheel, tmp_path):
-    """Needs a package index."""
-    python = environment(tmp_path / "core", wheel)
-    assert not any((tmp_path / "core").glob("lib/*/site-packages/pyarrow"))
-    done = run(python, "-c", textwrap.dedent(CORE), tmp_path)
-    assert done.stdout == "done\n", done.stderr
-    for words in ([python.parent / "confide", "--help"], [python, "-m", "confide", "show", tmp_path / "released.json"]):
-        done = run(*words)
-        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-        assert "pip install 'confide[standard]'" in done.stderr
-
-
-@pytest.mark.long
-def test_the_wheel_with_numpy_and_msgspec_in_an_empty_environment(wheel, tmp_path):
-    """Needs a package index."""
-    needed = [one for one in PROJECT["dependencies"] if one.startswith(("numpy", "msgspec"))]
-    python = environment(tmp_path / "server", *needed)
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-deps", str(wheel)]
-    subprocess.run(command, check=True, capture_output=True)
-    done = run(python, "-c", textwrap.dedent(SERVER), tmp_path, *SERVED)
-    assert done.returncode == 0, done.stderr
-    check_served(json.loads(done.stdout))
-    done = run(python.parent / "confide", "verify", SERVED[0])
-    assert done.returncode == 2
-    assert "pip install 'confide[standard]'" in done.stderr
