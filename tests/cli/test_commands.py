@@ -3,7 +3,6 @@
 import csv
 import json
 import re
-import shlex
 from pathlib import Path
 
 import click
@@ -16,7 +15,6 @@ from confide.cli.app import app
 from confide.cli.exit_codes import DONE, EXISTS, IN_WORDS, REFUSED, USAGE
 from confide.core import Pilot, budget_plan
 from confide.evaluation import Evaluation
-from confide.federated import SiloKeys
 from confide.selection import noisy_counts
 from tests.files import NAMES, class_table, classified, read, write
 
@@ -218,14 +216,8 @@ def test_a_year_states_budgets_and_expected_coverage(confide_run):
     year = budget_plan(2.0, releases=2, looks=52, looks_per_person=1, dp_delta=0)
     coverage = ", ".join(f"{year.plan(n).expected_coverage:.3f}" for n in (200, 300))
     said = confide_run(*words).out
-    for line in (
-        "2 releases and 52 looks. One person can be in all 2 releases and 1 of 52 looks. Together that is "
-        "2-differentially private for this person, by basic composition.\n",
-        "basic composition, chosen:\n",
-        f"  2 releases  epsilon 0.5 each; expected coverage {coverage} with 200, 300 records\n",
-        "  52 looks    epsilon 1 each; with 21 records or more, noise adds less than sampling does\n",
-    ):
-        assert line in said
+    assert year.statement in said
+    assert f"  2 releases  epsilon 0.5 each; expected coverage {coverage} with 200, 300 records\n" in said
     output = confide_run(*words, "--json").json
     entries = [(one["kind"], one["count"], one["per_person"], one["epsilon"]) for one in output["plan"]["entries"]]
     assert entries == [("calibration", 2, 2, 0.5), ("look", 52, 1, 1.0)]
@@ -267,90 +259,18 @@ def test_published_counts(folder, confide_run):
     assert "64 bins, a secret number of records" in confide_run("show", "own.json").out
     assert "they hold" in confide_run("verify", "cal.json", "--epsilon-at-most", "1.1").out
     calibrate = ("calibrate", "--noisy-counts", "own.json", "--alpha", "0.1", "--out", "other.json")
-    for words, name in (
-        (("--set", "n_min=1000"), "n_min"),
-        (("--set", "delta=0.1"), "delta"),
-        (("--ledger", "l.db", "--dataset", "d"), "--ledger"),
-    ):
-        assert confide_run(*calibrate, *words).refused == (REFUSED, name)
+    assert confide_run(*calibrate, "--set", "delta=0.1").refused == (REFUSED, "delta")
+    assert confide_run(*calibrate, "--ledger", "l.db", "--dataset", "d").refused == (REFUSED, "--ledger")
 
 
-TABLE = Path(__file__).parents[2] / "docs" / "tables" / "options.csv"
-with TABLE.open(encoding="utf-8", newline="") as file:
-    NEW = [words for _, row in csv.reader(file) for words in re.findall(r"`(\w[^`]*)`", row)]
-COMMANDS = [words for words in NEW if re.search(r" (--|cal)", words) and not re.search(r"\bFILE\b", words)]
-
-CLASSES, VALUES = ("--probabilities", "p_*", "--label", "y"), ("--prediction", "f", "--target", "t")
-ASKED, NEW_FILE = ("--alpha", "0.2", "--epsilon", "2"), ("--out", "new.json", "--force")
-OF = ("t.csv", "--calibration", "cal.json")
-REST = {
-    "calibrate": ("t.csv", *CLASSES, *ASKED, *NEW_FILE),
-    "recalibrate": (*OF, *CLASSES, *NEW_FILE),
-    "predict": (*OF, *CLASSES[:2], "--out", "sets.csv", "--force"),
-    "evaluate": (*OF, *CLASSES),
-    "watch": (*OF, *CLASSES, "--state", "w.json", "--look", "1", "--epsilon", "1"),
-    "sql": ("--dialect", "duckdb", "--table", "t"),
-    "federated": ("--silo", "north.json", "--keys", "north.key", "--score", "absolute_residual", *ASKED, "--compare"),
-    "show": (),
-}
-"""What each command needs besides the words of the table."""
-
-INSTEAD = {
-    "truth=t_*": ("t.csv", *CLASSES[:2], *ASKED, *NEW_FILE),
-    "choose=lac,aps": ("t.csv", *CLASSES, *ASKED, *NEW_FILE),
-    "noise=": ("--score", "lac", "--n", "500", "--alpha", "0.2", *NEW_FILE),
-    "width_bins": ("t.csv", "--calibration", "widths.json", *VALUES),
-    "unlabelled": (*OF, *CLASSES[:2], "--state", "w.json", "--look", "1", "--epsilon", "1"),
-    "decimal=,": ("comma.csv", "--calibration", "widths.json", *VALUES),
-    "candidates=unit:5": ("t.csv", "--calibration", "losses.json", "--set", "losses=l_*"),
-    "rho=": (*OF, *CLASSES, *NEW_FILE),
-    "--help": (),
-}
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """A table, releases of each kind, and the other files that the table names."""
-    folder, rng = tmp_path_factory.mktemp("migrating"), np.random.default_rng(0)
-    p, f = rng.dirichlet([2, 2], 500), rng.normal(size=500)
-    losses = np.clip(rng.random((500, 1)) - np.linspace(0.2, 0.8, 4), 0, 1)
-    columns = {"p_a": p[:, 0], "p_b": p[:, 1], "y": np.where(p[:, 1] > rng.random(500), "b", "a"), "f": f, "t": f + 1}
-    columns |= {"t_a": (p[:, 0] > 0.5).astype(int), "t_b": (p[:, 1] > 0.5).astype(int), "w": np.ones(500)}
-    columns |= {"person": np.arange(500) // 4, "visit": np.arange(500) % 4}
-    write(folder / "t.csv", columns | {f"l_{k}": losses[:, k] for k in range(4)})
-    write(folder / "probe.csv", {"p_a": p[:20, 0], "p_b": p[:20, 1]})
-    model = confide.ModelFingerprint.of(p[:20])
-    scores, asked = rng.random(900), {"score": "lac", "classes": ["a", "b"]}
-    released = confide.calibrate(scores, 0.1, 2.0, fingerprint=model, **asked)
-    released.save(folder / "cal.json")
-    confide.calibrate(scores, 0.1, 2.0, score="absolute_residual", unit=1.0).save(folder / "widths.json")
-    few = confide.Candidates.unit(5)
-    confide.calibrate_losses(losses, few, 0.3, 2.0, loss="shortfall", neighbors="replace_one").save(
-        folder / "losses.json"
-    )
-    confide.evaluate(released, probabilities=p, labels=columns["y"], classes=["a", "b"], epsilon=1.0).save(
-        folder / "ev.json"
-    )
-    (folder / "comma.csv").write_text("f;t\n" + "0,5;0,75\n1,25;1\n" * 20)
-    (folder / "counts.csv").write_text("bin,count\n0,100\n1,100\n2,300\n")
-    (folder / "request.toml").write_text('column = "s"\nscore = "lac"\nalpha = 0.1\nepsilon = 1.0\n')
-    silo = SiloKeys.generate("north")
-    silo.save(folder / "north.key")
-    (folder / "north.json").write_text(silo.public(size=500).to_json())
-    return folder
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("words", COMMANDS)
-def test_every_command_in_its_new_form(confide_run, files, monkeypatch, words):
-    monkeypatch.chdir(files)
-    (files / "w.json").unlink(missing_ok=True)
-    first, *typed = shlex.split(words)
-    rest = next((rest for part, rest in INSTEAD.items() if part in words), REST[first])
-    ran = confide_run(first, *typed, *rest)
-    assert ran.code == DONE, ran.err
-
-
-def test_the_table_is_read_as_a_whole():
-    assert len(COMMANDS) >= 22
-    assert {words.split()[0] for words in COMMANDS} == {*REST}
+def test_the_table_of_new_forms_names_what_exists(confide_run):
+    """Options and arguments of docs/tables/options.csv are in the help of their command."""
+    with (Path(__file__).parents[2] / "docs" / "tables" / "options.csv").open(encoding="utf-8", newline="") as file:
+        stated = [words for _, row in csv.reader(file) for words in re.findall(r"`(\w[^`]*)`", row)]
+    commands = [words for words in stated if re.search(r" (--|cal)", words) and not re.search(r"\bFILE\b", words)]
+    assert len(commands) >= 22
+    for words in commands:
+        command = words.split(" --")[0].removesuffix(" cal.json").split()
+        known = set(confide_run(*command, "--help").out.replace(",", " ").split())
+        assert set(re.findall(r"(?<!\S)--[a-z][\w-]*", words)) <= known, words
+        assert {name.partition(".")[0] for name in re.findall(r"--set '?([\w.]+)", words)} <= known, words

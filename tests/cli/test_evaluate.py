@@ -65,8 +65,6 @@ def release(kind: str) -> Any:
         "cqr": lambda: confide.calibrate(confide.cqr_score(Q, T), 0.1, SURE, score="cqr"),
         "labels": lambda: confide.calibrate_false_negatives(P, TRUTH, 0.1, SURE, u=U),
         "weights": lambda: confide.calibrate(scores, 0.1, SURE, labels=label, class_weights=dict.fromkeys(NAMES, 1)),
-        "infinite": lambda: confide.calibrate([0.5] * 5, 0.1, 1.0, neighbors="replace_one", score="lac"),
-        "sure": lambda: confide.calibrate([0.3] * 2000, 0.1, 1.0, score="lac", candidates=confide.Candidates.unit(3)),
     }[kind]()  # fmt: skip
 
 
@@ -145,16 +143,6 @@ def test_columns_that_only_count_and_the_evaluation_of_another_release(confide_r
     other = confide_run("report", "groups.json", "--evaluation", "ev.json", "--out", "r.html")
     assert other.refused == (REFUSED, "--evaluation")
     assert not (folder / "r.html").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-def test_warnings_are_in_the_json_too(confide_run, folder):
-    release("infinite").save("release.json")
-    path = write(folder / "a.parquet", DATA)
-    done = confide_run("evaluate", path, "--calibration", "release.json", *CLASSES, "--json")
-    assert [f"warning: {one}\n" for one in done.json["warnings"]] == [done.err]
-    assert done.json["warnings"][0].startswith("the threshold is +inf")
 
 
 @pytest.mark.slow(unless="private1")

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import confide
 from confide.cli.exit_codes import REFUSED
 from tests.files import write
 
@@ -61,22 +60,11 @@ def test_every_command_compares(run, folder, name):
     assert without.err.count("the model was not compared") == 1
 
 
-@pytest.mark.slow
-def test_renewals(run, folder):
-    renewed = ("recalibrate", "records.csv", "--calibration", "cal.json", *COLUMNS, "--out")
-    assert run(*renewed, "kept.json").code == 0
-    assert run(*renewed, "other.json", "--set", "fingerprint=retrained.csv").code == 0
-    for name, outputs in (("kept.json", MODEL), ("other.json", RETRAINED)):
-        assert confide.load(name).for_model(confide.ModelFingerprint.of(outputs))
-    assert "fingerprint" in run("show", "other.json").out
-    assert run("report", "other.json", "--out", "page.html").code == 0
-    assert "fingerprint of the model" in (folder / "page.html").read_text(encoding="utf-8")
-
-
-def test_the_file_of_a_model(run, folder):
+def test_a_renewal_with_the_file_of_another_model(run, folder):
     (folder / "model.onnx").write_bytes(b"model")
-    assert run(*CALIBRATE, "file.json", "--set", "fingerprint=model.onnx").code == 0
-    used = ("evaluate", "records.csv", "--calibration", "file.json", *COLUMNS, "--set")
+    renewed = ("recalibrate", "records.csv", "--calibration", "cal.json", *COLUMNS, "--out", "new.json")
+    assert run(*renewed, "--set", "fingerprint=model.onnx").code == 0
+    used = ("evaluate", "records.csv", "--calibration", "new.json", *COLUMNS, "--set")
     assert run(*used, "fingerprint=model.onnx").code == 0
     assert run(*used, "fingerprint=probe.csv").refused == (REFUSED, "fingerprint")
     (folder / "model.onnx").write_bytes(b"retrained")

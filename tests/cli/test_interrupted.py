@@ -1,11 +1,9 @@
-"""Evaluations, looks and renewals show progress, can be interrupted, and can be repeated."""
+"""Evaluations, looks and renewals can be interrupted, and can be repeated."""
 
 import hashlib
-import io
 import json
 import os
 import signal
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +11,6 @@ import numpy as np
 import pytest
 
 import confide
-from confide.cli import main
 from confide.cli.exit_codes import DONE
 from confide.core import Document, Release, entry_checksums
 from confide.ledger import Cost, Ledger
@@ -45,7 +42,6 @@ KEPT = {
     "watch": "confide.watching.take_look.write_text",
     "recalibrate": "pathlib.Path.write_text",
 }
-DOING = {"evaluate": "evaluating", "privately": "evaluating", "watch": "looking", "recalibrate": "counting"}
 
 
 @pytest.fixture
@@ -155,21 +151,3 @@ def test_work_on_a_ledger_and_a_plan_is_interrupted(confide_run, folder, monkeyp
     assert not list(folder.glob(".confide-*"))
     assert Ledger("budget.db").export() == rows
     assert confide_run(*words).code == DONE
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.slow(unless="evaluate")
-@pytest.mark.parametrize("name", [*COMMANDS, "plan"])
-def test_progress_is_shown_at_a_terminal(confide_run, files, monkeypatch, name):
-    terminal = Terminal()
-    monkeypatch.setenv("TERM", "xterm")
-    words = COMMANDS.get(name, ("budget", "plan", *YEAR))
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "stderr", terminal)
-        code = main([str(word) for word in words])
-    assert code == DONE
-    assert DOING.get(name, "composing") in terminal.getvalue()

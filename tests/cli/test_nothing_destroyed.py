@@ -151,6 +151,7 @@ DESTROYING = {
     "card over its release": ("card", "cal.json", "--out", "cal.json"),
     "report over its evaluation": ("report", "cal.json", "--evaluation", "e.json", "--out", "e.json"),
     "export over its ledger": ("ledger", "export", "budget.db", "--out", "budget.db"),
+    "a request over a release": ("request", "--out", "cal.json"),
     "a plan over a release": ("plan", "--alpha", 0.1, "--epsilon", 1, "--out", "cal.json"),
 }  # fmt: skip
 
@@ -200,8 +201,9 @@ def test_earlier_outputs_are_replaced(confide_run, there):
         write(there / name, SETS)
         assert confide_run("predict", "part-1.csv", *PREDICT, "--out", name).code == EXISTS
         assert confide_run("predict", "part-1.csv", *PREDICT, "--out", name, "--force").code == 0
-    assert confide_run("ledger", "export", "budget.db", "--out", "b.json").code == 0
-    assert confide_run("ledger", "export", "budget.db", "--out", "b.json", "--force").code == 0
+    for words in (("ledger", "export", "budget.db", "--out", "b.json"), ("request", "--out", "r.toml")):
+        assert [confide_run(*words).code, confide_run(*words).code] == [0, EXISTS]
+        assert confide_run(*words, "--force").code == 0
 
 
 @pytest.mark.slow

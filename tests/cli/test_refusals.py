@@ -76,24 +76,19 @@ SHORT = {
 
 PUBLIC = """
 3 --alpha       {cal} --alpha 1.5 --epsilon 1
-3 --alpha       {cal} --alpha nan --epsilon 1
 2 --alpha       {cal} --epsilon 1
 3 --epsilon     {cal} --alpha 0.1
 3 --epsilon     {cal} --alpha 0.1 --epsilon 1 --set rho=1
-3 --epsilon     {cal} --alpha 0.1 --epsilon nan
-3 --epsilon     {cal} --alpha 0.1 --epsilon inf
 3 --epsilon     {cal} --alpha 0.1 --epsilon -1
 2 --epsilon     {cal} --alpha 0.1 --epsilon one
 2 --neighbors   {asked} --neighbors both
 3 candidates    {asked} --set candidates=many
 3 candidates    {asked} --set candidates=unit:x
-3 candidates    {asked} --set candidates=unit:-1
 3 --score       {asked} --score raps
 3 --score       {asked} --score mine
 3 --n           {asked} --n 100
 3 --n           {asked} --neighbors replace_one --n 0
 3 n_min         {asked} --set n_min=0
-3 delta         {asked} --set delta=2
 3 class_weights {cal} --alpha 0.1,0.2 --epsilon 1 --set 'class_weights={{cat = 2}}'
 3 --ledger      {asked} --set by_class=true --set partition=ward
 3 partition     {asked} --set by_class=true --ledger b.db --dataset d
@@ -117,7 +112,6 @@ PUBLIC = """
 2 --delta       {asked} --delta 0.1
 2 --person      {asked} --person 0.1
 3 --by          {asked} --by ward
-3 --groups      {asked} --by ward --groups north,north
 3 --groups      {asked} --by ward,site --groups north,south
 3 --groups      {asked} --by ward,site --groups 'north,south;1,7;a'
 3 mechanism     {asked} --set by_class=true --set mechanism=none

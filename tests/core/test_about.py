@@ -43,12 +43,6 @@ def test_metadata_are_stored_in_files(tmp_path):
     assert release.checksum != released().checksum
 
 
-def test_a_file_without_metadata_has_none_of_the_fields():
-    release = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac")
-    assert {"classes", "about"}.isdisjoint(json.loads(release.to_json())["request"])
-    assert (release.classes, dict(release.about)) == (None, {})
-
-
 @pytest.mark.parametrize(
     "about", [{"model": " "}, {"model": "a\nb"}, {"model": 7}, {"Model": "a"}, {"date": "x" * 501}, "resnet"]
 )

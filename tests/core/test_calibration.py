@@ -68,12 +68,10 @@ def test_conditional_coverage_for_a_public_n(name):
         calibration.conditional_coverage(0.05, n=999)
     with refused(confide.errors.InputError, "n"):
         calibration.coverage_at_most(999)
-
-
-def test_conditional_coverage_is_at_least_the_requested_one():
-    assert released("delta, replace_one").conditional_coverage(0.05) >= 0.9 - 1e-9
-    assert released("delta").conditional_coverage(0.05, n=1000) >= 0.9 - 1e-9
-    assert released("delta").conditional_coverage(0.05, n=100_000) >= 0.9 - 1e-9
+    for delta in (0, 1, -1, 2, math.nan, "x"):
+        with refused(confide.errors.InputError, "delta"):
+            calibration.conditional_coverage(delta)
+    assert "delta" not in name or promised[2] >= 0.9 - 1e-9
 
 
 def test_conditional_coverage_for_a_secret_n():
@@ -83,6 +81,7 @@ def test_conditional_coverage_for_a_secret_n():
             call()
     assert calibration.conditional_coverage(0.05, 10**6) < calibration.conditional_coverage(0.05, 1000) < 0.9
     assert calibration.n is None  # and remains unknown
+    assert min(released("delta").conditional_coverage(0.05, n=n) for n in (1000, 100_000)) >= 0.9 - 1e-9
     for n in (0, -1):
         with refused(confide.errors.InputError, "n"):
             calibration.conditional_coverage(0.05, n)
@@ -91,23 +90,7 @@ def test_conditional_coverage_for_a_secret_n():
             calibration.coverage_at_most(n)
 
 
-@pytest.mark.parametrize("delta", [0, 1, -1, 2, math.nan, "x"])
-def test_delta_is_a_probability(delta):
-    with refused(confide.errors.InputError, "delta"):
-        released("replace_one").conditional_coverage(delta)
-
-
 # --- files
-
-
-@pytest.mark.slow
-def test_save_and_load(tmp_path):
-    calibration = released("lac")
-    for path in (tmp_path / "a.json", str(tmp_path / "b.json"), tmp_path / "ünï 数.json"):
-        calibration.save(path)
-        assert Release.load(path) == calibration
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.json", "b.json", "ünï 数.json"]
-    assert (tmp_path / "a.json").read_text(encoding="utf-8") == calibration.to_json()
 
 
 def test_loading_invalid_files_raises(tmp_path):
@@ -116,7 +99,7 @@ def test_loading_invalid_files_raises(tmp_path):
     with refused(confide.errors.InputError, "path"):
         Release.load(tmp_path)
     for content in (b"", b"{}", b"\xff\xfe\x00", b"PAR1", b"\x00" * 100, released("lac").to_json().encode()[:-20]):
-        path = tmp_path / "damaged.json"
+        path = tmp_path / "ünï 数.json"
         path.write_bytes(content)
         with pytest.raises(confide.errors.FormatError):
             Release.load(path)
@@ -160,16 +143,11 @@ def test_one_of_several_levels_or_sides_is_a_release_with_its_share_of_the_budge
         assert confide.Release.from_json(alone.to_json()) == alone
 
 
-@pytest.mark.slow
-def test_one_threshold_limits_all_records():
-    for name in ("guess", "losses"):
-        release = of_kind(name)
-        assert release.limits() == release.limits(7) == release.threshold
-        with refused(InputError, "groups"):
-            release.limits(2, groups=["a", "b"])
-
-
 def test_groups_and_classes_have_separate_thresholds():
+    one = of_kind("losses")
+    assert one.limits() == one.limits(7) == one.threshold
+    with refused(InputError, "groups"):
+        one.limits(2, groups=["a", "b"])
     release = of_kind("groups")
     names = list(release)[::-1]
     np.testing.assert_array_equal(release.limits(len(names), groups=names), [release[name].threshold for name in names])
@@ -197,11 +175,3 @@ def test_the_bound_of_a_share_is_at_least_one():
         confide.Release.from_json(signed(content))
     with refused(InputError, "bound"):
         Request(alpha=0.05, epsilon=1.0, loss="missed_area(background=0)", bound=0.1)
-
-
-def test_a_group_with_the_mechanism_of_another_number_raises():
-    """The target of each group moves with its own noisy number."""
-    content = json.loads(of_kind("groups").to_json())
-    content["thresholds"][-1]["counted"] += 500
-    with pytest.raises(FormatError):
-        confide.Release.from_json(signed(content))

@@ -196,10 +196,6 @@ def test_a_file_that_claims_another_population_raises(records, claimed):
         ({"class_weights": {"a": 1, "b": -1}, "labels": ["a", "b"]}, "class_weights['b']"),
         ({"class_weights": {"a": 1, "b": "1e-" + "8" * 70}, "labels": ["a", "b"]}, "class_weights['b']"),
         ({"class_weights": {"a": 0, "b": 0}, "labels": ["a", "b"]}, "class_weights"),
-        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "neighbors": "replace_one"}, "neighbors"),
-        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "delta": 0.05}, "delta"),
-        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "n_min": 50}, "n_min"),
-        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "mechanism": "noisy-histogram"}, "mechanism"),
         ({"class_weights": {"a": 1}, "labels": ["a", "a"], "weights": [1, 1], "weight_bound": 2}, "class_weights"),
     ],
 )  # fmt: skip
