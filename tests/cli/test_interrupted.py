@@ -13,7 +13,7 @@ import pytest
 import confide
 from confide.cli.exit_codes import DONE
 from confide.core import Document, Release, entry_checksums
-from confide.ledger import Cost, Ledger
+from confide.ledger import Ledger
 from confide.watching import Watch
 from tests.builders import slow
 from tests.calibrations import calibration_at
@@ -36,7 +36,6 @@ COMMANDS = {
     ),
     "recalibrate": ("recalibrate", "batch.csv", "--calibration", "cal.json", *COLUMNS, "--out", "out.json", *PAID),
 }  # fmt: skip
-YEAR = ("--looks", 2, "--epsilon", 3, "--dp-delta", 0)
 KEPT = {
     "privately": "confide.support.write_text",
     "watch": "confide.watching.take_look.write_text",
@@ -117,37 +116,3 @@ def test_interrupted_before_it_is_written(confide_run, files, monkeypatch, name,
         assert {hashlib.sha256(entry.release.encode()).hexdigest()} == entry_checksums(Release.load("out.json"))
     else:
         assert Document.load("out.json") == Document.from_json(entry.release)
-
-
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_a_second_look_that_is_interrupted_leaves_the_first(confide_run, files, monkeypatch, number, code):
-    assert confide_run(*COMMANDS["watch"]).code == DONE
-    before = files()
-    second = [*COMMANDS["watch"], "--look", "Tuesday", "--out", "page.html"]
-    with stopping(monkeypatch, KEPT["watch"], number):
-        assert confide_run(*second).code == code
-    assert files() == before
-    assert not Path("page.html").exists()
-    assert confide_run(*second).code == DONE
-    assert [look.name for look in Watch.load("out.json").looks] == ["Monday", "Tuesday"]
-
-
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
-@pytest.mark.parametrize(
-    ("words", "place"),
-    [
-        (("ledger", "show", "budget.db", "--out", "page.html"), "confide.reports.ledger_page"),
-        (("budget", "plan", *YEAR), "confide.cli.plan.best_of"),
-    ],
-    ids=["report", "plan"],
-)  # fmt: skip
-def test_work_on_a_ledger_and_a_plan_is_interrupted(confide_run, folder, monkeypatch, words, place, number, code):
-    """No page, and no change to the ledger; then the same command succeeds."""
-    Ledger("budget.db").charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64)
-    rows = Ledger("budget.db").export()
-    with stopping(monkeypatch, place, number):
-        assert confide_run(*words).code == code
-    assert not Path("page.html").exists()
-    assert not list(folder.glob(".confide-*"))
-    assert Ledger("budget.db").export() == rows
-    assert confide_run(*words).code == DONE

@@ -21,7 +21,8 @@ def records(k):
     p = rng.dirichlet([4, 2, 1], N)
     y = (p.cumsum(axis=1) > rng.random((N, 1))).argmax(axis=1)
     rows = {f"p_{i}": p[:, i] for i in range(3)} | {"y": y, "ward": np.array(["a", "b"])[np.arange(N) % 2]}
-    return pa.table({**rows, "low": -np.ones(N), "high": np.ones(N), "target": rng.normal(size=N)})
+    rows |= {"low": -np.ones(N), "high": np.ones(N), "target": rng.normal(size=N)}
+    return pa.table(rows | {"l_0": np.clip(rng.random(N) - 0.25, 0, 1)})
 
 
 def scores_of(k):
@@ -73,36 +74,27 @@ def test_groups_sides_classes_and_levels_are_read_off_the_release(renew, confide
     table, public = records(1), {"neighbors": "replace_one"}
     ward, labels = table["ward"].to_pylist(), table["y"].to_numpy()
     quantiles = np.column_stack([table["low"], table["high"]])
+    losses, few = table["l_0"].to_numpy()[:, None], confide.Candidates.of([0.25])
     wards, sides = ("--by", "ward"), ("--prediction", "low,high", "--target", "target")
     for name, release, options in (
         ("wards", confide.calibrate(scores_of(1), 0.2, 2.0, groups=ward, names=["a", "b"]), (*COLUMNS, *wards)),
         ("classes", confide.calibrate(scores_of(1), 0.3, 4.0, groups=labels, names=[0, 1, 2], by="class"), COLUMNS),
         ("sides", confide.calibrate_sides(quantiles, table["target"].to_numpy(), 0.2, 2.0, **public), sides),
         ("levels", confide.calibrate(scores_of(1), [0.3, 0.1], 2.0, **public), COLUMNS),
+        ("risk", confide.calibrate_losses(losses, few, 0.3, 2.0, loss="shortfall", **public), ("--set", "losses=l_*")),
     ):
         release.save(f"{name}.json")
         ran = renew(name, 2, out=f"{name}-2.json", columns=options)
         assert ran.code == 0, ran.err
         after = load_release(f"{name}-2.json")
-        assert (after.by, after.parts.keys()) == (release.by, release.parts.keys())
+        assert (after.by, after.parts.keys(), after.loss) == (release.by, release.parts.keys(), release.loss)
         assert confide_run("verify", f"{name}-2.json").code == 0
+    assert renew("risk", 2).refused == (REFUSED, "--label")
     assert renew("wards", 2).refused == (REFUSED, "--by")
+    assert renew("wards", 2, *wards, "--n", N).refused == (REFUSED, "--n")
     assert renew("wards", 2, *wards, *PAID).refused == (REFUSED, "partition")
     assert renew("wards", 2, *wards, *PAID, "--set", "partition=ward").code == 0
     assert confide.Ledger("l.db").account("d").spent().epsilon == 2.0
-
-
-def test_losses_are_read_off_the_release_and_secret_numbers_stay_secret(renew):
-    few, rng = confide.Candidates.unit(5), np.random.default_rng(0)
-    losses = np.clip(rng.random((N, 1)) - few.edges, 0, 1)
-    pq.write_table(pa.table({f"l_{i}": losses[:, i] for i in range(4)}), "4.parquet")
-    confide.calibrate_losses(losses, few, 0.3, 2.0, loss="shortfall", neighbors="replace_one").save("risk.json")
-    ran = renew("risk", 4, columns=("--set", "losses=l_*"), out="risk-2.json")
-    assert ran.code == 0, ran.err
-    assert load_release("risk-2.json").loss == "shortfall"
-    assert renew("risk", 2).refused == (REFUSED, "--label")
-    confide.calibrate(scores_of(1), 0.2, 2.0, groups=np.arange(N) % 2, names=[0, 1]).save("groups.json")
-    assert renew("groups", 2, "--by", "ward", "--n", N).refused == (REFUSED, "--n")
 
 
 def test_the_file_of_the_request_again(renew, folder, confide_run):

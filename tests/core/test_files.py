@@ -1,7 +1,6 @@
 """Files of releases are read back exactly; damaged, foreign, newer and inconsistent ones raise errors without a value.
 
-The checksum is not a signature. Anyone who computes it again can replace the threshold by another candidate, rename the
-score, or forge a whole consistent release. Such a file claims no more than its mechanism guarantees.
+The checksum is not a signature: a file that is changed consistently claims no more than its mechanism guarantees.
 """
 
 import contextlib
@@ -326,25 +325,6 @@ def test_thresholds_that_are_no_candidates(threshold):
 )
 def test_recipes_that_do_not_make_the_candidates(recipe):
     refuse("add_remove", ("request", "candidates"), recipe)
-
-
-@pytest.mark.slow
-def test_consistent_changes_are_not_detected():
-    """See the head of this module: consistent changes are accepted."""
-    other, part = float(confide.Candidates.unit(100).edges[3]), ("thresholds", 0)
-    assert Release.from_json(altered("add_remove", (*part, "threshold"), other)).threshold == other
-    assert Release.from_json(altered("add_remove", (*part, "threshold"), "+inf")).threshold == math.inf
-    assert (
-        Release.from_json(altered("own candidates", (*part, "threshold"), 0.123)).threshold == 0.123
-    )  # not in the file
-    assert Release.from_json(altered("add_remove", ("request", "score"), "lac")).score == "lac"
-    assert Release.from_json(altered("add_remove", ("request", "n_min"), 500)).guarantee.n_min == 1
-    assert Release.from_json(altered("delta", ("request", "n_min"), 500)).guarantee.n_min == 500
-    assert Release.from_json(altered("delta", ("request", "delta"), "1/10")).guarantee.delta == 0.1
-    content = content_of("add_remove")
-    drawn = content["thresholds"][0]
-    drawn["mechanism"]["offset"] = str(Fraction(drawn["mechanism"]["offset"]) + 20)
-    assert Release.from_json(signed(content)).coverage == 0.9
 
 
 @pytest.mark.parametrize("rise", [10**6, 10**9, 2**61])

@@ -183,12 +183,6 @@ def test_a_larger_privacy_loss_costs_fewer_ranks(neighbors, delta):
     assert needed == sorted(needed, reverse=True)
 
 
-@pytest.mark.slow
-def test_a_person_with_k_records_costs_k_times_the_noise():
-    one, three = (confide.plan(alpha=0.1, epsilon=e, records_per_person=k) for e, k in [(0.5, 1), (1.5, 3)])
-    assert one.mechanism == three.mechanism
-
-
 # --- plans are values
 
 
