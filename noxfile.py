@@ -130,9 +130,8 @@ def coverage(session: nox.Session) -> None:
     extras(session)
     pinned(session, "measuring")
     modules(session, "coverage erase")
-    command = "coverage run -m pytest -p tests.contexts -n 2 --dist loadgroup"
-    with_seconds = {"CONFIDE_SECONDS": ".coverage-seconds.json"}
-    session.run(PYTHON, "-m", *command.split(), *session.posargs, env=with_seconds, external=True)
+    command = "coverage run -m pytest -n 2 --dist loadgroup"
+    session.run(PYTHON, "-m", *command.split(), *session.posargs, external=True)
     modules(session, "coverage combine --quiet")
     below = []
     for package, floor in FLOORS.items():

@@ -14,7 +14,6 @@ for package in ("tqdm", "matplotlib"):
     pytest.importorskip(package, reason=EXTRA)
 
 from experiments import laws, methods  # noqa: E402  (behind the skips)
-from experiments.federated.paper import measure  # noqa: E402
 from experiments.private_prediction_sets import bins, figure2, figures4_5, published, study  # noqa: E402
 from experiments.private_prediction_sets.tail_scores import TailScores  # noqa: E402
 
@@ -107,13 +106,3 @@ def test_algorithm_5_minimises_the_threshold_on_simulated_scores():
         return weights @ (np.arange(1, m + 1) / m) / weights.sum()
 
     assert bins.algorithm_5(n, epsilon, (10, 1000), sets=1) == min(bins.options((10, 1000)), key=mean)
-
-
-@pytest.mark.slow
-def test_methods_cover_uniform_scores_as_their_laws_say():
-    """Each mean of 600 federations of (5, 40) lies within 6 standard errors of the exact distribution."""
-    law, rng = measure.exact_coverage(5, 40), np.random.default_rng(0)
-    found = [measure.thresholds(rng.random((5, 40)), measure.PLAIN, rng) for _ in range(600)]
-    for name in measure.PLAIN:
-        values = np.array([one[name] for one in found])
-        assert abs(values.mean() - law[name]) < 6 * values.std() / math.sqrt(600)

@@ -86,7 +86,9 @@ def test_groups_and_levels_say_the_number_of_their_plans():
         assert needed > 90
         assert {number for one in caught for number in _numbers(str(one.message))} <= {needed}
         assert f"records needed: about {needed} in each group; with fewer" in str(made)
-    levels = confide.calibrate(SCORES, [0.5, 0.2], 4.0, score="lac")  # what the number means: tests/core/test_levels.py
+    levels = confide.calibrate(
+        SCORES, [0.5, 0.2], 4.0, score="lac"
+    )  # what the number means: tests/core/test_several.py
     assert f"records needed: about {confide.core.records_needed(levels)} for all of them; with fewer" in str(levels)
 
 

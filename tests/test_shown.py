@@ -50,16 +50,6 @@ def test_releases_of_every_kind(name):
     assert full.splitlines()[0].strip() not in ("", line)
 
 
-def test_plans_of_federations_have_their_digest():
-    release, plans = read(text_of("federated")), [read(text_of(name)) for name in ("federated-plan", "federated-plans")]
-    for plan, levels in zip(plans, ("0.8", "0.6 and 0.7"), strict=True):
-        line, full, table = shown(plan)
-        assert f"coverage {levels}" in line
-        assert plan.digest in full
-        assert plan is not plans[0] or plan.digest in table
-    assert f"of {len(plans[0].silos)} silos)" in shown(release)[0]
-
-
 def test_evaluations_say_that_they_are_not_private():
     p = np.tile([[0.75, 0.25], [0.25, 0.75]], (50, 1))
     found = confide.evaluation.evaluate_sets(calibration_at(0.5), p, ["cat", "dog"] * 50, ["cat", "dog"], examples=2)

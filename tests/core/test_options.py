@@ -335,11 +335,3 @@ def test_the_rejected_argument_may_be_a_default():
     """An error names a default that conflicts with a given argument as if it were given."""
     with refused(InputError, "neighbors"):
         check_combinations({"mechanism": "pps-laplace", "epsilon": 0.1})
-
-
-@pytest.mark.parametrize("make", [np.array, list, tuple])
-def test_names_and_shares_may_be_any_sequence(make):
-    asked = Request(alpha=(0.1, 0.2), by="level", shares=make([0.25, 0.75]), epsilon=1.0, score="lac")
-    assert [terms.epsilon for terms in asked.terms.values()] == [0.25, 0.75]
-    with refused(InputError, "names"):
-        Request(alpha=0.1, names=make(["a", "b"]), epsilon=1.0)

@@ -139,15 +139,7 @@ def test_rows_without_probabilities_have_no_set(request, engine, tmp_path, liste
     assert not list(tmp_path.glob("*.par*"))
 
 
-KINDS = (
-    "lac 0.7",
-    "aps_deterministic by None",
-    "lac by group",
-    "levels",
-    "labels",
-    "lo32 1e-09",
-    "cqr of lo",
-)
+KINDS = ("lac 0.7", "aps_deterministic by None", "lac by group", "levels", "labels", "lo32 1e-09", "cqr of lo")
 
 
 @pytest.mark.slow(unless="postgres")
