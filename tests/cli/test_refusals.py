@@ -280,11 +280,14 @@ def test_private_values_are_never_printed(confide_run, folder):
             assert PLANTED not in ran.error
 
 
-def test_an_internal_error_names_only_its_type(confide_run, there, monkeypatch):
-    def fail(*arguments: object, **named: object) -> None:
-        raise RuntimeError(PLANTED)
+def test_an_internal_error_names_only_its_type_and_one_of_the_system_its_text(confide_run, there, monkeypatch):
+    def fail(error: Exception) -> None:
+        raise error
 
-    monkeypatch.setattr("confide.tables.TableRequest.release", fail)
+    with monkeypatch.context() as patch:
+        patch.setattr("confide.cli.values.open_table", lambda *_, **__: fail(OSError(PLANTED)))
+        assert PLANTED not in confide_run(*words("{asked}")).error
+    monkeypatch.setattr("confide.tables.TableRequest.release", lambda *_, **__: fail(RuntimeError(PLANTED)))
     ran = confide_run(*words("{asked}"))
     assert ran.code == 70
     assert "internal error (RuntimeError)" in ran.error
@@ -293,15 +296,6 @@ def test_an_internal_error_names_only_its_type(confide_run, there, monkeypatch):
     monkeypatch.setenv("CONFIDE_TRACEBACK", "1")
     with pytest.raises(RuntimeError):
         confide_run(*words("{asked}"))
-
-
-def test_system_errors_show_only_the_systems_text(confide_run, there, monkeypatch):
-    def fail(*arguments: object, **named: object) -> None:
-        raise OSError(PLANTED)
-
-    monkeypatch.setattr("confide.cli.values.open_table", fail)
-    ran = confide_run(*words("{asked}"))
-    assert PLANTED not in ran.error
 
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp.exe\r\x7f\u2028"

@@ -27,8 +27,7 @@ from confide.tables import (
     predict_table,
     score_histogram,
 )
-from tests.builders import slow
-from tests.files import FORMATS, NAMES, class_table, classified, read, write
+from tests.files import NAMES, class_table, classified, read, write
 from tests.refused import bad_rows, refused
 
 UNIT, EVEN = Candidates.unit(50), Candidates.unit(200)
@@ -233,22 +232,6 @@ def class_counts(path, pattern: str, label: str, classes=None, positions=False) 
     named = None if classes is None else tuple(classes)
     what = ClassColumns(pattern, label, named, label_positions=positions)
     return score_histogram(path, what, EVEN).counts.tolist()
-
-
-@pytest.mark.slow(unless="label-float32-arrow")
-@pytest.mark.parametrize("suffix", FORMATS)
-@pytest.mark.parametrize(
-    ("label", "dtype"),
-    [("label", np.float32), ("name", np.float64), *slow([("label", np.float64), ("name", np.float32)])],
-)
-def test_patterns_and_lists_in_every_format(tmp_path, suffix, label, dtype):
-    lists = suffix not in ("csv", "tsv")
-    path = write(tmp_path / f"records.{suffix}", class_table(dtype=dtype, lists=lists))
-    p, y = classified(dtype=dtype)
-    positions = label == "label"
-    assert class_counts(path, "p_*", label, positions=positions) == lac_counts(p, y)
-    if lists:
-        assert class_counts(path, "p", label, list(NAMES), positions) == lac_counts(p, y)
 
 
 @pytest.mark.slow(unless="arrow")
