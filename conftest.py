@@ -16,7 +16,6 @@ NEEDS = {
     "src/confide/torch": ("torch", "array_api_compat"),
     "src/confide/array_api.py": ("array_api_compat",),
     "src/confide/onnx": ("onnx",),
-    "tests/contexts.py": ("coverage",),
     "tests/federated/in_process_grid.py": ("flwr",),
 }
 

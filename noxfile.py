@@ -100,7 +100,7 @@ def extras(session: nox.Session) -> None:
 
 @nox.session
 def smoke(session: nox.Session) -> None:
-    """Run a small form of every command that the documents name, in some minutes."""
+    """Run a small form of every command that documents name and no other session runs, in some minutes."""
     for needed in (extras, peers, nvflare, mlflow):
         needed(session)
     for name in ("fuzz", "measuring"):
@@ -130,9 +130,8 @@ def coverage(session: nox.Session) -> None:
     extras(session)
     pinned(session, "measuring")
     modules(session, "coverage erase")
-    command = "coverage run -m pytest -p tests.contexts -n 2 --dist loadgroup"
-    with_seconds = {"CONFIDE_SECONDS": ".coverage-seconds.json"}
-    session.run(PYTHON, "-m", *command.split(), *session.posargs, env=with_seconds, external=True)
+    command = "coverage run -m pytest -n 2 --dist loadgroup"
+    session.run(PYTHON, "-m", *command.split(), *session.posargs, external=True)
     modules(session, "coverage combine --quiet")
     below = []
     for package, floor in FLOORS.items():
@@ -195,7 +194,7 @@ def packages(session: nox.Session) -> None:
 @nox.session
 def dist(session: nox.Session) -> None:
     """Build packages after a check: built twice and compared, installed into an empty environment."""
-    modules(session, "pytest tests/test_release.py tests/test_bill_of_materials.py")
+    modules(session, "pytest tests/test_release.py")
     packages(session)
 
 

@@ -1,22 +1,19 @@
 """The laws, splits and budgets of the experiments: published numbers by enumeration or by direct computation."""
 
 import math
-import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-import confide
 from confide.mechanisms import pps
 
 EXTRA = "needs the extra `experiments`; run `nox -s extras`"
 for package in ("tqdm", "matplotlib"):
     pytest.importorskip(package, reason=EXTRA)
 
-from experiments import laws, methods, scores  # noqa: E402  (behind the skips)
-from experiments.federated.paper import measure  # noqa: E402
+from experiments import laws, methods  # noqa: E402  (behind the skips)
 from experiments.private_prediction_sets import bins, figure2, figures4_5, published, study  # noqa: E402
 from experiments.private_prediction_sets.tail_scores import TailScores  # noqa: E402
 
@@ -50,24 +47,6 @@ def small(n=400, classes=4, seed=0):
     rng = np.random.default_rng(seed)
     p = rng.dirichlet([2.0] + [1.0] * (classes - 1), n)
     return p, np.array([rng.choice(classes, p=row) for row in p])
-
-
-def test_splits_agree_with_a_direct_computation():
-    rng = np.random.default_rng(0)
-    p = rng.dirichlet([2, 1, 1], 300)
-    labels = np.array([rng.choice(3, p=row) for row in p])
-    data = scores.ScoreSet("small", p, labels)
-    candidates = confide.Candidates.unit(50, "logit")
-    order = rng.permutation(300)
-    binned, rest = data.binned(candidates), order[100:]
-    np.testing.assert_array_equal(
-        binned.counts(order[:100]), confide.ScoreHistogram.from_scores(data.scores[order[:100]], candidates).counts
-    )
-    for j in (5, 25, 40, 25):
-        threshold = candidates.values[j]
-        coverage, size = binned.validate(order[:100], j)
-        assert coverage == pytest.approx(np.mean(data.scores[rest] <= threshold))
-        assert size == pytest.approx(np.mean(np.sum(1 - p[rest] <= threshold, axis=1)))
 
 
 def test_splits_of_the_papers_agree_with_a_direct_computation():
@@ -127,41 +106,3 @@ def test_algorithm_5_minimises_the_threshold_on_simulated_scores():
         return weights @ (np.arange(1, m + 1) / m) / weights.sum()
 
     assert bins.algorithm_5(n, epsilon, (10, 1000), sets=1) == min(bins.options((10, 1000)), key=mean)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("architecture", "epochs"), [("scattering", 4), ("cnn", 1)])
-def test_dp_sgd_trains_a_tiny_model_for_real(architecture, epochs):
-    """Opacus spends at most the requested budget, adds noise, and the model learns."""
-    torch = pytest.importorskip("torch", reason=EXTRA)
-    pytest.importorskip("opacus", reason=EXTRA)
-    from experiments.models import build, probabilities, train
-
-    generator = torch.Generator().manual_seed(0)
-    labels = torch.arange(512) % 2
-    shape = (512, 4, 2, 2) if architecture == "scattering" else (512, 3, 8, 8)
-    inputs = torch.randn(shape, generator=generator) + 1.5 * (2 * labels - 1).view(-1, 1, 1, 1)
-    model = build(architecture, shape=(4, 2, 2), classes=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        spent = train(
-            model, inputs, labels, epochs=epochs, batch=128, rate=1.0, epsilon=8.0, clip=1.0, accountant="rdp"
-        )
-    assert 0 < spent["epsilon"] <= 8.0
-    assert spent["noise"] > 0.3
-    p = probabilities(model, inputs)
-    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-5)
-    if architecture == "scattering":
-        assert np.mean(p.argmax(axis=1) == labels.numpy()) > 0.9
-    plain = build(architecture, shape=(4, 2, 2), classes=2)
-    assert train(plain, inputs, labels, epochs=1, batch=128, rate=0.1) == {}
-
-
-@pytest.mark.slow
-def test_methods_cover_uniform_scores_as_their_laws_say():
-    """Each mean of 600 federations of (5, 40) lies within 6 standard errors of the exact distribution."""
-    law, rng = measure.exact_coverage(5, 40), np.random.default_rng(0)
-    found = [measure.thresholds(rng.random((5, 40)), measure.PLAIN, rng) for _ in range(600)]
-    for name in measure.PLAIN:
-        values = np.array([one[name] for one in found])
-        assert abs(values.mean() - law[name]) < 6 * values.std() / math.sqrt(600)

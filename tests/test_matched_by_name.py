@@ -1,8 +1,6 @@
 """If both sides have names, they are matched by name or raise an error, never by position; for every integration."""
 
-import inspect
 import itertools
-from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -10,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.cli import main
 from confide.errors import InputError
 from confide.support import column_order
 from confide.tables import (
@@ -60,44 +57,6 @@ FRONTS = {
         confide.calibrate_false_negatives(p, TRUTH, 0.3, 8.0, u=U, classes=classes).classes
     ),
 }
-
-WITHOUT_COLUMNS = {
-    "ClassShift", "Evaluation", "calibrate", "calibrate_histogram",
-    "calibrate_losses", "calibrate_masks", "Release", "Score",
-    "PredictionSets", "PrivateConformalClassifier", "PublishedCounts", "calibrate_sides",
-}  # fmt: skip
-"""Those that take class names and no columns of a data frame next to them."""
-
-
-def _parameters(front):
-    """The names that it takes, those of its typed options among them."""
-    found = inspect.signature(front).parameters
-    options = [one.annotation for one in found.values() if one.kind is one.VAR_KEYWORD]
-    typed = [
-        inspect.unwrap(front).__globals__[one[7:-1]] if isinstance(one, str) else (*get_args(one), one)[0]
-        for one in options
-    ]
-    return {*found, *(name for one in typed for name in getattr(one, "__optional_keys__", ()))}
-
-
-PUBLIC = {
-    name: getattr(package, name)
-    for package in (confide, confide.evaluation, confide.estimators, confide.plots)
-    for name in package.__all__
-}
-"""The public functions and classes of arrays."""
-
-
-def _taking(names):
-    found = set()
-    for name, front in PUBLIC.items():
-        if callable(front) and not (isinstance(front, type) and issubclass(front, Exception)):
-            found |= {name} if names & _parameters(front) else set()
-    return found
-
-
-def test_every_function_that_takes_class_names_is_here():
-    assert _taking({"classes"}) - WITHOUT_COLUMNS == set(FRONTS)
 
 
 @pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")
@@ -221,15 +180,6 @@ def test_columns_named_one_by_one_stand_in_the_order_of_the_classes():
     assert score_histogram(pair, ClassColumns("p_yes", "y", ("no", "yes"))).total == 1
 
 
-def test_a_command_refuses_classes_that_the_stars_do_not_name(tmp_path, monkeypatch, capsys):
-    """All commands read their columns by one function."""
-    monkeypatch.chdir(tmp_path)
-    pa.parquet.write_table(TABLE, "t.parquet")
-    columns = ("--probabilities", "p_*", "--label", "dx", "--classes", ",".join(OTHER))
-    assert main(["calibrate", "t.parquet", *columns, "--alpha", "0.1", "--epsilon", "1", "--out", "new.json"]) != 0
-    assert "must have the same names; got columns 'benign'" in capsys.readouterr().err
-
-
 # Rows
 
 SHUFFLED = RNG.permutation(400)
@@ -287,14 +237,6 @@ ALIGNED = {
     "probabilities", "labels", "truth", "targets", "predictions", "quantiles", "groups", "weights", "difficulty", "u",
     "covered", "scores", "losses", "sets",
 }  # fmt: skip
-NOT_OF_ARRAYS = {"Evaluation", "calibrate_masks", "pipeline_sets"}
-
-
-def test_every_function_that_takes_several_things_of_a_record_is_here():
-    found = {
-        name for name, front in PUBLIC.items() if inspect.isfunction(front) and len(ALIGNED & _parameters(front)) > 1
-    }
-    assert found - NOT_OF_ARRAYS == set(ROWS)
 
 
 @pytest.mark.slow(unless=("calibrate", "group_coverage"))

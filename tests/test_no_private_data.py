@@ -69,16 +69,6 @@ def test_nothing_that_is_released_shows_a_value(request_):
         assert_no_private_value(text)
 
 
-def test_the_search_finds_what_is_planted():
-    for value in PLANTED:
-        with pytest.raises(AssertionError, match="a private value is visible"):
-            assert_no_private_value({"leak": [np.float64(value)]})
-    hidden = confide.errors.InputError("scores", "must be right")
-    hidden.__context__, hidden.__suppress_context__ = ValueError(f"not a float: {PLANTED[0]} apples"), True
-    with pytest.raises(AssertionError, match="visible"):
-        assert_error_is_private(hidden)
-
-
 @pytest.mark.slow
 def test_a_released_calibration_holds_no_arrays():
     """Follow every reference from the calibration: no array, no histogram, and nothing that refers to the scores."""
@@ -164,15 +154,6 @@ BAD_CALLS = {
     "unsorted": lambda s: confide.Candidates.of(s),
     "covered": lambda s: confide.evaluation.coverage(s),
 }
-
-
-@pytest.mark.parametrize("call", BAD_CALLS.values(), ids=BAD_CALLS.keys())
-def test_no_error_shows_a_value(call):
-    with pytest.raises(confide.ConfideError) as refusal:
-        call(planted_scores(60))
-    assert_error_is_private(refusal.value)
-    assert len(str(refusal.value)) < 300
-    assert "\n" not in str(refusal.value)
 
 
 # Tables of every source with one cell that a library cannot read: no value in any error, log or output
@@ -336,8 +317,10 @@ def test_no_error_of_a_table_shows_a_value(source, tmp_path, capfd, caplog, requ
         table = source(folder) if server is None else source()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", confide.CoverageWarning)
-            errors.append(error_of(call, table, folder))
-    errors = [error for error in errors if error is not None]
+            try:
+                call(table, folder)
+            except confide.ConfideError as error:  # every other error fails the test
+                errors.append(error)
     assert len(errors) >= 2
     for error in errors:
         assert_error_is_private(error)
@@ -345,15 +328,6 @@ def test_no_error_of_a_table_shows_a_value(source, tmp_path, capfd, caplog, requ
         assert "\n" not in str(error)
     assert_no_private_value(caplog.text)
     assert_no_private_value("".join(capfd.readouterr()))
-
-
-def error_of(call, *arguments):
-    """The error of the library that a call raises, if it raises one; every other error fails the test."""
-    try:
-        call(*arguments)
-    except confide.ConfideError as error:
-        return error
-    return None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The recipes for MLflow, MONAI and NVIDIA FLARE run over confide's public names."""
+"""The recipes for MLflow, MONAI and NVIDIA FLARE, and for language models, run over confide's public names."""
 
 import json
 import os
@@ -106,3 +106,17 @@ def test_flare_carries_the_plan_and_the_answers(tmp_path):
     # The reason stays in the site's own log, because FLARE sends its logs to the server.
     assert "FileNotFoundError" in (tmp_path / "work" / "site-3" / "local" / "confide.log").read_text()
     assert "FileNotFoundError" not in printed
+
+
+@pytest.mark.long
+def test_sets_of_options_and_filtered_claims():
+    """Means over splits are nearly normal: six standard errors are exceeded less than once in a million runs."""
+    command = [sys.executable, "-m", "examples.language_models", "40"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    rows = [list(map(float, line.split())) for line in done.stdout.splitlines()[4:]]
+    assert [row[0] for row in rows] == [0.1, 0.5, 1.0, 4.0]
+    for _, covered, error, size, wrong, spread, kept in rows:
+        assert covered > 0.9 - 6 * error
+        assert wrong < 0.1 + 6 * spread
+        assert 1 < size < 4
+        assert kept > 0.3  # keeping nothing would be valid, too

@@ -86,7 +86,9 @@ def test_groups_and_levels_say_the_number_of_their_plans():
         assert needed > 90
         assert {number for one in caught for number in _numbers(str(one.message))} <= {needed}
         assert f"records needed: about {needed} in each group; with fewer" in str(made)
-    levels = confide.calibrate(SCORES, [0.5, 0.2], 4.0, score="lac")  # what the number means: tests/core/test_levels.py
+    levels = confide.calibrate(
+        SCORES, [0.5, 0.2], 4.0, score="lac"
+    )  # what the number means: tests/core/test_several.py
     assert f"records needed: about {confide.core.records_needed(levels)} for all of them; with fewer" in str(levels)
 
 
@@ -107,26 +109,15 @@ ASKED = {
 
 @pytest.mark.long(unless="delta")
 @pytest.mark.parametrize("name", ASKED)
-def test_probable_mistakes_are_reported_everywhere(name):
+def test_probable_mistakes_are_reported(name):
     options, said = ASKED[name]
     asked = {"alpha": 0.1, "epsilon": 12.0, **options}
-    match = re.escape(said)
-    with pytest.warns(confide.CoverageWarning, match=match) as caught:
+    with pytest.warns(confide.CoverageWarning, match=re.escape(said)) as caught:
         confide.calibrate(SCORES, score="lac", **asked)
     assert sum(said in str(one.message) for one in caught) == 1
     assert [one.filename for one in caught if said in str(one.message)] == [__file__]
-    with pytest.warns(confide.CoverageWarning, match=match):
-        confide.calibrate(SCORES, groups=np.arange(500) % 2, names=[0, 1], score="lac", **asked)
     assert said in str(confide.plan(**asked))
     assert said in " ".join(confide.plan(**asked).remarks)
-    pytest.importorskip("cryptography", reason="needs the extra federated")
-    from confide import federated
-
-    silos = [federated.SiloKeys.generate(one).public(size=3000) for one in ("a", "b")]
-    candidates = confide.Candidates.unit(30)
-    planned = federated.plan(silos, score="lac", candidates=candidates, method="private-qq", **asked)
-    assert said in str(planned)
-    assert said in " ".join(planned.remarks)
 
 
 @pytest.mark.long

@@ -9,7 +9,6 @@ import pytest
 import confide
 from confide.core import Document
 from confide.support import Described
-from confide.watching import Watch
 from tests.calibrations import calibration_at
 from tests.kept import RELEASES, names, read, text_of
 
@@ -49,34 +48,6 @@ def test_releases_of_every_kind(name):
     if isinstance(value, Document) and not isinstance(value, confide.Evaluation):
         assert escape(str(value.privacy)) in table
     assert full.splitlines()[0].strip() not in ("", line)
-
-
-def test_plans_of_federations_have_their_digest():
-    release, plans = read(text_of("federated")), [read(text_of(name)) for name in ("federated-plan", "federated-plans")]
-    for plan, levels in zip(plans, ("0.8", "0.6 and 0.7"), strict=True):
-        line, full, table = shown(plan)
-        assert f"coverage {levels}" in line
-        assert plan.digest in full
-        assert plan is not plans[0] or plan.digest in table
-    assert f"of {len(plans[0].silos)} silos)" in shown(release)[0]
-
-
-def test_plans_state_what_they_plan():
-    line, full, _ = shown(confide.plan(0.1, 1.0, neighbors="replace_one"))
-    assert "epsilon 1 (replace_one), target rank 903.31 with 1000 records" in line
-    assert "records needed" in full
-    asked = {"releases": 12, "looks": 52, "looks_per_person": 1, "dp_delta": 0, "rule": "basic"}
-    line, _, table = shown(confide.budget_plan(3.0, **asked))
-    assert "12 releases at epsilon 0.125, 52 looks at epsilon 1.5; epsilon 3 per person by basic composition" in line
-    assert "One person can be in all 12 releases and 1 of 52 looks" in table
-
-
-def test_watches_state_their_looks_and_the_alarm():
-    watch = Watch.start(calibration_at(0.5), epsilon=1.0, batch=500)
-    assert "0 looks, no alarm, epsilon 1 (add_remove) a look" in shown(watch)[0]
-    for day in range(8):
-        watch = watch.look(f"day {day}", [424, 76])
-    assert "8 looks, ALARM since look 'day " in shown(watch)[0]
 
 
 def test_evaluations_say_that_they_are_not_private():

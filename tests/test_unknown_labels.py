@@ -153,13 +153,3 @@ def test_missing_labels_and_labels_of_another_type_are_errors(kind):
         confide.lac_score(P, change(LABELS), NAMES)
     assert expected is None or numbers(caught) == expected
     assert "rop " not in str(caught.value)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("value", [None, ""])
-def test_missing_labels_of_tables_are_errors(tmp_path, value):
-    frame = FRAME.drop(columns="p").assign(y=_with(LABELS, value))
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    for source in (frame, tmp_path / "t.csv"):
-        with refused(InputError, "table"):
-            score_histogram(source, ClassColumns("p_*", "y"), GRID)

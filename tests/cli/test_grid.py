@@ -73,6 +73,12 @@ KINDS = {
     "labels": (("--probabilities", "p_*", "--set", "truth=t_*"), SURE, MODEL, ()),
     "losses": (("--set", "losses=l_*", "--set", "loss=shortfall", "--set", "candidates=unit:5"), SURE, None, ()),
     "people": (CLASSES, (*SURE, *PEOPLE), MODEL, ()),
+    "overlapping groups": (
+        CLASSES,
+        (*SURE, "--by", "ward,site", "--groups", "north,south;-1,7"),
+        MODEL,
+        ("--by", "ward,site"),
+    ),
 }
 
 
@@ -177,11 +183,23 @@ def test_every_source_and_kind(run, source, folder, name):
     if name == "groups of integers":
         assert released.infinite == (0,)
         return
-    run("evaluate", source, *columns, "--by", "ward", "--calibration", "cal.json", "--out", "ev.json", "--force")
+    run(
+        "evaluate",
+        source,
+        *columns,
+        *(by or ("--by", "ward")),
+        "--calibration",
+        "cal.json",
+        "--out",
+        "ev.json",
+        "--force",
+    )
     found = confide.Evaluation.load("ev.json")
     sizes = {ward: (ward == WARD).sum() for ward in ("north", "south")}
     for one in found.levels.values() or [found.finding]:  # whatever has thresholds of its own, ward by ward
-        assert {part.name: part.n for part in one.groups} == sizes
+        assert {part.name: part.n for part in one.groups if "site" not in part.name} == {
+            f"ward={ward}" if "overlapping" in name else ward: n for ward, n in sizes.items()
+        }
 
 
 @pytest.mark.slow(unless="standard input, Arrow-lac")
@@ -222,7 +240,10 @@ def check_predictions(name, released, predicted):
     elif name == "labels":
         assert predicted["prediction_set"].to_pylist() == confide.predict_labels(P, released).labels()
     elif name != "randomised":
-        groups = {"groups": WARD, "groups of integers": DATA["site"].to_pylist()}.get(name)
+        site = DATA["site"].to_pylist()
+        groups = {"groups": WARD, "groups of integers": site, "overlapping groups": {"ward": WARD, "site": site}}.get(
+            name
+        )
         sets = confide.predict_set(P, released, NAMES, groups=groups)
         assert predicted["prediction_set"].to_pylist() == sets.labels()
 
@@ -277,7 +298,7 @@ def test_a_silo_answers_from_every_source(run, confide_run, source, folder, name
     ("kind", "out"),
     grid(
         ["csv", "duckdb", "standard input, Arrow", "sqlite"],
-        ["sets.csv", "sets.tsv", "sets.csv.gz", "sets.arrow", "sets", "sets/"],
+        ["sets.csv", "sets.tsv", "sets.csv.gz", "sets.arrow", "sets.feather", "sets", "sets/"],
     ),
 )
 def test_every_source_is_written_to_every_target(run, confide_run, folder, request, kind, out):
@@ -288,7 +309,7 @@ def test_every_source_is_written_to_every_target(run, confide_run, folder, reque
     path = folder / out.rstrip("/")
     if path.is_dir():
         found = pq.read_table(path)
-    elif out.endswith(".arrow"):
+    elif out.endswith((".arrow", ".feather")):
         found = pa.ipc.open_file(str(path)).read_all()
     else:
         text = gzip.decompress(path.read_bytes()) if out.endswith(".gz") else path.read_bytes()
@@ -310,10 +331,6 @@ def test_engines_of_ibis_are_named(run, folder, engine):
     run("calibrate", source, *CLASSES, *SURE, "--out", "cal.json")
     released = confide.Release.load("cal.json")
     assert released.threshold == confide.calibrate(confide.lac_score(P, Y), 0.2, 1000.0, score="lac").threshold
-    run("evaluate", source, *CLASSES, "--calibration", "cal.json")
-    run("predict", source, *MODEL, "--calibration", "cal.json", "--keep", "id", "--out", "sets.parquet")
-    found = pq.read_table(folder / "sets.parquet").sort_by("id")["prediction_set"].to_pylist()
-    assert found == confide.predict_set(P, released, NAMES).labels()
 
 
 @pytest.mark.slow

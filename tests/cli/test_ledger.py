@@ -23,23 +23,35 @@ def calibrate(confide_run, records, out, *options):
 
 
 @pytest.mark.slow
-def test_identical_requests_are_paid_once(confide_run, records, folder):
+def test_what_was_charged_spent_and_is_left_is_said(confide_run, records, folder):
+    """Every command that charges prints the charge, also in JSON; the same request is answered at no cost."""
     first = calibrate(confide_run, records, "one.json", "--json")
-    one = first.json
     assert "created the ledger budget.db in the current folder" in first.err
-    assert (one["earlier"], one["ledger"]["new"]) == ([], True)
-    two = calibrate(confide_run, records, "two.json")
-    assert "created the ledger" not in two.err
+    assert (first.json["earlier"], first.json["ledger"]["new"]) == ([], True)
     made = Ledger("budget.db").account("patients").entries[0].charged_at
-    assert two.code == 0
+    Ledger("budget.db").set_limit("patients", 2.5)
+    two = calibrate(confide_run, records, "two.json")
+    assert (two.code, two.err) == (0, "")
     assert f"earlier release of {made} returned; nothing was charged\n" in two.out
-    again = calibrate(confide_run, records, "four.json", "--json").json
-    assert again["earlier"] == [made]
-    assert again["warnings"] == one["warnings"]
+    assert "charged 0 to 'patients': spent 1 in 1 release (add_remove); limit 2.5, 1.5 left\n" in two.out
     assert (folder / "one.json").read_text() == (folder / "two.json").read_text()
-    assert calibrate(confide_run, records, "three.json", "--set", "n_min=2").code == 0
+    assert calibrate(confide_run, records, "three.json", "--json").json["earlier"] == [made]
+    levels = calibrate(confide_run, records, "four.json", "--alpha", "0.1,0.2", "--json").json
+    assert levels["ledger"] == {
+        "ledger": "budget.db", "new": False, "charged": 1.0, "dataset": "patients", "spent": 2.0, "remaining": 0.5,
+        "limit": {"epsilon": 2.5, "dp_delta": 0.0},
+    }  # fmt: skip
+    groups = ("--set", "by_class=true", "--set", "partition=class", "--epsilon", 0.5, "--json")
+    assert calibrate(confide_run, records, "five.json", *groups).json["ledger"]["charged"] == 0.5
+    assert confide_run("calibrate", records, *ASK, "--out", "six.json", "--json").json["ledger"] is None
     listed = confide_run("ledger", "list", "budget.db", "--json").json["datasets"]
-    assert [(row["dataset"], row["spent"], row["releases"]) for row in listed] == [("patients", 2.0, 2)]
+    assert [(row["dataset"], row["spent"], row["releases"]) for row in listed] == [("patients", 2.5, 5)]
+    printed = confide_run("ledger", "export", "budget.db").json
+    assert confide_run("ledger", "export", "budget.db", "--out", "all.json").code == 0
+    assert json.loads((folder / "all.json").read_text()) == printed
+    released = json.loads((folder / "one.json").read_text())
+    entry = printed["datasets"][0]["entries"][0]["release"]
+    assert entry == {name: released[name] for name in ("thresholds", "versions")}
 
 
 def test_a_default_ledger(confide_run, records, folder, monkeypatch):
@@ -63,25 +75,6 @@ def test_what_was_spent_before_is_entered(confide_run, folder):
     assert confide_run("ledger", "init", "new.db", "--spent", 2.5).code == REFUSED
     assert confide_run("ledger", "init", "new.db", "--charge-role", "jobs").code == REFUSED
     assert Ledger("new.db").account("patients").spent().epsilon == 2.5
-
-
-@pytest.mark.slow
-def test_what_was_charged_spent_and_is_left_is_said(confide_run, records):
-    """Every command that charges prints the charge, also in JSON; an earlier release costs nothing."""
-    Ledger("budget.db").set_limit("patients", 2.5)
-    ran = calibrate(confide_run, records, "one.json")
-    assert "charged 1 to 'patients': spent 1 in 1 release (add_remove); limit 2.5, 1.5 left\n" in ran.out
-    assert ran.err == ""
-    again = calibrate(confide_run, records, "two.json")
-    assert "charged 0 to 'patients': spent 1 in 1 release (add_remove); limit 2.5, 1.5 left\n" in again.out
-    levels = calibrate(confide_run, records, "three.json", "--alpha", "0.1,0.2", "--json").json
-    assert levels["ledger"] == {
-        "ledger": "budget.db", "new": False, "charged": 1.0, "dataset": "patients", "spent": 2.0, "remaining": 0.5,
-        "limit": {"epsilon": 2.5, "dp_delta": 0.0},
-    }  # fmt: skip
-    groups = ("--set", "by_class=true", "--set", "partition=class", "--epsilon", 0.5, "--json")
-    assert calibrate(confide_run, records, "four.json", *groups).json["ledger"]["charged"] == 0.5
-    assert confide_run("calibrate", records, *ASK, "--out", "five.json", "--json").json["ledger"] is None
 
 
 @pytest.mark.slow
@@ -119,15 +112,3 @@ def test_groups_and_bindings(confide_run, records, folder):
     assert calibrate(confide_run, other, "x.json", "--set", "ledger_key=key").refused == (REFUSED, "--dataset")
     document = confide_run("ledger", "show", "budget.db", "patients", "--json").json
     assert {bound["rule"] for bound in document["together"]} == {"sum"}
-
-
-@pytest.mark.slow
-def test_export(confide_run, records, folder):
-    calibrate(confide_run, records, "one.json")
-    printed = confide_run("ledger", "export", "budget.db").json
-    assert confide_run("ledger", "export", "budget.db", "--out", "all.json").code == 0
-    assert json.loads((folder / "all.json").read_text()) == printed
-    released = json.loads((folder / "one.json").read_text())
-    entry = printed["datasets"][0]["entries"][0]["release"]
-    assert entry == {name: released[name] for name in ("thresholds", "versions")}
-    assert confide_run("ledger", "export", "budget.db", "--out", "all.json").code == 4

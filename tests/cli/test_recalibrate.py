@@ -10,6 +10,7 @@ import pytest
 import confide
 from confide.cli.exit_codes import REFUSED
 from confide.core import load_release
+from tests.files import write
 
 N = 500
 COLUMNS = ("--probabilities", "p_*", "--label", "y")
@@ -21,7 +22,8 @@ def records(k):
     p = rng.dirichlet([4, 2, 1], N)
     y = (p.cumsum(axis=1) > rng.random((N, 1))).argmax(axis=1)
     rows = {f"p_{i}": p[:, i] for i in range(3)} | {"y": y, "ward": np.array(["a", "b"])[np.arange(N) % 2]}
-    return pa.table({**rows, "low": -np.ones(N), "high": np.ones(N), "target": rng.normal(size=N)})
+    rows |= {"low": -np.ones(N), "high": np.ones(N), "target": rng.normal(size=N)}
+    return pa.table(rows | {"l_0": np.clip(rng.random(N) - 0.25, 0, 1)})
 
 
 def scores_of(k):
@@ -73,36 +75,27 @@ def test_groups_sides_classes_and_levels_are_read_off_the_release(renew, confide
     table, public = records(1), {"neighbors": "replace_one"}
     ward, labels = table["ward"].to_pylist(), table["y"].to_numpy()
     quantiles = np.column_stack([table["low"], table["high"]])
+    losses, few = table["l_0"].to_numpy()[:, None], confide.Candidates.of([0.25])
     wards, sides = ("--by", "ward"), ("--prediction", "low,high", "--target", "target")
     for name, release, options in (
         ("wards", confide.calibrate(scores_of(1), 0.2, 2.0, groups=ward, names=["a", "b"]), (*COLUMNS, *wards)),
         ("classes", confide.calibrate(scores_of(1), 0.3, 4.0, groups=labels, names=[0, 1, 2], by="class"), COLUMNS),
         ("sides", confide.calibrate_sides(quantiles, table["target"].to_numpy(), 0.2, 2.0, **public), sides),
         ("levels", confide.calibrate(scores_of(1), [0.3, 0.1], 2.0, **public), COLUMNS),
+        ("risk", confide.calibrate_losses(losses, few, 0.3, 2.0, loss="shortfall", **public), ("--set", "losses=l_*")),
     ):
         release.save(f"{name}.json")
         ran = renew(name, 2, out=f"{name}-2.json", columns=options)
         assert ran.code == 0, ran.err
         after = load_release(f"{name}-2.json")
-        assert (after.by, after.parts.keys()) == (release.by, release.parts.keys())
+        assert (after.by, after.parts.keys(), after.loss) == (release.by, release.parts.keys(), release.loss)
         assert confide_run("verify", f"{name}-2.json").code == 0
+    assert renew("risk", 2).refused == (REFUSED, "--label")
     assert renew("wards", 2).refused == (REFUSED, "--by")
+    assert renew("wards", 2, *wards, "--n", N).refused == (REFUSED, "--n")
     assert renew("wards", 2, *wards, *PAID).refused == (REFUSED, "partition")
     assert renew("wards", 2, *wards, *PAID, "--set", "partition=ward").code == 0
     assert confide.Ledger("l.db").account("d").spent().epsilon == 2.0
-
-
-def test_losses_are_read_off_the_release_and_secret_numbers_stay_secret(renew):
-    few, rng = confide.Candidates.unit(5), np.random.default_rng(0)
-    losses = np.clip(rng.random((N, 1)) - few.edges, 0, 1)
-    pq.write_table(pa.table({f"l_{i}": losses[:, i] for i in range(4)}), "4.parquet")
-    confide.calibrate_losses(losses, few, 0.3, 2.0, loss="shortfall", neighbors="replace_one").save("risk.json")
-    ran = renew("risk", 4, columns=("--set", "losses=l_*"), out="risk-2.json")
-    assert ran.code == 0, ran.err
-    assert load_release("risk-2.json").loss == "shortfall"
-    assert renew("risk", 2).refused == (REFUSED, "--label")
-    confide.calibrate(scores_of(1), 0.2, 2.0, groups=np.arange(N) % 2, names=[0, 1]).save("groups.json")
-    assert renew("groups", 2, "--by", "ward", "--n", N).refused == (REFUSED, "--n")
 
 
 def test_the_file_of_the_request_again(renew, folder, confide_run):
@@ -125,3 +118,83 @@ def test_the_file_of_the_request_again(renew, folder, confide_run):
     ):
         request.write_text(changed)
         assert renew("1", 2, *asked, 2, columns=()).refused == (REFUSED, name)
+
+
+# --- the fingerprint of a model: stated by calibrate and recalibrate, compared by all others
+
+RNG = np.random.default_rng(0)
+MODEL, RETRAINED, P = (RNG.dirichlet([2, 1], n) for n in (60, 60, 2000))
+LABELLED = ("--probabilities", "p_*", "--label", "label")
+CALIBRATE = ("calibrate", "records.csv", *LABELLED, "--alpha", 0.1, "--epsilon", 1, "--out")
+
+
+def columns(p):
+    return {"p_no": p[:, 0], "p_yes": p[:, 1]}
+
+
+@pytest.fixture
+def run(confide_run, folder):
+    """Run a command in a folder with a table of records, a release, and the outputs of two models."""
+    write(folder / "records.csv", columns(P) | {"label": np.where(P[:, 1] > RNG.random(2000), "yes", "no")})
+    write(folder / "probe.csv", columns(MODEL))
+    write(folder / "probe.parquet", columns(MODEL))
+    write(folder / "retrained.csv", columns(RETRAINED))
+    done = confide_run(*CALIBRATE, "cal.json", "--set", "fingerprint=probe.csv")
+    assert done.code == 0, done.err
+    assert "model: outputs rounded to 3 decimals, SHA-256" in done.out
+    assert done.err.count("warning") == 0
+    return confide_run
+
+
+APPLIED = ("records.csv", "--calibration", "cal.json", "--probabilities", "p_*")
+COMMANDS = {
+    "predict": ("predict", *APPLIED, "--out", "sets.csv"),
+    "evaluate": ("evaluate", *APPLIED, "--label", "label"),
+    "evaluate privately": ("evaluate", *APPLIED, "--label", "label", "--epsilon", 1),
+    "watch": ("watch", *APPLIED, "--label", "label", "--state", "w.json", "--look", 1, "--epsilon", 1, "--batch", 1000),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_compares(run, folder, name):
+    """Another model is rejected before anything is read, charged or written; without the option there is a reminder."""
+    before = sorted(folder.iterdir())
+    for other in ("records.csv", "cal.json", "missing.csv", "retrained.csv"):
+        ran = run(*COMMANDS[name], "--set", f"fingerprint={other}")
+        assert ran.code == REFUSED
+        assert sorted(folder.iterdir()) == before
+    assert ran.refused == (REFUSED, "fingerprint")
+    assert "Recalibrate for this model" in ran.error
+    same = run(*COMMANDS[name], "--set", "fingerprint=probe.parquet")
+    assert same.code == 0, same.err
+    assert "compared" not in same.err
+    for made in set(folder.iterdir()) - set(before):
+        made.unlink()
+    without = run(*COMMANDS[name])
+    assert without.code == 0
+    assert without.err.count("the model was not compared") == 1
+
+
+def test_a_renewal_with_the_file_of_another_model(run, folder):
+    (folder / "model.onnx").write_bytes(b"model")
+    renewed = ("recalibrate", "records.csv", "--calibration", "cal.json", *LABELLED, "--out", "new.json")
+    assert run(*renewed, "--set", "fingerprint=model.onnx").code == 0
+    used = ("evaluate", "records.csv", "--calibration", "new.json", *LABELLED, "--set")
+    assert run(*used, "fingerprint=model.onnx").code == 0
+    assert run(*used, "fingerprint=probe.csv").refused == (REFUSED, "fingerprint")
+    (folder / "model.onnx").write_bytes(b"retrained")
+    assert run(*used, "fingerprint=model.onnx").refused == (REFUSED, "fingerprint")
+
+
+def test_private_records_and_other_tables_are_rejected(run, folder):
+    write(folder / "text.csv", columns(MODEL) | {"label": ["no"] * 60})
+    write(folder / "gaps.csv", {"p": [0.5, None, *range(10)]})
+    for place, name in (
+        ("records.csv", "fingerprint"),
+        (folder / "records.csv", "fingerprint"),
+        ("text.csv", "column"),
+        ("gaps.csv", "column"),
+    ):
+        assert run(*CALIBRATE, "new.json", "--set", f"fingerprint={place}").refused == (REFUSED, name)
+    assert not (folder / "new.json").exists()

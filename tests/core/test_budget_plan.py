@@ -6,14 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import optimize
 
 from confide.core import BudgetPlan, PlannedReleases, budget_plan, by_rules
-from confide.errors import ConfideError, InputError, InputTypeError
+from confide.errors import InputError, InputTypeError
 from confide.mechanisms.slopes import slopes_for
-from fuzz.source import one_line
 from tests.exact import added, divergence, histograms, mechanism_law, zcdp
 from tests.refused import refused
 
@@ -124,31 +121,6 @@ def test_how_many_records_a_look_needs():
         assert records(epsilon) == least
         assert least == pytest.approx(22 / epsilon**2, rel=0.08)
     assert records(1.0, "replace_one") == records(1.0, records_per_person=2) == 88
-
-
-ODD = st.none() | st.booleans() | st.integers(-2, 60) | st.floats() | st.text(max_size=3) | st.fractions(0, 1)
-
-
-@pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(
-    st.one_of(st.floats(0.01, 20), ODD),
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "releases": ODD, "looks": ODD, "evaluations": ODD, "looks_per_person": ODD, "share": ODD,
-            "records_per_person": ODD, "neighbors": ODD, "dp_delta": ODD,
-        },
-    ),
-    st.sampled_from(["basic", "zcdp"]),
-)  # fmt: skip
-def test_every_request_is_planned_or_refused(epsilon, asked, rule):
-    try:
-        year = budget_plan(epsilon, **asked, rule=rule)
-    except ConfideError as error:
-        one_line(error)
-    else:
-        assert year.loss <= year.epsilon
 
 
 def noisy(count, epsilon, reach=25):

@@ -30,29 +30,28 @@ KEY = bytes(range(32))
 
 
 def test_better_model_is_chosen_and_the_release_states_the_choice():
-    choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES)
+    choice = confide.choose_score(OFFERS, 0.1, 2.0, sizes=SIZES)
     assert choice.name == "good"  # otherwise with probability below 1e-20
-    released = choice.calibrate()
-    assert released.chosen == Chosen("good", ("good", "poor"), Fraction(1, 5), 1.0, 6)
-    assert (released.score, released.classes, released.epsilon, released.coverage) == ("lac", 6, 1.0, 0.9)
+    assert (np.asarray(choice.scores) == np.asarray(OFFERS["good"])[choice.rest]).all()
+    released = choice.calibrate(epsilon=1.0)
+    assert released.chosen == Chosen("good", ("good", "poor"), Fraction(1, 5), 2.0, 6)
+    assert (released.score, released.classes, released.epsilon, released.coverage) == ("lac", 6, 2.0, 0.9)
     assert (
         "'good', chosen among 2 (good, poor) by the mean size, each at most 6, on a share of "
-        "1/5 of the records, at epsilon 1" in str(released)
+        "1/5 of the records, at epsilon 2" in str(released)
     )
-    assert released.privacy.replace_one == 2.0
-
-
-def test_records_that_chose_and_records_that_calibrate_are_disjoint():
-    numbered = {name: NamedScores.of(np.arange(1.0, 2001), "absolute_residual") for name in ("a", "b")}
-    choice = confide.choose_score(numbered, 0.1, 1.0, largest_size=1.0)
-    assert (choice.scores == np.arange(1.0, 2001)[choice.rest]).all()
-    assert 250 < (~choice.rest).sum() < 560  # binomial, 2000 coins of 1/5: 1e-11 on each side
+    assert confide.Release.from_json(released.to_json()) == released
+    content = json.loads(released.to_json())
+    content["request"]["chosen"]["epsilon"] = 1.0
+    with pytest.raises(FormatError):
+        confide.Release.from_json(signed(content))
 
 
 def test_coins_are_new_in_every_call_and_hashes_the_same():
     ids = np.arange(3000)
     first, second = (confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES) for _ in range(2))
     assert (first.rest != second.rest).any()
+    assert 0.72 < first.rest.mean() < 0.88  # binomial, 3000 coins of 1/5: below 1e-20 on each side
     one, other = (confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES, ids=ids, key=KEY) for _ in range(2))
     assert (one.rest == other.rest).all()
     assert 0.75 < one.rest.mean() < 0.85
@@ -142,31 +141,6 @@ def test_no_records_choose_uniformly_and_calibrate_to_infinity():
 
 
 @pytest.mark.slow
-def test_coverage_at_1000_records_is_within_two_thousandths():
-    """Epsilon 1 and a share of 1/5: the expected coverage for 1000 and for 800 records, over the noise."""
-    whole = confide.plan(alpha=0.1, epsilon=1.0, n=1000, score="lac").expected_coverage
-    rest = confide.plan(alpha=0.1, epsilon=1.0, n=800, score="lac").expected_coverage
-    assert 0.9 < whole <= rest < whole + 0.002
-
-
-def test_release_is_read_again_and_states_the_larger_loss():
-    released = confide.choose_score(OFFERS, 0.1, 2.0, sizes=SIZES).calibrate(epsilon=1.0)
-    assert released.privacy.epsilon == 2.0
-    assert confide.Release.from_json(released.to_json()) == released
-    content = json.loads(released.to_json())
-    assert content["request"]["chosen"] == {
-        "name": "good",
-        "among": ["good", "poor"],
-        "share": "1/5",
-        "epsilon": 2.0,
-        "largest_size": 6,
-    }
-    content["request"]["chosen"]["epsilon"] = 1.0
-    with pytest.raises(FormatError):
-        confide.Release.from_json(signed(content))
-
-
-@pytest.mark.slow
 def test_ledger_charges_the_larger_loss(tmp_path):
     ledger = Ledger(tmp_path / "budget.db", limit=2.0)
     choice = confide.choose_score(OFFERS, 0.1, 1.0, sizes=SIZES, ledger=ledger, dataset="patients")
@@ -233,15 +207,12 @@ IDS = np.arange(3000)
         *(
             Refused(confide.choose_score, GOOD, change, argument, kind=InputError)
             for change, argument in [
-                ({"scores": {"good": OFFERS["good"]}}, "scores"),
                 ({"scores": {}}, "scores"),
                 ({"scores": {1: OFFERS["good"], 2: OFFERS["poor"]}}, "scores"),
-                ({"scores": OFFERS | {"poor": OFFERS["poor"][1:]}}, "scores"),
                 ({"scores": OFFERS | {"poor": SIZES["poor"]}}, "scores['poor']"),
                 ({"alpha": 1.5}, "alpha"),
                 ({"epsilon": 1e-9}, "epsilon"),
                 ({"epsilon": 1e-6, "records_per_person": 10}, "epsilon"),
-                ({"choice_share": 0.6}, "choice_share"),
                 ({"choice_share": 0}, "choice_share"),
                 ({"sizes": None}, "sizes"),
                 ({"sizes": {"good": SIZES["good"]}}, "sizes"),
@@ -256,7 +227,6 @@ IDS = np.arange(3000)
                 (WIDTHS | {"largest_size": -1.0}, "largest_size"),
                 (WIDTHS | {"sizes": dict.fromkeys(OFFERS, np.zeros((3000, 3)))}, "sizes['good']"),
                 (WIDTHS | {"sizes": dict.fromkeys(OFFERS, np.full((3000, 2), np.inf))}, "sizes['good']"),
-                ({"ids": IDS}, "ids"),
                 ({"key": KEY}, "ids"),
                 ({"ids": IDS, "key": b"short"}, "key"),
                 ({"ids": IDS[1:], "key": KEY}, "ids"),

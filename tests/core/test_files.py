@@ -1,7 +1,6 @@
 """Files of releases are read back exactly; damaged, foreign, newer and inconsistent ones raise errors without a value.
 
-The checksum is not a signature. Anyone who computes it again can replace the threshold by another candidate, rename the
-score, or forge a whole consistent release. Such a file claims no more than its mechanism guarantees.
+The checksum is not a signature: a file that is changed consistently claims no more than its mechanism guarantees.
 """
 
 import contextlib
@@ -85,32 +84,15 @@ def test_a_file_holds_the_arguments_and_the_draw_alone(name):
 # --- damage
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        " ",
-        "{",
-        "[]",
-        "null",
-        "5",
-        '"text"',
-        "{}",
-        '{"kind": "confide/release"}',
-        '{"kind": "other", "schema": 1}',
-        '{"kind": ["confide/release"], "schema": 1}',
-        "\x00",
-        "\ufeff{}",
-        "PAR1\x15\x04",
-        "[" * 50_000,
-        '{"a":' * 20_000 + "1" + "}" * 20_000,
-        "9" * 90_000,
-        '{"kind": "confide/release", "schema": ' + "9" * 5000 + "}",
-        " " * 100_001,
-        "\ud800",
-    ],
-    ids=range(20),
-)
+TEXTS = [
+    "", " ", "{", "[]", "null", "5", '"text"', "{}", '{"kind": "confide/release"}',
+    '{"kind": "other", "schema": 1}', '{"kind": ["confide/release"], "schema": 1}', "\x00", "\ufeff{}",
+    "PAR1\x15\x04", "[" * 50_000, '{"a":' * 20_000 + "1" + "}" * 20_000, "9" * 90_000,
+    '{"kind": "confide/release", "schema": ' + "9" * 5000 + "}", " " * 100_001, "\ud800",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
 def test_other_texts_raise(text):
     with pytest.raises(FormatError):
         Release.from_json(text)
@@ -225,6 +207,7 @@ CLAIMS = {
     "delta": lambda v: [str(Fraction(v) / 2)],
     "key": lambda _: ["1/10", 0, ""],
     "candidates": lambda v: [1, 2, 2**20] if isinstance(v, int) else [],
+    "counted": lambda v: [None, v + 500],
     "name": lambda _: ["another"],
     "scale": lambda v: [v / 2, 4 * v, -1.0, 1e-300],
     "left": lambda v: [v + 1000],
@@ -246,6 +229,7 @@ ADDED = {
     ("request", "population"): [{"bound": 3.0}],
     ("request", "mechanism"): ["slopes", "pps", "noisy-histogram", "none", "other"],
     ("n",): [1, 0],
+    ("thresholds", 0, "counted"): [1000],
     ("thresholds", 0, "mechanism", "weight"): [7],
     ("thresholds", 0, "mechanism", "extra"): [1],
 }
@@ -291,10 +275,8 @@ def refuse(name, path, value):
     "threshold", [0.5, -1.0, 2.0, math.nextafter(90 / 99, 2), 0, "inf", "-inf", "nan", "", "0.5", None]
 )
 def test_thresholds_that_are_no_candidates(threshold):
+    """Where no mechanism ran, no finite candidate is one either."""
     refuse("add_remove", ("thresholds", 0, "threshold"), threshold)
-
-
-def test_a_finite_threshold_needs_a_mechanism():
     refuse("too few records", ("thresholds", 0, "threshold"), confide.Candidates.unit(100).edges[5].item())
 
 
@@ -326,35 +308,6 @@ def test_a_finite_threshold_needs_a_mechanism():
 )
 def test_recipes_that_do_not_make_the_candidates(recipe):
     refuse("add_remove", ("request", "candidates"), recipe)
-
-
-@pytest.mark.parametrize(("name", "counted"), [("add_remove", None), ("add_remove", 500), ("replace_one", 1000)])
-def test_a_noisy_number_that_does_not_fit_the_request_raises(name, counted):
-    content = content_of(name)
-    content["thresholds"][0]["counted"] = counted
-    if counted is None:
-        del content["thresholds"][0]["counted"]
-    with pytest.raises(FormatError):
-        Release.from_json(signed(content))
-
-
-@pytest.mark.slow
-def test_consistent_changes_are_not_detected():
-    """See the head of this module: consistent changes are accepted."""
-    other, part = float(confide.Candidates.unit(100).edges[3]), ("thresholds", 0)
-    assert Release.from_json(altered("add_remove", (*part, "threshold"), other)).threshold == other
-    assert Release.from_json(altered("add_remove", (*part, "threshold"), "+inf")).threshold == math.inf
-    assert (
-        Release.from_json(altered("own candidates", (*part, "threshold"), 0.123)).threshold == 0.123
-    )  # not in the file
-    assert Release.from_json(altered("add_remove", ("request", "score"), "lac")).score == "lac"
-    assert Release.from_json(altered("add_remove", ("request", "n_min"), 500)).guarantee.n_min == 1
-    assert Release.from_json(altered("delta", ("request", "n_min"), 500)).guarantee.n_min == 500
-    assert Release.from_json(altered("delta", ("request", "delta"), "1/10")).guarantee.delta == 0.1
-    content = content_of("add_remove")
-    drawn = content["thresholds"][0]
-    drawn["mechanism"]["offset"] = str(Fraction(drawn["mechanism"]["offset"]) + 20)
-    assert Release.from_json(signed(content)).coverage == 0.9
 
 
 @pytest.mark.parametrize("rise", [10**6, 10**9, 2**61])

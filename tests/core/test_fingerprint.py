@@ -143,18 +143,6 @@ def test_a_release_without_one_is_written_as_before_and_cannot_be_compared():
             one.for_model(MODEL)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["threshold", "levels", "groups", "sides", "labels"])
-def test_renewals_keep_it_or_state_another(name):
-    records = {
-        "groups": {"groups": Y}, "sides": {"targets": SCORES}, "labels": {"truth": TRUE},
-    }.get(name, {})  # fmt: skip
-    first = {"sides": np.tile([0.2, 0.4], (3000, 1)), "labels": P}.get(name, SCORES)
-    previous = read(RELEASES[name]())
-    assert confide.recalibrate(previous, first, **records).fingerprint == MODEL
-    assert confide.recalibrate(previous, first, fingerprint=OTHER, **records).for_model(OTHER)
-
-
 def test_a_ledger_returns_it_and_it_is_no_part_of_the_request(tmp_path):
     account = {"ledger": confide.Ledger(tmp_path / "budget.db"), "dataset": "clinic"}
     first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", **OPTIONS, **account)

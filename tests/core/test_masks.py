@@ -272,14 +272,6 @@ def test_seeded_numbers_would_break_the_loss():
     assert seeded > 10
 
 
-def test_an_invalid_bound_raises_before_anything_is_charged(tmp_path):
-    ledger, candidates = confide.Ledger(tmp_path / "ledger.db"), confide.Candidates.unit(4)
-    given = {"loss": "false_negative_rate", "bound": 0.5, "ledger": ledger, "dataset": "a"}
-    with refused(confide.errors.InputError, "bound"):
-        confide.calibrate_losses(np.zeros((9, 3)), candidates, 0.1, 1.0, **given)
-    assert not ledger.accounts()
-
-
 def test_invalid_losses_raise():
     candidates = confide.Candidates.unit(4)
     falling = np.array([[1, 1, 0], [1, 0, 0]], dtype=np.uint8)  # differences of these would wrap

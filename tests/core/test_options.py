@@ -20,7 +20,6 @@ from confide.core import (
     Request,
     candidates_of,
     check_combinations,
-    check_together,
 )
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
@@ -28,7 +27,6 @@ from confide.mechanisms import Chosen
 from confide.scores import score_kind
 from tests.builders import slow
 from tests.calibrations import suited
-from tests.designs import terms
 from tests.refused import refused
 
 N = 600
@@ -164,19 +162,9 @@ def test_every_argument_is_used_or_raises_with_its_name(name, option, tmp_path):
         assert made.request != called(name).request, f"{name} swallows {option}"
 
 
-def test_formerly_ignored_arguments_raise_with_their_name():
-    by_group = {"groups": HALF, "names": [0, 1]}
-    with refused(InputTypeError, "n"):
-        confide.calibrate(SCORES, [0.3, 0.2], 1.0, n=500)
-    with refused(InputTypeError, "n"):
-        confide.calibrate(SCORES, 0.2, 1.0, n=500, **by_group)
-    with refused(InputError, "ledger"):
-        confide.calibrate(SCORES, 0.2, 1.0, partition="half", **by_group)
-    with refused(InputError, "classes"):
-        tables.calibrate_table({"p_0": SCORES}, tables.ClassColumns("p_*", "y"), 0.2, 1.0, classes=["a"])
-
-
-def test_an_array_as_a_column_raises_without_its_values():
+def test_an_array_as_a_column_and_losses_without_a_list_raise():
+    with refused(InputTypeError, "candidates"):
+        confide.calibrate_losses(np.zeros((5, 4)), 5, 0.1, 1.0, loss="mine")
     with refused(InputTypeError, "weights"):
         CALLS["calibrate_table"](SCORES, epsilon=1.0, weights=SCORES, weight_bound=1.0)
 
@@ -210,22 +198,14 @@ def test_a_number_gives_default_candidates_of_other_scores():
     assert score_kind("aps_deterministic").choose_candidates(1) == confide.Candidates.unit(1)
 
 
-@pytest.mark.parametrize("wrong", [True, 0.5, [0.5], "20", (1, 2)], ids=repr)
+WRONG = [*((value, InputTypeError) for value in (True, 0.5, [0.5], "20")), *((n, InputError) for n in (0, -1, 10**9))]
+
+
+@pytest.mark.parametrize(("wrong", "kind"), WRONG, ids=repr)
 @pytest.mark.parametrize("name", LISTED)
-def test_candidates_of_another_type_raise(name, wrong):
-    with refused(InputTypeError, "candidates"):
+def test_candidates_of_another_type_and_numbers_out_of_range_raise(name, wrong, kind):
+    with refused(kind, "candidates"):
         called(name, candidates=wrong)
-
-
-@pytest.mark.parametrize("number", [0, -1, 10**9])
-def test_numbers_of_candidates_out_of_range_raise(number):
-    with refused(InputError, "candidates"):
-        called("calibrate", candidates=number)
-
-
-def test_losses_have_a_list_of_candidates():
-    with refused(InputTypeError, "candidates"):
-        confide.calibrate_losses(np.zeros((5, 4)), 5, 0.1, 1.0, loss="mine")
 
 
 # --- no records
@@ -351,26 +331,7 @@ def test_every_row_rejects_a_pair(row):
         assert row.clash({row.given: value, other: given[0]}) == other
 
 
-def test_plans_and_requests_reject_the_same_combinations():
-    for make in (lambda **o: terms(0.1, 10, 1.0, **o), lambda **o: Request(alpha=0.1, epsilon=1.0, **o)):
-        with refused(InputError, "delta"):
-            make(delta=0.1, mechanism="pps")
-    with refused(InputError, "epsilon"):
-        Request(alpha=0.1, epsilon=1.0, rho=0.1)
-    with refused(InputError, "by"):
-        check_together(by=None, groups=["a"])
-    check_together(by="ward", groups=["a"])
-
-
 def test_the_rejected_argument_may_be_a_default():
     """An error names a default that conflicts with a given argument as if it were given."""
     with refused(InputError, "neighbors"):
         check_combinations({"mechanism": "pps-laplace", "epsilon": 0.1})
-
-
-@pytest.mark.parametrize("make", [np.array, list, tuple])
-def test_names_and_shares_may_be_any_sequence(make):
-    asked = Request(alpha=(0.1, 0.2), by="level", shares=make([0.25, 0.75]), epsilon=1.0, score="lac")
-    assert [terms.epsilon for terms in asked.terms.values()] == [0.25, 0.75]
-    with refused(InputError, "names"):
-        Request(alpha=0.1, names=make(["a", "b"]), epsilon=1.0)

@@ -207,9 +207,6 @@ def draw(rng, n):
     return groups, np.abs(rng.normal(size=n)) * scale.to_numpy()
 
 
-"""The probability that a simulation fails although every group is covered, over all its groups."""
-
-
 FEW = {"sex": ["f", "m"], "age": [1, 2]}
 SCORES = np.linspace(0, 1, 4)
 

@@ -12,7 +12,6 @@ import confide
 from confide.core import Pilot, excess_text, typical_law
 from confide.core.mean_price import competitor_ratio_for, flat_for, gap_crossed, total_rise
 from confide.core.promised import promised
-from confide.core.tuning import RISES
 from confide.mechanisms import NEIGHBORS
 from confide.mechanisms.privacy import privacy_statement
 from confide.mechanisms.slopes import Slopes, add_remove_range, slopes_for
@@ -184,22 +183,6 @@ def test_a_larger_privacy_loss_costs_fewer_ranks(neighbors, delta):
     assert needed == sorted(needed, reverse=True)
 
 
-@pytest.mark.slow
-def test_candidates_cost_no_more_than_their_rise():
-    """A thousand times as many cost ln(1000)/slope ranks with equal weights, and less if weights rise."""
-    options = {"alpha": 0.1, "epsilon": 1.0, "neighbors": "replace_one", "slopes": (1, 1)}
-    few, many = (overridden(**options, candidates=m, rise=0) for m in (100, 100_000))
-    assert many.target_rank - few.target_rank < 1.2 * math.log(1000) / few.mechanism.slope_left
-    rising = overridden(**options, candidates=100_000, rise=20)
-    assert rising.target_rank < many.target_rank - 4
-
-
-@pytest.mark.slow
-def test_a_person_with_k_records_costs_k_times_the_noise():
-    one, three = (confide.plan(alpha=0.1, epsilon=e, records_per_person=k) for e, k in [(0.5, 1), (1.5, 3)])
-    assert one.mechanism == three.mechanism
-
-
 # --- plans are values
 
 
@@ -282,19 +265,6 @@ def test_a_gap_is_crossed_where_the_formula_states(neighbors, share):
     assert chances[0] > 0.98
     assert 0.2 < chances[2] < 0.8
     assert chances[-1] < 0.02
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
-def test_the_rise_is_capped_and_small_for_few_records(neighbors):
-    """At most 20 for any number of records, increasing with it, and about 0.3 alpha n epsilon for few."""
-    assert max(RISES) == 20.0
-    sizes = (80, 200, 1000, 100_000)
-    made = [confide.plan(0.1, 1.0, n, neighbors=neighbors, score="lac").mechanism for n in sizes]
-    rises = [mechanism.total_rise for mechanism in made]
-    assert rises == sorted(rises)
-    assert rises[0] <= 4.5
-    assert 18 <= rises[-1] <= 20
 
 
 # --- statements about a pilot sample hold for records like it; nothing else depends on it

@@ -146,12 +146,8 @@ HALF = np.append(np.zeros(64), np.random.default_rng(0).multinomial(10_000, np.f
     ("made", "argument"),
     [
         (lambda: drawn(change=lambda c: c + 0.5), "counts"),
-        (lambda: drawn(change=lambda c: c.astype(float)), "counts"),
-        (lambda: drawn(change=lambda c: c[:-1]), "counts"),
         (lambda: drawn(change=lambda c: c[c > 70]), "counts"),
-        (lambda: drawn(change=lambda c: c // 5 * 5), "counts"),
         (lambda: drawn(change=np.cumsum), "counts"),
-        (lambda: drawn(n=9000), "counts"),
         (lambda: drawn(n=None), "n_noisy"),
         (lambda: drawn(n=None, n_noisy=10_000), "n_noise"),
         (lambda: drawn(n=None, n_noise=Noise.discrete_laplace(5.0)), "n_noise"),

@@ -64,6 +64,9 @@ def test_a_renewal_has_the_same_keys_and_cost_and_states_what_it_renews(name):
     assert (first.renews, second.renews) == (None, hashlib.sha256(first.to_json().encode()).hexdigest())
     assert (second.fingerprint, second.loss, second.bound) == (first.fingerprint, first.loss, first.bound)
     assert Release.from_json(second.to_json()) == second
+    if first.fingerprint is not None:
+        other = confide.ModelFingerprint.of([0.5, 0.75])
+        assert confide.recalibrate(first, scores, fingerprint=other, **given).fingerprint == other
 
 
 def test_a_renewal_depends_on_neither_threshold_nor_number():

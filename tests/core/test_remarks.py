@@ -7,15 +7,13 @@ import math
 import re
 import sys
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import confide
-from confide import core
 from confide.core import remarks, warn_about
-from tests.calibrations import calibration_at, calibrations_at, changed, released
+from tests.calibrations import calibration_at, calibrations_at, changed
 from tests.draws import always
 
 
@@ -31,18 +29,6 @@ SPREAD = confide.Candidates.spread
 RESIDUALS = np.linspace(0.0, 1.0, 2000)
 PLAIN, SIZED = SPREAD("residual", 480), SPREAD("residual", 480, 25.0)
 OLD = {"score": "absolute_residual", "candidates": SPREAD("residual", 500)}
-
-
-@pytest.mark.slow
-def test_residuals_beyond_the_candidates_have_another_reason_than_few_records():
-    made, (note,) = calibrated(RESIDUALS * 1e30, 0.1, 1.0, neighbors="replace_one", **OLD)
-    assert made.threshold == math.inf
-    assert note.startswith(
-        "the threshold is +inf: every interval is the whole line; there are 2000 calibration records,"
-    )
-    assert f"lie beyond the largest candidate, {OLD['candidates'].edges[-1]:.4g}: state a public typical size" in note
-    assert "unit=" in note
-    assert "are needed for a useful one" not in note
 
 
 @pytest.mark.slow
@@ -87,11 +73,6 @@ def test_scores_that_candidates_reach_have_one_reason():
     assert note.startswith("the threshold is +inf: every label is in every set; about ")
     assert note.endswith("and there are 8: take more, or a larger epsilon or alpha")
     assert "unit" not in note
-    untouched = released("too few records")
-    assert untouched.mechanism is None
-    (note,) = remarks(untouched)
-    assert note.startswith("the threshold is +inf: nothing is excluded; about ")
-    assert note.endswith("at alpha=0.1 and epsilon=0.001, and there are 1000: take more, or a larger epsilon or alpha")
 
 
 @pytest.mark.slow
@@ -119,19 +100,6 @@ def test_thresholds_in_the_outer_decades_and_coarse_ranges(score, candidates, th
     assert said == bool(notes)
     assert all("not a plausible size" in note and "unit=" in note for note in notes)
     assert not any(f"{threshold:g}" in note for note in notes)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", [1e-12, 1e-6, 1.0, 1e5, 1e12])
-def test_residuals_of_any_scale_get_a_threshold_without_a_unit(scale):
-    """Scales above a million cause advice to state a unit."""
-    rng = np.random.default_rng(0)
-    residuals = np.abs(rng.normal(size=4000)) * scale
-    made, notes = calibrated(residuals, 0.1, 1.0, score="absolute_residual")
-    assert len(notes) == (scale > 1e6)
-    assert all("exceeds 1,000,000, which is not a plausible size" in note and "unit=" in note for note in notes)
-    plain = np.sort(residuals)[math.ceil(0.9 * 4001) - 1]
-    assert 0.9 * plain < made.threshold < 1.5 * plain
 
 
 @pytest.mark.parametrize(
@@ -243,87 +211,26 @@ def test_a_private_evaluation_does_not_warn_of_widths(recwarn):
 # --- every use
 
 
-INFINITE, USEFUL = calibration_at(math.inf), calibration_at(0.5)
-WIDE = calibration_at(math.inf, score="absolute_residual")
-P, Y = np.array([[0.75, 0.25], [0.5, 0.5]]), np.array([0, 1])
+P = np.array([[0.75, 0.25], [0.5, 0.5]])
 LABELS = "every label is in every set"
 
 
-def groups(by="group", threshold=math.inf):
-    """Two thresholds; the given one is the second."""
-    return calibrations_at(by, {0: 0.5, 1: threshold})
-
-
-def losses(threshold=math.inf):
-    """A bound on the share of true labels that are missed."""
-    return calibration_at(threshold, score=None, loss=core.FALSE_NEGATIVES)
-
-
-def sides(threshold=math.inf):
-    """A threshold for each side."""
-    return calibrations_at("side", {"low": 0.5, "high": threshold})
-
-
-def test_classes_with_too_few_records_share_one_warning_that_has_their_numbers():
-    labels = np.repeat(["a", "b", "c"], [30, 60, 1910])
-    with pytest.warns(confide.CoverageWarning) as said:
-        confide.calibrate(RESIDUALS, 0.1, 1.0, groups=labels, names=["a", "b", "c"], by="class", score="lac")
-    (note,) = (str(warning.message) for warning in said)
-    assert re.match(
-        r"the threshold is \+inf for 2 of 3 classes: 'a' \(about \d+ records\), 'b' \(about \d+ records\); ", note
-    )
-    assert (
-        "about 162 calibration records are needed for a useful one at alpha=0.1 and epsilon=1, and there are fewer"
-        in note
-    )
-
-
-def levels(threshold=math.inf):
-    """Two levels; the smaller one has the given threshold."""
-    return calibrations_at("level", {"1/5": 0.5, "1/10": threshold})
-
-
-def nearly():
-    made = released("geometric")
-    return changed(replace(made, request=replace(made.request, score="absolute_residual")), threshold=9.0)
-
-
-APPLIED = {
-    "set": (lambda: confide.predict_set(P, INFINITE), LABELS),
-    "set by group": (lambda: confide.predict_set(P, groups(), groups=[0, 1]), r"1 of 2 groups: 1; every label"),
-    "set by class": (lambda: confide.predict_set(P, groups("class")), r"1 of 2 classes: 1; every label"),
-    "interval": (lambda: confide.predict_interval([1.0], WIDE), "every interval is the whole line"),
-    "sides": (lambda: confide.predict_interval([[0.0, 1.0]], sides()), "upper side"),
-    "labels": (lambda: confide.predict_labels(P, losses()), "nothing is excluded"),
-    "none": (lambda: confide.predict_set(np.zeros((0, 2)), INFINITE), LABELS),
-    "sets": (lambda: confide.evaluation.evaluate_sets(INFINITE, P, Y), LABELS),
-    "sets of levels": (lambda: confide.evaluation.evaluate_sets(levels(), P, Y), LABELS),
-    "intervals": (lambda: confide.evaluation.evaluate_intervals(WIDE, [1.0], [2.0]), "the whole line"),
-    "scores": (lambda: confide.evaluation.evaluate_scores(INFINITE, [0.5]), LABELS),
-    "scores of levels": (lambda: confide.evaluation.evaluate_scores(levels(), [0.5]), "for alpha 0.1; every label"),
-    "critical thresholds": (lambda: confide.evaluation.evaluate_scores(losses(), [0.5]), "nothing is excluded"),
-    "nearly": (lambda: confide.predict_interval([1.0], nearly()), "not a plausible size"),
+NAMED = {
+    "1 of 2 groups: 1; every label": lambda: calibrations_at("group", {0: 0.5, 1: math.inf}),
+    "1 of 2 classes: 1; every label": lambda: calibrations_at("class", {0: 0.5, 1: math.inf}),
+    "for alpha 0.1; every label": lambda: calibrations_at("level", {"1/5": 0.5, "1/10": math.inf}),
+    "upper side": lambda: calibrations_at("side", {"low": 0.5, "high": math.inf}),
+    "every interval is the whole line": lambda: calibration_at(math.inf, score="absolute_residual"),
+    "nothing is excluded": lambda: calibration_at(math.inf, score=None, loss=confide.core.FALSE_NEGATIVES),
+    LABELS: lambda: calibration_at(math.inf),
 }
 
 
-@pytest.mark.slow(unless="set")
-@pytest.mark.parametrize("name", APPLIED)
-def test_every_answer_has_a_warning(name):
-    applied, word = APPLIED[name]
-    with pytest.warns(confide.CoverageWarning, match=word) as said:
-        applied()
-    assert [one.filename for one in said] == [__file__]
-    with warnings.catch_warnings():  # as in a service that expects the warning
-        warnings.simplefilter("ignore", confide.CoverageWarning)
-        applied()
-
-
-def test_a_useful_threshold_causes_no_warning():
-    confide.predict_set(P, USEFUL)
-    confide.predict_set(P, groups(threshold=0.5), groups=[0, 1])
-    confide.predict_labels(P, losses(0.5))
-    confide.predict_interval([[0.0, 1.0]], sides(0.5))
-    confide.evaluation.evaluate_scores(levels(0.5), [0.5])
+@pytest.mark.parametrize("words", NAMED)
+def test_remarks_name_the_thresholds_that_exclude_nothing(words):
+    """Every use of a release gives its remarks: tests/core/test_fingerprint.py."""
+    (note,) = remarks(NAMED[words]())
+    assert words in note
 
 
 def test_a_release_is_examined_once_and_does_not_change(monkeypatch):
@@ -337,8 +244,9 @@ def test_a_release_is_examined_once_and_does_not_change(monkeypatch):
     one = calibration_at(math.inf)
     before = hash(one), one.to_json(), repr(one)
     for _ in range(3):
-        with pytest.warns(confide.CoverageWarning, match=LABELS):
+        with pytest.warns(confide.CoverageWarning, match=LABELS) as said:
             confide.predict_set(P, one)
+        assert [warning.filename for warning in said] == [__file__]
     assert looked == [one]
     assert (hash(one), one.to_json(), repr(one)) == before
     other = changed(one, threshold=0.5)

@@ -232,12 +232,3 @@ def test_torch():
     own = confide.aps_score(np.minimum(p, 1), label, randomised=False)
     found = histogram(model, loader)
     np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, found.candidates).counts)
-
-
-@pytest.mark.long
-def test_torch_runs_as_a_script():
-    pytest.importorskip("torch", reason="needs PyTorch: install the extra torch")
-    script = [sys.executable, "examples/engines/torch_dataloader.py"]
-    done = subprocess.run(script, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "1-differential privacy" in done.stdout

@@ -1,9 +1,8 @@
-"""Names, folders, streams and standard input: names are taken literally, and existing outputs are not replaced."""
+"""Formats, names, folders, streams and standard input: the counts of arrays; existing outputs are not replaced."""
 
 import csv
 import gzip
 import io
-import subprocess
 import sys
 from itertools import product
 from types import SimpleNamespace
@@ -28,20 +27,13 @@ from confide.tables import (
     predict_table,
     score_histogram,
 )
-from tests.builders import slow
-from tests.files import class_table, read, write
+from tests.files import NAMES, class_table, classified, read, write
 from tests.refused import bad_rows, refused
 
-UNIT = Candidates.unit(50)
+UNIT, EVEN = Candidates.unit(50), Candidates.unit(200)
 SCORES = np.linspace(0, 1, 100)
 ODD = ["rec[1]", "[ab]", "*", "?", "it's", '"quoted"', "a b;c", "[!x]", "a{1,2}", "100%", "-", "x\\y", "~home", "$HOME",
        "ünï", "semi;--", "postgresql:"]  # fmt: skip
-
-
-def odd_files(*suffixes: str) -> list:
-    """Every name with every extension; each name once in the everyday suite."""
-    once = [(stem, suffixes[i % len(suffixes)]) for i, stem in enumerate(ODD)]
-    return [*once, *slow(pair for pair in product(ODD, suffixes) if pair not in once)]
 
 
 def counts(source) -> list[int]:
@@ -53,7 +45,7 @@ def expected(scores) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("stem", "suffix"), odd_files("parquet", "csv", "csv.gz", "arrow"))
+@pytest.mark.parametrize(("stem", "suffix"), list(product(ODD, ["parquet", "csv", "csv.gz", "arrow"])))
 def test_file_names_are_taken_literally(tmp_path, suffix, stem):
     """The folder contains files that the name would match as a pattern."""
     for name in ("rec1", "a", "b", "x", "ab", "a1"):
@@ -64,7 +56,7 @@ def test_file_names_are_taken_literally(tmp_path, suffix, stem):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("stem", "suffix"), odd_files("parquet", "csv", "arrow"))
+@pytest.mark.parametrize(("stem", "suffix"), list(product(ODD, ["parquet", "csv", "arrow"])))
 def test_file_names_in_a_folder_are_taken_literally(tmp_path, suffix, stem):
     folder = tmp_path / stem
     folder.mkdir()
@@ -229,14 +221,74 @@ def test_standard_input_has_two_names(monkeypatch, named):
     assert counts(named) == expected(SCORES)
 
 
-@pytest.mark.long
-def test_a_pipe_into_the_command_line(tmp_path):
-    sink = io.BytesIO()
-    table = pa.table({"s": np.random.default_rng(0).random(20_000)})
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table, max_chunksize=1000)
-    words = "calibrate - --score-column s --alpha 0.1 --epsilon 1000 --set candidates=unit:1000 --out"
-    command = [sys.executable, "-m", "confide", *words.split(), str(tmp_path / "cal.json")]
-    done = subprocess.run(command, input=sink.getvalue(), capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()
-    assert confide.Release.load(tmp_path / "cal.json").threshold == pytest.approx(0.9, abs=0.01)
+# --- formats, and ways to name columns
+
+
+def lac_counts(p: np.ndarray, y: np.ndarray) -> list[int]:
+    return confide.ScoreHistogram.from_scores(confide.lac_score(p, y), EVEN, "lac").counts.tolist()
+
+
+def class_counts(path, pattern: str, label: str, classes=None, positions=False) -> list[int]:
+    named = None if classes is None else tuple(classes)
+    what = ClassColumns(pattern, label, named, label_positions=positions)
+    return score_histogram(path, what, EVEN).counts.tolist()
+
+
+@pytest.mark.slow(unless="arrow")
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_other_kinds_of_columns(tmp_path, suffix):
+    p, y = classified(dtype=np.float16 if suffix == "arrow" else np.float32)
+    flat = pa.array(p.ravel())
+    table = pa.table(
+        {
+            "fixed": pa.FixedSizeListArray.from_arrays(flat, 3),
+            "lists": pa.ListArray.from_arrays(pa.array(np.arange(0, 3 * len(p) + 1, 3, dtype=np.int32)), flat),
+            "small": pa.array(y, pa.uint8()),
+            "category": pa.array(np.array(NAMES)[y]).dictionary_encode(),
+        }
+    )
+    path = write(tmp_path / f"records.{suffix}", table)
+    for column in ("fixed", "lists"):
+        assert class_counts(path, column, "small") == lac_counts(p, y)
+        assert class_counts(path, column, "category", list(NAMES)) == lac_counts(p, y)
+
+
+@pytest.mark.slow(unless=('"score"\\n"0.5"\\n0.25\\n', "\\ufeffscore,note\\n0.5,a\\n0.25,b"))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "score;note\r\n0.5;a\r\n0.25;b\r\n",
+        "\ufeffscore,note\n0.5,a\n0.25,b",
+        '"score"\n"0.5"\n0.25\n',
+    ],
+)
+def test_dialects_of_csv(tmp_path, text):
+    path = tmp_path / "a.csv"
+    path.write_bytes(text.encode())
+    assert score_histogram(path, ScoreColumn("score"), EVEN).total == 2
+
+
+@pytest.mark.slow
+def test_quotes_that_appear_late_in_a_csv(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("score,note\n" + "0.5,a\n" * 30_000 + '0.5,"x, ""y"""\n')
+    assert score_histogram(path, ScoreColumn("score"), EVEN).total == 30_001
+
+
+@pytest.mark.slow
+def test_names_that_need_quoting(tmp_path):
+    p, y = classified()
+    columns = {f"p \"{k}' -- ": p[:, k] for k in range(3)} | {"select *": y}
+    path = write(tmp_path / "it's [1] * 'a'.parquet", columns)
+    assert class_counts(path, "p \"*' -- ", "select *") == lac_counts(p, y)
+
+
+def test_an_arrow_file_of_one_large_batch_is_read_in_small_ones(tmp_path):
+    n = 100_000
+    path = write(tmp_path / "a.arrow", pa.table({"score": np.linspace(0, 1, n)}).combine_chunks())
+    sizes: list[int] = []
+    with open_table(path) as table:
+        assert table.row_count() == n
+        found = score_histogram(table, ScoreColumn("score"), EVEN, progress=sizes.append)
+    assert found.total == sum(sizes) == n
+    assert max(sizes) <= 2**16

@@ -20,7 +20,6 @@ from confide.tables import (
 from confide.tables.calibrate import TableRequest
 from tests.files import in_order_of
 from tests.refused import bad_rows, refused
-from tests.tables.engines import everyday_on
 
 NAMES = {"sex": ["f", "m"], "age": [1, 2, 3], "site": ["a", "b"]}
 N = 3000
@@ -40,19 +39,24 @@ def released():
 
 
 @pytest.mark.long
-def test_the_counts_of_every_group_are_those_of_arrays(engine, monkeypatch):
-    """One pass counts for all columns, also where rows can be read only once."""
-    module, seen = sys.modules["confide.core.steps"], {}
+def test_every_source_counts_and_predicts_alike(engine, released, tmp_path, monkeypatch):
+    """One pass counts for all columns; the largest threshold is taken in Python, also on Spark's executors."""
+    module, seen, source = sys.modules["confide.core.steps"], {}, engine.table(TABLE)
     counted = module._counted
     monkeypatch.setattr(module, "_counted", lambda *given: seen.update(counted(*given)) or dict(seen))
-    calibrate_table(engine.table(TABLE), WHAT, 0.1, 6.0, by=list(NAMES), groups=NAMES, unit=1.0)
-    for name, values in NAMES.items():
-        for value in values:
-            counts = seen[f"{name}={value}"]
-            own = np.abs(Y - F)[GROUPS[name] == value]
-            assert counts.total == len(own)
-            places = np.searchsorted(counts.candidates.edges, own)
-            assert counts.counts.tolist() == np.bincount(places, minlength=counts.candidates.size).tolist()
+    calibrate_table(source, WHAT, 0.1, 6.0, by=list(NAMES), groups=NAMES, unit=1.0)
+    for name, value in ((name, value) for name, values in NAMES.items() for value in values):
+        own, counts = np.abs(Y - F)[GROUPS[name] == value], seen[f"{name}={value}"]
+        assert counts.counts.tolist() == confide.ScoreHistogram.from_scores(own, counts.candidates).counts.tolist()
+    predict_table(source, TargetColumns("f"), released, tmp_path / "out.parquet", by=list(NAMES), keep=["f"])
+    found = in_order_of(pq.read_table(tmp_path / "out.parquet"), "f")
+    lower, _ = confide.predict_interval(F, released, groups=GROUPS)
+    assert found["lower"].to_pylist() == lower[np.argsort(F)].tolist()
+    found = evaluate_table(source, WHAT, released, by=list(NAMES)).groups
+    exact = confide.evaluation.evaluate_intervals(released, F, Y, groups=GROUPS).groups
+    assert [(one.name, one.covered, one.missed) for one in found] == [
+        (one.name, one.covered, one.missed) for one in exact
+    ]
 
 
 @pytest.mark.slow(unless="by1")
@@ -74,27 +78,6 @@ def test_predictions_and_evaluations_are_those_of_arrays(released, by, tmp_path)
     assert table.size.tolist() == pytest.approx([part.mean_width for part in expected.groups])
     scores = confide.evaluation.evaluate_scores(released, np.abs(Y - F), groups=GROUPS)
     assert [part.value for part in scores.groups] == [part.value for part in expected.groups]
-
-
-@pytest.mark.long
-@everyday_on("memory", "duckdb_sql", "postgres")
-def test_every_source_counts_and_predicts_alike(engine, released, tmp_path):
-    """Engines count column by column; the largest threshold is taken in Python, also on Spark's executors."""
-    source = engine.table(TABLE)
-    options = {"by": list(NAMES), "groups": NAMES, "candidates": confide.Candidates.spread("residual", 1000, unit=1.0)}
-    made = calibrate_table(source, WHAT, 0.1, 10_000.0, **options)
-    expected = calibrate_table(TABLE, WHAT, 0.1, 10_000.0, **options)
-    thresholds = [[part.threshold for part in one.parts.values()] for one in (made, expected)]
-    assert thresholds[0] == pytest.approx(thresholds[1], rel=0.02)
-    predict_table(source, TargetColumns("f"), released, tmp_path / "out.parquet", by=list(NAMES), keep=["f"])
-    found = in_order_of(pq.read_table(tmp_path / "out.parquet"), "f")
-    lower, _ = confide.predict_interval(F, released, groups=GROUPS)
-    assert found["lower"].to_pylist() == lower[np.argsort(F)].tolist()
-    found = evaluate_table(source, WHAT, released, by=list(NAMES)).groups
-    exact = confide.evaluation.evaluate_intervals(released, F, Y, groups=GROUPS).groups
-    assert [(one.name, one.covered, one.missed) for one in found] == [
-        (one.name, one.covered, one.missed) for one in exact
-    ]
 
 
 @pytest.mark.slow

@@ -210,28 +210,6 @@ def test_unusable_weights_raise_an_error(engine):
 
 
 @pytest.mark.parametrize(
-    ("what", "options"),
-    [
-        (WHAT["lac"], {"class_weights": {"emu": 2, "cat": 0.5, "dog": 1}}),
-        (WHAT["scores"], {"class_weights": {"cat": 0.5, "dog": 1, "emu": 2}, "by": "y"}),
-        (WHAT["scores"], {"weights": "w", "weight_bound": 2.5}),
-    ],
-)
-def test_thresholds_of_tables_are_those_of_arrays(what, options):
-    """With an epsilon that makes noise negligible the same candidate is drawn."""
-    released = calibrate_table(DATA, what, 0.1, 1e4, candidates=WEIGHTED_CANDIDATES, **options)
-    by_arrays = {key: value for key, value in options.items() if key != "by"}
-    if "weights" in options:
-        by_arrays["weights"] = WEIGHT
-    else:
-        by_arrays["labels"] = LABEL
-    expected = confide.calibrate(confide.lac_score(P, Y), 0.1, 1e4, candidates=WEIGHTED_CANDIDATES, **by_arrays)
-    assert released.threshold == expected.threshold
-    assert released.mechanism == expected.mechanism
-    assert released.population.heaviest == expected.population.heaviest
-
-
-@pytest.mark.parametrize(
     ("options", "argument"),
     [
         ({"class_weights": {"cat": 1, "dog": 2}}, "class_weights"),

@@ -1,5 +1,6 @@
-"""Sets and intervals of every table equal those of `predict_set` and `predict_interval`."""
+"""Sets and intervals of every table equal those of `predict_set` and `predict_interval`; as columns and files."""
 
+import json
 from functools import lru_cache
 from itertools import product
 
@@ -12,8 +13,9 @@ import confide
 from confide import Candidates
 from confide.errors import InputError
 from confide.tables import ClassColumns, LossColumns, TargetColumns, predict_table
+from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import slow
-from tests.files import in_order_of
+from tests.files import class_table, classified, in_order_of, read, write
 from tests.refused import Refused, bad_rows, refused
 from tests.tables.class_records import NAMES, WARD, K, P, Y, calibrated
 from tests.tables.engines import everyday_on
@@ -136,15 +138,7 @@ def test_rows_without_probabilities_have_no_set(request, engine, tmp_path, liste
     assert not list(tmp_path.glob("*.par*"))
 
 
-KINDS = (
-    "lac 0.7",
-    "aps_deterministic by None",
-    "lac by group",
-    "levels",
-    "labels",
-    "lo32 1e-09",
-    "cqr of lo",
-)
+KINDS = ("lac 0.7", "aps_deterministic by None", "lac by group", "levels", "labels", "lo32 1e-09", "cqr of lo")
 
 
 @pytest.mark.slow(unless="postgres")
@@ -177,12 +171,15 @@ def test_columns_are_checked_before_anything_is_read(tmp_path):
     for change, argument in (
         ({"what": ClassColumns("q")}, "column"),
         ({"keep": ("q",)}, "column"),
+        ({"keep": ("id", "id")}, "keep"),
+        ({"source": DATA.append_column("set_size", DATA["id"])}, "column"),
+        ({"out": tmp_path / "out.csv", "keep": ("p",)}, "column"),  # a list is no cell of CSV
         ({"what": ClassColumns(COLUMNS, classes=NAMES[:4])}, "classes"),
         ({"release": calibrated("aps_deterministic", "group")}, "by"),
         ({"release": calibrated("lac", "group"), "what": SETS}, "by"),
     ):
         Refused(predict_table, good, change, argument, kind=InputError).check()
-    assert not (tmp_path / "out.parquet").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
@@ -196,3 +193,79 @@ def test_randomised_scores_draw_fresh_numbers(tmp_path):
     drawn = confide.predict_set(P, calibration, NAMES).sizes
     spread = np.sqrt((sizes[0].var() + drawn.var()) / len(P))
     assert abs(sizes[0].mean() - drawn.mean()) < 5 * spread
+
+
+# --- columns and files
+
+
+def predict(source, out, calibration, pattern="p_*", classes=None, **options):
+    what = ClassColumns(pattern, classes=None if classes is None else tuple(classes))
+    return predict_table(source, what, calibration, out, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
+def test_class_names_are_written_unchanged(tmp_path, share):
+    rng = np.random.default_rng(int(10 * share))
+    p = (rng.random((50, 4)) < share).astype(float)
+    names = ("a", 'quo"te', "new\nline", "ünïcode")
+    half = confide.calibrate([0.5] * 2000, 0.1, 8.0, score="lac", candidates=confide.Candidates.of([0.5]))
+    for out in ("a.parquet", "a.csv"):
+        predict(pa.table({f"p_{k}": p[:, k] for k in range(4)}), tmp_path / out, half, classes=names)
+    expected = [[names[k] for k in np.flatnonzero(row)] for row in p]
+    assert read(tmp_path / "a.parquet")["prediction_set"].to_pylist() == expected
+    kinds = [read(tmp_path / "a.parquet").schema.field(name).type for name in ("prediction_set", "set_size")]
+    assert kinds == [pa.list_(pa.string()), pa.int32()]
+    texts = read(tmp_path / "a.csv")["prediction_set"].to_pylist()
+    assert [json.loads(text) for text in texts] == expected
+    assert read(tmp_path / "a.parquet")["set_size"].to_pylist() == list(map(len, expected))
+
+
+def test_kept_columns(tmp_path, calibration):
+    records = write(tmp_path / "in.parquet", class_table())
+    predict(records, tmp_path / "a.parquet", calibration, keep=("name", "p_cat"))
+    assert read(tmp_path / "a.parquet").column_names == ["name", "p_cat", "prediction_set", "set_size"]
+    predict(records, tmp_path / "b.parquet", calibration, keep=())
+    assert read(tmp_path / "b.parquet").column_names == ["prediction_set", "set_size"]
+
+
+@pytest.mark.slow(unless="kind1-folder")
+@pytest.mark.parametrize("out", ["a.parquet", "folder"])
+@pytest.mark.parametrize("kind", [pa.duration("s"), pa.month_day_nano_interval(), pa.struct([])])
+def test_columns_that_parquet_lacks_are_named(tmp_path, calibration, out, kind):
+    table = class_table(100).append_column("odd", pa.nulls(100, kind)).select(["p_cat", "p_dog", "p_emu", "id", "odd"])
+    with refused(InputError, "column") as caught:
+        predict(table, tmp_path / out, calibration)
+    assert "'odd'" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+    predict(table, tmp_path / out, calibration, keep=("id",))
+
+
+@pytest.mark.slow(unless="False")
+@pytest.mark.parametrize("lists", [False, True])
+def test_order_is_kept_over_many_batches_and_row_groups(tmp_path, calibration, lists):
+    n = 150_000
+    p, _ = classified(n)
+    columns = {"p": pa.array(list(p))} if lists else {f"p_{k}": p[:, k] for k in range(3)}
+    for i in range(3):  # files in the order of their names, rows in the order of their files
+        rows = slice(i * n // 3, (i + 1) * n // 3)
+        table = pa.table({"id": np.arange(n)} | columns).slice(rows.start, n // 3)
+        pa.parquet.write_table(table, tmp_path / f"in-{i}.parquet", row_group_size=7_001)
+    predict(tmp_path / "in-*.parquet", tmp_path / "out.parquet", calibration, "p" if lists else "p_*")
+    back = read(tmp_path / "out.parquet")
+    assert back["id"].to_pylist() == list(range(n))
+    assert back["set_size"].to_pylist() == confide.predict_set(p, calibration).sizes.tolist()
+
+
+@pytest.mark.slow
+def test_an_unusable_row_leaves_no_output(tmp_path, calibration):
+    p, _ = classified(60_000)
+    p[50_000] = np.nan
+    records = write(tmp_path / "in.parquet", {f"p_{k}": p[:, k] for k in range(3)})
+    write(tmp_path / "out.parquet", {"prediction_set": [["a"]], "set_size": [1]})
+    precious = (tmp_path / "out.parquet").read_bytes()
+    with refused(InputError, "table") as caught:
+        predict(records, tmp_path / "out.parquet", calibration, overwrite=True)
+    assert bad_rows(caught) == [(1, 50_000)] * 3  # each column separately
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
+    assert (tmp_path / "out.parquet").read_bytes() == precious

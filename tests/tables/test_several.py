@@ -27,6 +27,7 @@ OWN = 1.0 - P[np.arange(N), Y]
 WARD = RNG.choice(["north", "south"], N)
 F = np.sort(RNG.normal(size=(N, 2)), axis=1)
 TARGET = F.mean(axis=1) + RNG.normal(size=N)
+W, SHIFT = np.arange(N) % 9 / 4, {0: 0.5, 1: 1, 2: 2, 3: 1}
 UNIT, LINE = Candidates.unit(60), Candidates.of(np.linspace(-3, 3, 61))
 STEPS = Candidates.of([0.2, 0.4, 0.6, 0.8])
 LOSSES = 5.0 * (STEPS.edges < OWN[:, None])
@@ -40,6 +41,7 @@ DATA = pa.table(
         "lo": F[:, 0],
         "hi": F[:, 1],
         "target": TARGET,
+        "w": W,
         **{name: P[:, k] for k, name in enumerate(COLUMNS)},
         **{name: (k == Y).astype(np.int64) for k, name in enumerate(TRUE)},
         **{name: LOSSES[:, k] for k, name in enumerate(STEPPED)},
@@ -74,6 +76,15 @@ RELEASES = {
         TargetColumns(("lo", "hi"), "target", SIDES), {"candidates": LINE},
         lambda: confide.calibrate_sides(F, TARGET, 0.1, **SURE | {"candidates": LINE}),
     ),
+    "class weights": (
+        ClassColumns(COLUMNS, "y"), {"class_weights": SHIFT}, lambda: by_arrays(OWN, labels=Y, class_weights=SHIFT),
+    ),
+    "class weights of scores": (
+        SCORE, {"class_weights": SHIFT, "by": "y"}, lambda: by_arrays(OWN, labels=Y, class_weights=SHIFT),
+    ),
+    "weights": (
+        SCORE, {"weights": "w", "weight_bound": 2.5}, lambda: by_arrays(OWN, weights=W, weight_bound=2.5),
+    ),
     "APS": (
         ClassColumns(COLUMNS, "y", score="aps_deterministic"), {},
         lambda: confide.calibrate(confide.aps_score(P, Y, randomised=False), 0.1, score="aps_deterministic", **SURE),
@@ -87,6 +98,7 @@ def test_releases_are_those_of_arrays(engine):
     for case, (what, options, same) in RELEASES.items():
         ours, same = calibrate_table(table, what, **{"alpha": 0.1, **SURE, **options}), same()
         assert (ours.parts, ours.privacy, ours.by) == (same.parts, same.privacy, same.by), case
+        assert ours.population == same.population, case
     with refused(InputError, "score"):
         score_histogram(table, TargetColumns(("lo", "hi"), "target", SIDES), LINE)
 

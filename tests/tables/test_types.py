@@ -127,14 +127,10 @@ def test_the_parts_of_a_source_agree_in_type(tmp_path, source, case):
 ROLES = {
     # a column of the parts below, and a call that reads it
     "score": lambda source, x: score_histogram(source, ScoreColumn(x), UNIT),
-    "probability": lambda source, x: score_histogram(source, ClassColumns(x, "y", ("no", "yes")), UNIT),
-    "prediction": lambda source, x: score_histogram(source, TargetColumns(x, "p"), UNIT),
-    "target": lambda source, x: score_histogram(source, TargetColumns("p", x), UNIT),
     "label": lambda source, x: score_histogram(source, ClassColumns("p", x, (0, 1)), UNIT),
     "group": lambda source, x: group_histograms(source, ScoreColumn("p"), x, [0, 1], UNIT),
     "subgroup": lambda source, x: evaluate_table(source, ClassColumns("p", "y", ("no", "yes")), RELEASE, by=x),
     "person": lambda source, x: score_histogram(source, ScoreColumn("p"), UNIT, people=bound(x, "n")),
-    "order": lambda source, x: score_histogram(source, ScoreColumn("p"), UNIT, people=bound("n", x)),
     "copy": lambda source, x: predict_table(source, PAIR, RELEASE, source.parent / "out.csv", keep=(x,)),
     "weight": lambda source, x: calibrate_table(source, ScoreColumn("p"), 0.1, 1.0, weights=x, weight_bound=2.0),
 }

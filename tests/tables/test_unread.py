@@ -33,7 +33,6 @@ from confide.tables.expressions import _call, with_trees
 from confide.tables.open_table import as_open_table
 from confide.tables.table import no_progress
 from confide.tables.unread import UnreadTable
-from tests.builders import slow
 from tests.draws import always, recording
 from tests.refused import Refused, bad_rows, refused
 from tests.tables.counted import CASES, OF_CLASSES, answer_of, records, request_of
@@ -120,13 +119,6 @@ UNRANKED = ("each group", "levels of people", "people")
 """Requests that Polars cannot count, because it cannot number the records of each person."""
 
 
-def once_each(names, cases):
-    """Every case by every engine; in the everyday suite each by one, except the long list of default candidates."""
-    short = [case for case in cases if case != LONG]
-    once = [(names[i % len(names)], case) for i, case in enumerate(short)]
-    return [*once, *slow(pair for pair in product(names, cases) if pair not in once)]
-
-
 @pytest.fixture(scope="module")
 def expected():
     """The counts of each case by this process, which reads the rows."""
@@ -141,7 +133,7 @@ def expected():
 
 
 @pytest.mark.slow(unless=("ibis.polars-no candidates", "ibis.polars-quantiles"))
-@pytest.mark.parametrize(("engine", "case"), once_each(ENGINES, CASES))
+@pytest.mark.parametrize(("engine", "case"), list(product(ENGINES, CASES)))
 def test_engines_count_as_this_process(expected, tmp_path, engine, case):
     if engine == "ibis.polars" and case in UNRANKED:
         pytest.skip("cannot number the records of each person")
@@ -165,7 +157,7 @@ def test_postgres_counts_as_this_process(reader, expected, tmp_path, case):
 @pytest.mark.slow(unless=("duckdb-weights", "snowflake-holes"))
 @pytest.mark.parametrize(
     ("dialect", "case"),
-    [*once_each(TRANSLATED, [case for case in CASES if case != LONG]), ("duckdb", LONG)],
+    [*product(TRANSLATED, [case for case in CASES if case != LONG]), ("duckdb", LONG)],
 )
 def test_queries_count_as_this_process(expected, tmp_path, dialect, case):
     """Dialects that are not run here are translated by sqlglot and run by DuckDB."""
