@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide import Release
-from confide.core import Request, Threshold
+from confide.core import Request, Threshold, level_reached
 from confide.errors import FormatError, InputError, InputTypeError
 from tests.builders import slow
 from tests.calibrations import KINDS, OPTIONS, of_kind, released
@@ -74,6 +74,11 @@ def test_conditional_coverage_is_at_least_the_requested_one():
     assert released("delta, replace_one").conditional_coverage(0.05) >= 0.9 - 1e-9
     assert released("delta").conditional_coverage(0.05, n=1000) >= 0.9 - 1e-9
     assert released("delta").conditional_coverage(0.05, n=100_000) >= 0.9 - 1e-9
+
+
+@pytest.mark.parametrize("exact", [0.0, 1e-9, 0.3, 0.9123456785])
+def test_the_level_reached_is_never_above_the_exact_one(exact):
+    assert 0 <= exact - level_reached(lambda level: 0.05 if level <= exact else 0.06, 0.05) < 1e-9
 
 
 def test_conditional_coverage_for_a_secret_n():
