@@ -11,11 +11,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
-import pytest
 
-from confide import PredictionSets, Release
+from confide import Release
 
-FORMATS = ("parquet", "csv", "tsv", "arrow", "feather")
 NAMES = ("cat", "dog", "emu")
 
 
@@ -71,12 +69,6 @@ def class_table(n: int = 3000, seed: int = 0, dtype: Any = np.float32, *, lists:
     if lists:
         columns["p"] = pa.array(list(p))
     return pa.table(columns | {"label": y, "name": np.array(NAMES)[y]})
-
-
-def figures_of(sets: PredictionSets) -> dict[str, Any]:
-    """What `predict_table` returns after it has written these sets."""
-    sizes = sets.sizes
-    return {"rows": len(sizes), "mean_set_size": pytest.approx(sizes.mean()), "empty_sets": int((sizes == 0).sum())}
 
 
 def signed(content: dict[str, Any]) -> str:

@@ -247,6 +247,7 @@ KINDS = {kind: Spread(kind) for kind in SHAPES} | {
     "a guess": Spread("probability", around=0.93),
     "a guess of 1": Spread("probability", around=1.0),
     "a guess of 0": Spread("margin", around=0.0),
+    "a guess of a margin": Spread("margin", around=0.6),
     "a guess of a residual": Spread("residual", around=1e-300),
     "a huge guess": Spread("residual", around=1e300),
     "a negative guess": Spread("signed", around=-3.0),
@@ -281,6 +282,15 @@ def test_spread_candidates_are_fine_around_their_unit(law):
     assert (near[1:] / near[:-1]).max() < 1.05
     with np.errstate(over="ignore"):
         assert (positive[2:] / positive[1:-1]).max() <= 10.1
+
+
+@pytest.mark.parametrize("law", [law for law in KINDS.values() if law.kind in ("probability", "margin") and law.around])
+def test_bounded_candidates_are_finest_around_their_guess(law):
+    near, unguided = (
+        np.mean(np.abs(candidates.edges - law.around) < 0.1)
+        for candidates in (Candidates.quantiles(law, 1000), Candidates.spread(law.kind, 1000))
+    )
+    assert near > 1.5 * unguided
 
 
 def test_bounded_spreads_keep_their_bounds():

@@ -239,7 +239,7 @@ ALIGNED = {
 }  # fmt: skip
 
 
-@pytest.mark.slow(unless=("calibrate", "group_coverage"))
+@pytest.mark.slow(unless=tuple(set(ROWS) - {"calibrate_sides"}))
 @pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")
 @pytest.mark.parametrize("front", ROWS)
 def test_rows_in_another_order_are_refused(front):

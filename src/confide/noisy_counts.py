@@ -344,7 +344,7 @@ def _interval(
 ) -> tuple[Floats, Floats]:
     a, L = weight.numerator, weight.denominator
     # The tail of V, and the sizes in R, in blocks.
-    noise = noise_tail(epsilon, tuple((k, w) for k, w in zip(noises, (L - a, a), strict=True) if w) or ((1, 1),))
+    noise = noise_tail(epsilon, tuple((k, w) for k, w in zip(noises, (L - a, a), strict=True) if w))
     beta = error * _FOR_SIZE if n is None else 0.0
     sizes, block = _sizes(x + y, n, epsilon, weight, noises, beta)
     level, t = (error - beta) / 2, (L - a) * x - a * y

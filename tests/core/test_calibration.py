@@ -11,7 +11,7 @@ import pytest
 
 import confide
 from confide import Release
-from confide.core import Request, Threshold, load_release
+from confide.core import Request, Threshold, level_reached, load_release
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.evaluation import Evaluation
 from confide.watching import Watch
@@ -75,6 +75,11 @@ def test_conditional_coverage_for_a_public_n(name):
         with refused(confide.errors.InputError, "delta"):
             calibration.conditional_coverage(delta)
     assert "delta" not in name or promised[2] >= 0.9 - 1e-9
+
+
+@pytest.mark.parametrize("exact", [0.0, 1e-9, 0.3, 0.9123456785])
+def test_the_level_reached_is_never_above_the_exact_one(exact):
+    assert 0 <= exact - level_reached(lambda level: 0.05 if level <= exact else 0.06, 0.05) < 1e-9
 
 
 def test_conditional_coverage_for_a_secret_n():

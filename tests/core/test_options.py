@@ -12,15 +12,7 @@ import pytest
 
 import confide
 from confide import tables
-from confide.core import (
-    COMBINATIONS,
-    REQUIREMENTS,
-    ClassShift,
-    Options,
-    Request,
-    candidates_of,
-    check_combinations,
-)
+from confide.core import COMBINATIONS, REQUIREMENTS, ClassShift, Options, Request, candidates_of, check_combinations
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen

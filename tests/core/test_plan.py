@@ -124,8 +124,7 @@ def test_cost_above_the_upper_bound_is_that_of_distant_candidates(n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "epsilon", "delta"),
-    list(product(["public", "noisy"], [0.3, 1.0, 5.0], [None, 0.05])),
+    ("number", "epsilon", "delta"), list(product(["public", "noisy"], [0.3, 1.0, 5.0], [None, 0.05]))
 )
 def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(number, epsilon, delta):
     """Each number has its own design."""

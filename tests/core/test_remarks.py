@@ -35,10 +35,7 @@ OLD = {"score": "absolute_residual", "candidates": SPREAD("residual", 500)}
 @pytest.mark.parametrize(
     ("n", "words"),
     [
-        (
-            60,
-            r"records are needed for a useful one at alpha=0.1 and epsilon=1, and there are about \d+: .* or ",
-        ),
+        (60, r"records are needed for a useful one at alpha=0.1 and epsilon=1, and there are about \d+: .* or "),
         (
             2000,
             r"there are about \d+ calibration records, where about \d+ are needed at alpha=0.1 and epsilon=1, so that ",

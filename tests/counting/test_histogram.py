@@ -252,6 +252,18 @@ def test_scores_at_both_ends_of_the_range_count_among_invalid_ones():
     assert (counter.missing, counter.outside, counter.first) == (1, 2, 1)
 
 
+def test_scores_far_from_those_of_the_first_batch_are_counted():
+    """The cells are chosen for the first batch; later scores may lie below and above all of them."""
+    edges, rng = np.array([0.1, 0.5, 0.7, 3.0]), np.random.default_rng(1)
+    counter = BinCounter(edges, 0.0, np.inf)
+    batches = [0.6 + 0.2 * rng.random(2**14), np.append(rng.random(5000) / 2, 0.75), np.array([0.6, 5.0, 1e300])]
+    for batch in batches:
+        counter.add(batch)
+    scores = np.concatenate(batches)
+    assert counter._cells is not None
+    assert np.cumsum(counter.counts())[:-1].tolist() == [int((scores <= edge).sum()) for edge in edges]
+
+
 def test_repr_contains_no_counts():
     histogram = ScoreHistogram.from_scores(np.full(1234567, 0.5), FAMILIES["unit"])
     assert (

@@ -91,6 +91,10 @@ def test_conditional_target_rank_is_the_smallest():
     assert conditional_target_rank(20, Fraction(9, 10), 0.05, SlopeNoise(0.7, 0.3, 299), 16) is None
 
 
+def test_a_rank_above_n_stands_for_infinity_and_never_fails():
+    assert conditional_failure(20, 0.9, 500.0, 0.7, 299) < 1e-9
+
+
 # --- binomial tails of any size, and ranks grouped conservatively
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from confide.guarantee import half_moving
 from confide.guarantee.certificate import worst_loss
-from confide.guarantee.half_moving import least_number, moving_offset, moving_rate, reserve
+from confide.guarantee.half_moving import least_number, moving_line_holds, moving_offset, moving_rate, reserve
 from confide.guarantee.random_rank import SlopeNoise
 from confide.guarantee.two_sided import two_sided_loss
 from tests.builders import slow
@@ -270,3 +270,19 @@ def test_the_guard_in_closed_form(y):
         guarded(y, k) for k in range(1, least_guard + 20)
     ]
     assert all(guarded(y, k) == (k >= least_guard) for k in range(1, least_guard + 20))
+
+
+@pytest.mark.parametrize(
+    ("level", "scale", "noise", "fails", "holds"),
+    [
+        ("9/10", 1.0, SlopeNoise(0.8, 0.8, 0.0), (250, Fraction(-1, 10)), (250, 0)),  # tau must be at least 0
+        ("1/2", 5.0, COMMON, (20, 3), (40, 3)),  # at 20 some n with a target above n is not covered
+    ],
+)
+def test_a_line_needs_more_than_the_certificate(level, scale, noise, fails, holds):
+    """Theorem H1 (b): where the certificate alone would allow a line, the other conditions decide."""
+    level = Fraction(level)
+    for (counted, tau), answer in ((fails, False), (holds, True)):
+        offset = half_moving._base(level, counted) + tau
+        assert worst_loss(math.lcm(2, offset.denominator), noise) <= tau + 2 - reserve(level, scale, counted)
+        assert moving_line_holds(level, scale, counted, offset, noise) is answer

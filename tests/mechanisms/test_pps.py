@@ -166,6 +166,15 @@ def two_bin_law(mechanism, h):
     return np.array([first, 1 - first])
 
 
+@pytest.mark.parametrize(
+    ("level", "counts", "chosen"),
+    [("3/4", [75, 25], 0), ("3/4", [74, 26], 1), ("3/4", [10, 60, 5, 25], 2), ("3/4", [0, 0, 74, 26], 3)],
+)
+def test_without_noise_the_first_candidate_at_the_level_is_chosen(draw_with, level, counts, chosen):
+    draw_with(noisy_counts=lambda counts, scale: counts)
+    assert LaplaceHistogram(Fraction(level), 0.01, 1.0).choose(np.array(counts)) == chosen
+
+
 @pytest.mark.long
 def test_mechanism_matches_its_law():
     mechanism = LaplaceHistogram(Fraction(3, 4), 0.01, 1.0)

@@ -278,6 +278,10 @@ def test_shapes(shape):
     assert coverage_share(x, x).shape == shape
 
 
+def test_a_part_without_records_may_have_any_coverage():
+    assert coverage_interval([0, 3], [0, -2], 60.0, size=0) == pytest.approx(np.array([[0, 0], [1, 1]]), abs=0)
+
+
 def test_estimates_are_shares_of_what_is_shown():
     np.testing.assert_array_equal(coverage_share([9, -1, 3, 0], [1, 4, -2, 0]), [0.9, 0, 1, np.nan])
     np.testing.assert_array_equal(coverage_share([9, -1, 30, 0], [1, 14, -2, 0], 10), [0.9, 0, 1, 0.5])

@@ -21,10 +21,7 @@ WARDS = {"by": "ward", "groups": ["s", "7", "n", "empty"]}
 
 CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "classes": (OF_CLASSES, {"candidates": Candidates.unit(60, "logit")}),
-    "positions": (
-        ClassColumns(COLUMNS, "place", NAMES, label_positions=True),
-        {"neighbors": "replace_one", "n": 1200},
-    ),
+    "positions": (ClassColumns(COLUMNS, "place", NAMES, label_positions=True), {"neighbors": "replace_one", "n": 1200}),
     "one column": (ClassColumns("p yes", "pair", ("no", "yes")), SHORT),
     "scores": (ScoreColumn("s"), {"candidates": Candidates.unit(60, "logit")}),
     "no candidates": (ScoreColumn("s"), {"candidates": Candidates.unit(1)}),

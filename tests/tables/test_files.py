@@ -255,12 +255,7 @@ def test_other_kinds_of_columns(tmp_path, suffix):
 
 @pytest.mark.slow(unless=('"score"\\n"0.5"\\n0.25\\n', "\\ufeffscore,note\\n0.5,a\\n0.25,b"))
 @pytest.mark.parametrize(
-    "text",
-    [
-        "score;note\r\n0.5;a\r\n0.25;b\r\n",
-        "\ufeffscore,note\n0.5,a\n0.25,b",
-        '"score"\n"0.5"\n0.25\n',
-    ],
+    "text", ["score;note\r\n0.5;a\r\n0.25;b\r\n", "\ufeffscore,note\n0.5,a\n0.25,b", '"score"\n"0.5"\n0.25\n']
 )
 def test_dialects_of_csv(tmp_path, text):
     path = tmp_path / "a.csv"

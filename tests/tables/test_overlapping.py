@@ -10,13 +10,7 @@ import pytest
 
 import confide
 from confide.errors import InputError
-from confide.tables import (
-    TargetColumns,
-    calibrate_table,
-    evaluate_table,
-    open_table,
-    predict_table,
-)
+from confide.tables import TargetColumns, calibrate_table, evaluate_table, open_table, predict_table
 from confide.tables.calibrate import TableRequest
 from tests.files import in_order_of
 from tests.refused import bad_rows, refused

@@ -37,6 +37,7 @@ from confide.tables import (
     score_histogram,
 )
 from confide.tables.arrow import ColumnRef
+from confide.tables.expressions import position
 from tests.builders import grid, slow
 from tests.files import read, write
 from tests.refused import bad_rows, refused
@@ -387,3 +388,9 @@ def test_texts_among_numbers_are_refused_by_name(tmp_path):
     with table_of(tmp_path, "REAL", cells) as table, refused(InputError, "table") as caught:
         calibrate_table(table, ScoreColumn("x"), 0.1, 1.0)
     assert "'x'" in str(caught.value)
+
+
+@pytest.mark.parametrize(("names", "places"), [((1, 2, 3), [2, 0, 1]), ((0, 1, 2, 3), [3, 1, 2])])
+def test_positions_are_those_of_the_names_unless_names_number_the_classes(names, places):
+    ibis = pytest.importorskip("ibis")
+    assert position(ibis.memtable(pa.table({"g": [3, 1, 2]})).g, names).to_pyarrow().to_pylist() == places

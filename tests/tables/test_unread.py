@@ -156,8 +156,7 @@ def test_postgres_counts_as_this_process(reader, expected, tmp_path, case):
 
 @pytest.mark.slow(unless=("duckdb-weights", "snowflake-holes"))
 @pytest.mark.parametrize(
-    ("dialect", "case"),
-    [*product(TRANSLATED, [case for case in CASES if case != LONG]), ("duckdb", LONG)],
+    ("dialect", "case"), [*product(TRANSLATED, [case for case in CASES if case != LONG]), ("duckdb", LONG)]
 )
 def test_queries_count_as_this_process(expected, tmp_path, dialect, case):
     """Dialects that are not run here are translated by sqlglot and run by DuckDB."""

@@ -139,6 +139,12 @@ def test_privacy_statement_is_at_least_exact_loss(neighbors, epsilon, people, ta
     assert (public.statement.add_remove is None) == (neighbors == "replace_one")
 
 
+@pytest.mark.parametrize(("neighbors", "losses"), [("add_remove", (0.25, 0.5)), ("replace_one", (0.125, 0.25))])
+def test_each_record_of_a_person_loses_a_share(neighbors, losses):
+    stated = CountPrivacy(neighbors, 1.0, 4, public_n=False).statement
+    assert (stated.epsilon, stated.add_remove, stated.replace_one) == (1.0, *losses)
+
+
 def test_drawn_noise_has_stated_scale(draw_with):
     drawn = []
     draw_with(noisy_counts=recording(drawn, SECURE.noisy_counts))
