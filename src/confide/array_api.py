@@ -11,13 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.arrays import (
-    as_host_array,
-    as_uniforms,
-    checked_rows,
-    far_sums,
-    other_sums,
-)
+from confide.arrays import as_host_array, as_uniforms, checked_rows, far_sums, other_sums
 from confide.core import Release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.scores import ScoreKind, class_score, kind_of_task, magic, set_mask, smallest_probability
@@ -181,7 +175,8 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     place = xp.broadcast_to(xp.arange(k, device=_device(p)), p.shape)
     changes = top[:, 1:] != top[:, :-1]
     edge = xp.ones_like(place[:, :1], dtype=xp.bool)
-    begins, ends = xp.concat([edge, changes], axis=1), xp.concat([changes, edge], axis=1)
+    begins = xp.concat([edge, changes], axis=1)
+    ends = xp.concat([changes, edge], axis=1)
 
     # The position of the last member of each group of ties; groups are counted from 0.
     number = xp.cumulative_sum(xp.astype(begins, xp.int64), axis=1) - 1

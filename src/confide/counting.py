@@ -389,7 +389,8 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
     # Errors state how many scores cannot be counted, and the first position.
     unusable = [counter.first for counter in counters if counter.first is not None]
     if unusable:
-        missing, outside = sum(c.missing for c in counters), sum(c.outside for c in counters)
+        missing = sum(c.missing for c in counters)
+        outside = sum(c.outside for c in counters)
         raise InputError(
             "scores",
             f"must be numbers {kind.range_text}",

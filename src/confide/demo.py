@@ -266,7 +266,8 @@ def run(folder: Path, *, force: bool = False) -> str:
     predict_table(images, ClassColumns("p_*"), released, sets, overwrite=force)
     evaluation = evaluate_table(images, ClassColumns("p_*", "digit"), released, examples=12)
     report(released, title="Prediction sets for handwritten digits", evaluation=evaluation).save(page, overwrite=force)
-    private, nonprivate = apply_threshold(data, released.threshold), apply_threshold(data, ordinary)
+    private = apply_threshold(data, released.threshold)
+    nonprivate = apply_threshold(data, ordinary)
     return describe(data, released, costs, private, nonprivate, files)
 
 

@@ -46,7 +46,10 @@ class ConfideError(Exception):
 
     def __init__(self, argument: str, requirement: str, got: str = "", remedy: str = "") -> None:
         super().__init__(argument, requirement, got, remedy)  # all four, so that an error can be pickled
-        self.argument, self.requirement, self.got, self.remedy = argument, requirement, got, remedy
+        self.argument = argument
+        self.requirement = requirement
+        self.got = got
+        self.remedy = remedy
 
     def __str__(self) -> str:
         actual = f"; got {self.got}" if self.got else ""

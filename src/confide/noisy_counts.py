@@ -50,7 +50,8 @@ _LONGEST_LAW = 2**23
 
 def log_mgf(s: ArrayLike, epsilon: float) -> Floats:
     """Logarithm of E exp(s Z) for noise Z, P(z) proportional to exp(-epsilon abs(z)); abs(s) is below epsilon."""
-    loss, size = privacy_loss("epsilon", epsilon), np.abs(np.asarray(s, dtype=np.float64))
+    loss = privacy_loss("epsilon", epsilon)
+    size = np.abs(np.asarray(s, dtype=np.float64))
     raise_for_rows("s", ~(size < loss), "must lie strictly between -epsilon and epsilon", "that does not")
     result: Floats = 2 * np.log(-np.expm1(-loss)) - np.log(-np.expm1(size - loss)) - np.log(-np.expm1(-size - loss))
     return result
@@ -61,7 +62,8 @@ def noise_law(epsilon: float, noises: int = 1) -> Floats:
 
     epsilon is one over the scale of each noise. Raises an error if the law has more than 2**23 values.
     """
-    loss, noises = privacy_loss("epsilon", epsilon), positive_integer("noises", noises, most=10**6)
+    loss = privacy_loss("epsilon", epsilon)
+    noises = positive_integer("noises", noises, most=10**6)
     reach = _reach(loss, ((noises, 1),))
     if 2 * reach + 1 > _LONGEST_LAW:
         raise InputError("epsilon", "must be larger for a table of the noise of at most 2**23 values", got=f"{loss:g}")
@@ -364,7 +366,8 @@ def _sizes(
     """
     if n is not None:
         return n.reshape(-1, 1), 1
-    reach, w = noise_tail(epsilon, ((sum(noises), 1),)).beyond(beta - 2 * ROUNDING), float(weight)
+    reach = noise_tail(epsilon, ((sum(noises), 1),)).beyond(beta - 2 * ROUNDING)
+    w = float(weight)
     smallest = max(0, int(total.min())) if total.size else 0
     variance = smallest * w * (1 - w) + 2 * (noises[0] * (1 - w) ** 2 + noises[1] * w**2) / epsilon**2
     block = min(2 * reach + 1, max(1, int(0.01 * math.sqrt(variance) / max(min(w, 1 - w), 1e-9))))
@@ -381,7 +384,9 @@ def _lower(noise: NoiseTail, a: int, L: int, t: Ints, first: Ints, block: int, l
     from_below = 2 * a >= L
     t = t - (L - a if from_below else a) * (block - 1)
     sizes = np.maximum(first if from_below else first + block - 1, 0)
-    low, high, worst = np.zeros(len(t)), np.ones(len(t)), sizes[:, sizes.shape[1] // 2].copy()
+    low = np.zeros(len(t))
+    high = np.ones(len(t))
+    worst = sizes[:, sizes.shape[1] // 2].copy()
     left = np.arange(len(t))
 
     # Each round adds one deciding size, so there are at most as many rounds as blocks.

@@ -273,7 +273,9 @@ def plot_price(
     # The points: numbers of records and privacy losses.
     if not isinstance(plan, Plan):
         raise InputTypeError("plan", "must be a Plan from confide.plan", type(plan).__name__)
-    price, terms, level = one_of("of", of, get_args(Price)), plan.terms, float(plan.terms.level)
+    price = one_of("of", of, get_args(Price))
+    terms = plan.terms
+    level = float(plan.terms.level)
     if price == "size" and (plan.pilot is None or plan.pilot.class_scores is None):
         raise InputError("plan", "must have a pilot sample with scores of all classes if of='size'")
     losses = [terms.epsilon * factor for factor in _FACTORS_OF_EPSILON] if epsilons is None else epsilons

@@ -18,11 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
 from confide.errors import ConfideError, InputError, InputTypeError, replaced_errors
-from confide.support import (
-    needs_extra,
-    raise_for_rows,
-    require,
-)
+from confide.support import needs_extra, raise_for_rows, require
 
 # Data frames of any kind, as numpy can read them. narwhals reads those that numpy cannot; it is imported then.
 

@@ -61,7 +61,8 @@ def _class_numbers(name: str, array: NDArray[Any], k: int, *, unknown: bool) -> 
         if array.dtype.kind == "b":
             remedy = "Pass classes=[False, True], in the order of the columns, or integers"
         raise InputTypeError(name, f"must be integers from 0 to {k - 1}", got=f"dtype {array.dtype}", remedy=remedy)
-    must, remedy = f"must lie between 0 and {k - 1}", "Check the order and the number of the classes"
+    must = f"must lie between 0 and {k - 1}"
+    remedy = "Check the order and the number of the classes"
     raise_for_rows(name, (array < 0) | ((array >= k) & (not unknown)), must, "outside", remedy)
     from_one = array.size and array.min() > 0 and array.max() == k
     got = f"integers from {array.min()} to {k}" if from_one else ""

@@ -156,11 +156,7 @@ class Candidates:
 
     @classmethod
     def spread(
-        cls,
-        kind: SpreadKind,
-        size: int,
-        unit: float | None = None,
-        around: float | None = None,
+        cls, kind: SpreadKind, size: int, unit: float | None = None, around: float | None = None
     ) -> "Candidates":
         """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.candidates.Spread`.
 

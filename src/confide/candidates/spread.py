@@ -45,7 +45,8 @@ def _share(size: int, parts: int) -> int:
 
 def cauchy(number: int, width: float, low: float, high: float, centre: float = 0.0) -> _Edges:
     """Quantiles of the Cauchy law from `low` to `high`, equally spaced in probability; shape (number + 1,)."""
-    first, last = math.atan((low - centre) / width), math.atan((high - centre) / width)
+    first = math.atan((low - centre) / width)
+    last = math.atan((high - centre) / width)
     quantiles: _Edges = centre + width * np.tan(first + (last - first) * steps(number))
     return quantiles
 

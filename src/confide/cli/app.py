@@ -62,7 +62,8 @@ def log_to_stderr(level: str) -> Iterator[None]:
             return escape_text(escape_line(super().format(record)))
 
     # On stderr alone, and only within the block.
-    handler, logger = logging.StreamHandler(sys.stderr), logging.getLogger("confide")
+    handler = logging.StreamHandler(sys.stderr)
+    logger = logging.getLogger("confide")
     formatter = OneLine("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)
@@ -188,7 +189,8 @@ def _say(message: str, code: int) -> int:
 
 
 def _usage(error: click.ClickException) -> str:
-    message, context = error.format_message().strip().rstrip("."), getattr(error, "ctx", None)
+    message = error.format_message().strip().rstrip(".")
+    context = getattr(error, "ctx", None)
     if context is None:
         return message
 

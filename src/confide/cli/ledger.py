@@ -44,11 +44,7 @@ def show(options: LedgerShow) -> None:
         from confide.reports import ledger_page
 
         page = ledger_page(
-            ledger,
-            dataset=dataset,
-            dp_delta=options.dp_delta,
-            who=not options.without_names,
-            title=options.title,
+            ledger, dataset=dataset, dp_delta=options.dp_delta, who=not options.without_names, title=options.title
         )
         output.write(page.html)
         print_result(dict, output.saved(), as_json=False)

@@ -120,7 +120,9 @@ class AddressType(click.Path):
 PLACE = PlaceType()
 ADDRESS = AddressType()
 LOCAL = click.Path(path_type=Path)
-_AT_LEAST_0, _AT_LEAST_1, _LOSS = click.IntRange(0), click.IntRange(1), click.FloatRange(0)
+_AT_LEAST_0 = click.IntRange(0)
+_AT_LEAST_1 = click.IntRange(1)
+_LOSS = click.FloatRange(0)
 
 # Options
 

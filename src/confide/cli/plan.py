@@ -11,16 +11,7 @@ from confide.cli.commands import Budget, Plan
 from confide.cli.output import left_out_text, print_result, progress_bar
 from confide.cli.request import read_request, split, take, take_columns
 from confide.cli.values import Source
-from confide.core import (
-    IN_WORDS,
-    BudgetPlan,
-    Pilot,
-    PlannedReleases,
-    Request,
-    best_of,
-    by_rules,
-    needed_by_scores,
-)
+from confide.core import IN_WORDS, BudgetPlan, Pilot, PlannedReleases, Request, best_of, by_rules, needed_by_scores
 from confide.core import Plan as CalibrationPlan
 from confide.core import make_plan as plan_of_terms
 from confide.core import plan as make_plan
@@ -39,7 +30,8 @@ def plan(options: Plan) -> None:
     score = arguments.pop("score", "lac") if columns is None else columns.kind.name
     arguments = {"score": score, **arguments}
     take(arguments, ("about", "fingerprint", "partition", "decimal"))
-    skip, people = arguments.pop("skip_incomplete", False), arguments.pop("people", None)
+    skip = arguments.pop("skip_incomplete", False)
+    people = arguments.pop("people", None)
     if people is not None:
         arguments["records_per_person"] = people.bound(arguments.get("records_per_person"))
     division = take(arguments, ("by", "groups", "by_class"))

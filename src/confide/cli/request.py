@@ -219,7 +219,8 @@ def read_request(
 
 
 def _groups(text: str, by: Any) -> dict[str, tuple[str, ...]]:
-    lists, columns = [tuple(split(names)) for names in text.split(";")], (by,) if isinstance(by, str) else by or ()
+    lists = [tuple(split(names)) for names in text.split(";")]
+    columns = (by,) if isinstance(by, str) else by or ()
     must = f"must be the values of each of the {len(columns)} columns of by, with ; between columns"
     example = "For example --by sex,site --groups 'f,m;north,south'"
     require("groups", len(lists) == len(columns), must, got=f"{len(lists)} of them", remedy=example)

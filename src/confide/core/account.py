@@ -175,7 +175,8 @@ class Payer:
         # Groups divide the whole data set.
         whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
         if whole.group is not None:
-            must, remedy = "must be a data set without a group", "The groups of the release are charged by their names"
+            must = "must be a data set without a group"
+            remedy = "The groups of the release are charged by their names"
             raise InputError("dataset", must, remedy=remedy)
         if request.overlap is None:
             return {key: replace(whole, group=Group(self.partition, str(key))) for key in request.terms}

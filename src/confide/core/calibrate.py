@@ -286,7 +286,8 @@ def calibrate_histogram(
     # The counts of both sides, of groups, or of all records.
     payer, fields = split_options("calibrate_histogram", options, "partition")
     counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
-    of_groups, of_sides = None not in counted, None not in counted and score == _BOTH_SIDES
+    of_groups = None not in counted
+    of_sides = None not in counted and score == _BOTH_SIDES
     if by is not None and (of_sides or not of_groups):
         raise InputError("by", BY_NEEDS_GROUPS)
 

@@ -20,7 +20,9 @@ def making_facts(release: Release, key: Key = None) -> Facts:
     # The threshold, and what belongs to all thresholds.
     threshold = release.parts[key]
     guarantee, n = threshold.guarantee, threshold.n
-    shifted, chosen, needed = release.population, release.chosen, records_needed(release, key)
+    shifted = release.population
+    chosen = release.chosen
+    needed = records_needed(release, key)
     secret = f"secret; the promise holds from {guarantee.n_min or 1:,} on"
     return (
         *threshold.mechanism_facts,
@@ -59,7 +61,10 @@ def _joined(names: list[str]) -> str:
 
 def about_facts(release: Release, expected: Iterable[str] = ()) -> tuple[tuple[str, str | None], ...]:
     """Public words of a release as names and values; None for `expected` ones that are missing."""
-    about, classes, model, renewed = release.about, release.classes, release.fingerprint, release.renews
+    about = release.about
+    classes = release.classes
+    model = release.fingerprint
+    renewed = release.renews
     known = {*about, *expected}
     return (
         *((name, about.get(key)) for key, name in ABOUT.items() if key in known),

@@ -76,7 +76,8 @@ def check_bound(loss: str, bound: float) -> float:
     """Validate the bound of a loss; for a share it must be at least 1, or the guaranteed risk would be too small."""
     number = positive_number("bound", bound)
     if number < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
-        must, remedy = f"must be at least 1 for the loss {loss!r}, a share", "Otherwise name a loss of your own"
+        must = f"must be at least 1 for the loss {loss!r}, a share"
+        remedy = "Otherwise name a loss of your own"
         raise InputError("bound", must, remedy=remedy)
     return number
 

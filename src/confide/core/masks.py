@@ -138,7 +138,9 @@ def calibrate_areas(
     # The request, which is checked before an image is read.
     average = one_of("average", fields.pop("average", "pixels"), AVERAGES)
     area = MissedAreaLoss(fields.pop("background", None), average == "classes")
-    ignored, u, classes = fields.pop("ignore_index", -100), fields.pop("u", None), fields.pop("classes", None)
+    ignored = fields.pop("ignore_index", -100)
+    u = fields.pop("u", None)
+    classes = fields.pop("classes", None)
     request = Request(alpha=stated, epsilon=epsilon, loss=area.name, **fields)
     class_names = None if classes is None else public_classes("classes", classes)
 
@@ -166,7 +168,8 @@ def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> 
     """The probabilities of the true pixels of each class except the background, as numpy arrays or on their device."""
     by_class = [p[k][true] for k, (true, _) in enumerate(class_areas(p, truth, ignore_index)) if k != area.background]
     if not bool((p >= 0).all()) or not bool((p <= 1).all()):
-        must, remedy = "of every pixel must lie in [0, 1]", "Apply softmax or sigmoid to logits"
+        must = "of every pixel must lie in [0, 1]"
+        remedy = "Apply softmax or sigmoid to logits"
         raise InputError("probabilities", must, got="NaN or values outside", remedy=remedy)
     return by_class
 

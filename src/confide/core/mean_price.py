@@ -47,7 +47,8 @@ def answer_law(reached: NDArray[np.float64], utility: Utility) -> NDArray[np.flo
 
 def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """The law of the chosen candidate for n scores, of which the shares `below` are at most each; shape (m,)."""
-    slopes, heights = (mechanism.slope_left, mechanism.slope_right), mechanism.log_weights(len(below), n)
+    slopes = (mechanism.slope_left, mechanism.slope_right)
+    heights = mechanism.log_weights(len(below), n)
     return answer_law(n * below, Utility(float(mechanism.target(n)), *slopes, heights))
 
 
@@ -178,7 +179,8 @@ class TuningInputs:
             fewer = _FEWER_THAN_COUNTED if self.counted else _FEWER_THAN_GUESSED
             return [Case(float(self.n)), Case(self.n / fewer, weight=_FEWER_WEIGHT)]
         wrong = _WRONG_SCALES * float(1 / OF_TARGET.loss - 1) / self.epsilon
-        apart, noises = float(self.level - self.rate), ((0.0, 0.5), (wrong, 0.25), (-wrong, 0.25))
+        apart = float(self.level - self.rate)
+        noises = ((0.0, 0.5), (wrong, 0.25), (-wrong, 0.25))
         return [Case(max(self.n - noise, 1.0), apart * noise, weight) for noise, weight in noises]
 
     def scaled(self) -> "TuningInputs":
@@ -219,7 +221,8 @@ def mean_price(
             total += weight * PRICE_OF_ALL
             continue
         row, column, odds = likely_answers(n * laws.below, Utility(target, *slopes, heights))
-        price_sums, weight_sums = np.bincount(row, odds * laws.prices[row, column]), np.bincount(row, odds)
+        price_sums = np.bincount(row, odds * laws.prices[row, column])
+        weight_sums = np.bincount(row, odds)
         total += weight * float(laws.weights @ (price_sums / weight_sums))
     return total
 

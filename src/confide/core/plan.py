@@ -149,7 +149,8 @@ class Plan(Described):
         if self.mechanism is None:
             return math.inf
         shift = self.target_rank - float(self.terms.level * (self.effective_n + 1))
-        rivals, rise = self.mechanism.rivals(self.candidates.size), self.mechanism.total_rise
+        rivals = self.mechanism.rivals(self.candidates.size)
+        rise = self.mechanism.total_rise
         return gap_crossed(rise, rivals, shift, self.mechanism.slope_right, share=0.5)
 
     @property
@@ -196,7 +197,8 @@ class Plan(Described):
 
     def _section(self) -> Section:
         # What follows with this number of records.
-        infinite, beyond = chance_text(self.chance_of_all), chance_text(self.chance_beyond)
+        infinite = chance_text(self.chance_of_all)
+        beyond = chance_text(self.chance_beyond)
         if self.terms.population is None:
             bound = ("coverage at most", self._at_most())
         else:

@@ -78,7 +78,9 @@ def sized_privacy(terms: Terms) -> PrivacyStatement:
     """The privacy loss of a release with a noisy number of records: an upper bound over all designs."""
     # The losses of one record by the selection and by the noisy number, and the zCDP loss of a person by both.
     assert terms.size_scale is not None
-    records, selection, number = terms.records_per_person, Fraction(terms.per_record), 1 / Fraction(terms.size_scale)
+    records = terms.records_per_person
+    selection = Fraction(terms.per_record)
+    number = 1 / Fraction(terms.size_scale)
     slopes = terms.mechanism == "slopes"
     ranges = records * selection * (1 if slopes else 2)
     rho = float_above(Fraction(zcdp_of_range(ranges)) + size_zcdp(terms.size_scale, records))
@@ -133,7 +135,10 @@ class TargetSearch:
 
     def _public_line(self) -> tuple[Fraction, Fraction] | None:
         """Rate 0 and the target rank for a public n, or None if no rank up to n suffices."""
-        n, level, unit, delta = self.n, self.terms.level, self.terms.unit, self.terms.delta
+        n = self.n
+        level = self.terms.level
+        unit = self.terms.unit
+        delta = self.terms.delta
         noise = self._build(Fraction(0), Fraction(1, unit)).noise(self._m)
         if delta is not None:
             target = conditional_target_rank(n, level, delta, noise, unit)
@@ -144,7 +149,10 @@ class TargetSearch:
 
     def _conditional_line(self) -> tuple[Fraction, Fraction]:
         """Rate and offset of the training-conditional target line for a secret n."""
-        level, n_min, unit, delta = self.terms.level, self.terms.n_min, self.terms.unit, self.terms.delta
+        level = self.terms.level
+        n_min = self.terms.n_min
+        unit = self.terms.unit
+        delta = self.terms.delta
         assert delta is not None
         noise = self._build(level, Fraction(1, unit)).noise(self._m)
         # The rate exceeds the level, which changes the privacy map: choose the rate first, then slopes and offset.

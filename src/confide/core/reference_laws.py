@@ -101,7 +101,8 @@ def reference_laws(edges: NDArray[np.float64], spread: Spread | None, alpha: flo
         start, stop = (int(place) for place in np.searchsorted(edges, (unit / factor, unit * factor)))
         crowded = _gaussian(edges, spread, -1.6 * _breadth(spread))
     else:
-        places, narrow = np.arange(1, k + 1) / k, _NARROW if shape and shape.is_concentrated else 1.0
+        places = np.arange(1, k + 1) / k
+        narrow = _NARROW if shape and shape.is_concentrated else 1.0
         laws += [_Law(np.clip((places - begin) / (narrow * share), 0, 1), _WINDOW_WEIGHT) for share, begin in _WINDOWS]
         start, stop = int(_RANGE_BEGINS * k), int(_RANGE_ENDS * k)
         crowded = np.clip(np.arange(1, k + 1) / max(start, 1), 0, 1)

@@ -373,7 +373,8 @@ def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tup
 
 def _others(names: tuple[object, ...], known: tuple[str | int, ...]) -> str:
     """The numbers of missing and unknown classes, and the first of each."""
-    given, expected = {_text(name): name for name in names}, {canonical_name(name): name for name in known}
+    given = {_text(name): name for name in names}
+    expected = {canonical_name(name): name for name in known}
     differences: Mapping[str, list[object]] = {
         "missing": [name for text, name in expected.items() if text not in given],
         "unknown": [name for text, name in given.items() if text not in expected],

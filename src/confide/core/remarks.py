@@ -240,7 +240,9 @@ def _remark_on_few_records(case: _Case) -> Remark | None:
 
 def _reaches_all(threshold: Threshold) -> bool:
     """Whether the candidates reach the largest score, so that they are no reason for +inf."""
-    kind, recipe, last = score_kind(threshold.score), threshold.recipe, _last(threshold.recipe)
+    kind = score_kind(threshold.score)
+    recipe = threshold.recipe
+    last = _last(threshold.recipe)
     of_score = recipe.get("kind") == "spread" and recipe["of"] == kind.spread_kind
     return (of_score and SHAPES[kind.spread_kind].is_complete) or (last is not None and kind.high <= last)
 

@@ -358,7 +358,8 @@ class Thresholds(Stated, Mapping[Key, Threshold]):
         """The guarantee of a single threshold in words; of a bounded loss, what it means for the loss."""
         if self.loss is None:
             return str(self.only.guarantee)
-        limit, guarantee = limit_text(self.loss, self.bound, self.risk), self.only.guarantee
+        limit = limit_text(self.loss, self.bound, self.risk)
+        guarantee = self.only.guarantee
         # A marginal guarantee states that it is an average.
         return guarantee.of(limit if guarantee.delta is None else f"on average {limit}")
 

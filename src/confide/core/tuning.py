@@ -82,7 +82,8 @@ class _Place(NamedTuple):
 @np.errstate(under="ignore")
 def _tuned(spread: Candidates | Spread, inputs: TuningInputs) -> Tuning:
     sizes = sizes_of(spread) if isinstance(spread, Spread) else (spread.size,)
-    grids, alpha = _Place(len(sizes), len(RISES), len(LEFTS)), float(1 - inputs.level)
+    grids = _Place(len(sizes), len(RISES), len(LEFTS))
+    alpha = float(1 - inputs.level)
 
     def laws(place: _Place) -> ReferenceLaws:
         return _laws(spread, sizes[place.size], alpha, _GAPS_COUNTED if inputs.counted else 1.0)
@@ -151,10 +152,7 @@ def _start(spread: Candidates | Spread, inputs: TuningInputs, sizes: tuple[int, 
 
 
 def _descend(
-    place: _Place,
-    grids: _Place,
-    price: Callable[[_Place], float],
-    axes: tuple[str, ...] = ("rise", "left", "size"),
+    place: _Place, grids: _Place, price: Callable[[_Place], float], axes: tuple[str, ...] = ("rise", "left", "size")
 ) -> _Place:
     """Coordinate descent along these axes, in single and double steps, until a round improves nothing."""
     before = None

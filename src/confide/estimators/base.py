@@ -273,7 +273,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             dataset = choice.options.get("dataset")
             chosen = choice.chosen
             rest = np.flatnonzero(choice.rest)
-            X, y, groups = rows_of(X, rest), y[rest], None if groups is None else rows_of(groups, rest)
+            X = rows_of(X, rest)
+            y = y[rest]
+            groups = None if groups is None else rows_of(groups, rest)
 
         # Prepare the request, and release.
         request = self._request(chosen) if renewal is None else renewal

@@ -139,7 +139,8 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         # Two classes or more, of records that have a weight; all estimators have the same weights.
         for estimator in self._inner().values():
             _refuse_without_probabilities(estimator)
-        trained, weights = np.unique(y), next(iter(arguments.values())).get("sample_weight")
+        trained = np.unique(y)
+        weights = next(iter(arguments.values())).get("sample_weight")
         weighed = trained if weights is None else np.unique(y[np.asarray(weights) > 0])
         if len(weighed) < 2:
             got = "one class" if weights is None else "one class of positive sample_weight"

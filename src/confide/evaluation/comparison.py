@@ -142,7 +142,8 @@ class SetOutcomes(RecordComparison):
 
     measure = "size"
     refused = ("side", "loss")
-    must_have, remedy = "thresholds for sets of classes", "Evaluate the scores or the intervals"
+    must_have = "thresholds for sets of classes"
+    remedy = "Evaluate the scores or the intervals"
 
     def __init__(self, release: Release, names: Sequence[object]) -> None:
         super().__init__(release, names)
@@ -185,7 +186,8 @@ class IntervalOutcomes(RecordComparison):
 
     measure = "width"
     refused = ("loss",)
-    must_have, remedy = "thresholds for intervals", "Evaluate critical thresholds as scores"
+    must_have = "thresholds for intervals"
+    remedy = "Evaluate critical thresholds as scores"
 
     def outcomes(self, records: LabelledRecords, groups: Groups | None, shown: int) -> list[RecordOutcomes]:
         """Compare intervals with true values."""

@@ -161,7 +161,9 @@ class CountTables:
     def bin_shares(self, place: int, error: float) -> tuple[Part, ...]:
         """Share of all records in each bin of a partition, at its place in the query; empty bins only with noise."""
         # A record in the bin counts as covered, and every other one as missed.
-        q, partition, cells = self.query, self.query.partitions[place], self.partition_cells(place)
+        q = self.query
+        partition = self.query.partitions[place]
+        cells = self.partition_cells(place)
         inside, k = cells.counts.sum(axis=1), len(partition)
         by_bin = PartCounts(partition.names, covered=inside, missed=inside.sum() - inside)
         if q.epsilon is None:
@@ -209,7 +211,8 @@ def mean_of_shares(partition: Partition, shares: Sequence[Part]) -> tuple[float 
     most = np.array([*(edge - 1 for edge in partition.edges[1:]), float(partition.most)])
 
     # The two optima of a linear program over the intervals of the shares.
-    low, high = np.array([share.low for share in shares]), np.array([share.high for share in shares])
+    low = np.array([share.low for share in shares])
+    high = np.array([share.high for share in shares])
     if math.fsum(low) > 1 or math.fsum(high) < 1:  # no shares fit, so an interval misses: use the trivial bounds
         bounds = float(least[0]), float(most[-1])
     else:

@@ -322,7 +322,8 @@ def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Releas
     names = range(classes) if isinstance(classes, int) else classes or range(len(images[0]))
 
     # Of each class, except the background: its areas, and the missed shares of the images in which it occurs.
-    areas, missed_shares = dict[int, tuple[float, float]](), dict[int, NDArray[np.float64]]()
+    areas = dict[int, tuple[float, float]]()
+    missed_shares = dict[int, NDArray[np.float64]]()
     for k in range(len(names)):
         if k != area.background:
             true, missed, predicted = np.stack([image[k] for image in images], axis=1)

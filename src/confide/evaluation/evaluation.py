@@ -19,15 +19,7 @@ from confide.core import Document, Release, documents
 from confide.errors import InputError
 from confide.evaluation.count_tables import Bounds, CountTables, Example, mean_of_shares
 from confide.evaluation.partitions import OTHER
-from confide.evaluation.parts import (
-    CONFIDENCE,
-    CoverageTable,
-    Measured,
-    Part,
-    TableKind,
-    interval_text,
-    marked,
-)
+from confide.evaluation.parts import CONFIDENCE, CoverageTable, Measured, Part, TableKind, interval_text, marked
 from confide.evaluation.query import ALPHA, SIDES, CountQuery, json_fields, statements_of
 from confide.guarantee import coverage_text
 from confide.mechanisms import PrivacyStatement

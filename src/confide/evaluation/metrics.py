@@ -21,9 +21,7 @@ from confide.support import Level, exact_level, require
 
 
 def coverage(
-    covered: PredictionSets | PredictionIntervals | ArrayLike,
-    labels: ArrayLike | None = None,
-    confidence: Level = 0.95,
+    covered: PredictionSets | PredictionIntervals | ArrayLike, labels: ArrayLike | None = None, confidence: Level = 0.95
 ) -> CoverageEstimate:
     """Coverage with an exact (Clopper and Pearson 1934) two-sided confidence interval.
 
@@ -82,10 +80,7 @@ def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 
 
 
 def group_coverage(
-    sets: PredictionSets | PredictionIntervals,
-    labels: ArrayLike,
-    groups: Groups,
-    confidence: Level = 0.95,
+    sets: PredictionSets | PredictionIntervals, labels: ArrayLike, groups: Groups, confidence: Level = 0.95
 ) -> CoverageTable:
     """Coverage, and mean set size or width, of the records of each group that occurs.
 
@@ -128,7 +123,8 @@ def group_coverage(
         names, parts = group_names(groups, len(inside))  # type: ignore[arg-type]
     else:
         names, parts = _groups_of_columns(columns, len(inside))
-        measured, inside = np.tile(measured, len(columns)), np.tile(inside, len(columns))
+        measured = np.tile(measured, len(columns))
+        inside = np.tile(inside, len(columns))
     if len(names) > MOST_GROUPS:
         raise too_many_groups()
     return _table("group", names, parts, measured, inside, confidence, measure)
@@ -199,7 +195,8 @@ def _table(
     measure: Measure = "size",
 ) -> CoverageTable:
     """Coverage of the parts: `places` has the part of each record, `measured` the size of its set or interval."""
-    level, counts = float(exact_level("confidence", confidence)), Counts((len(names), 2), (len(names), 1))
+    level = float(exact_level("confidence", confidence))
+    counts = Counts((len(names), 2), (len(names), 1))
     counts.add([places], ~inside, [measured])
     hits, missed = counts.cells.T
     means = list(map(mean_of, counts.sums[:, 0].tolist(), (hits + missed).tolist()))

@@ -149,7 +149,8 @@ class PartCounts:
             # Sums of shares of areas: Hoeffding's limits for means.
             records = np.round(x + y)
             shares = x / records
-            low, high = 1 - _mean_limits(y / records, records, error), _mean_limits(shares, records, error)
+            low = 1 - _mean_limits(y / records, records, error)
+            high = _mean_limits(shares, records, error)
         else:
             # Counts: exact intervals, or with noise those of one count if only covered records were counted.
             shares = coverage_share(x, y, size)
@@ -196,7 +197,8 @@ def below_at_once(hits: NDArray[Any], n: NDArray[Any], promised: ArrayLike, conf
 
 def marked(parts: tuple[Part, ...], confidence: float = CONFIDENCE) -> tuple[Part, ...]:
     """Mark parts without noise that are covered less than promised, all parts of a kind at once."""
-    hits, n = np.array([row.covered for row in parts]), np.array([row.n for row in parts])
+    hits = np.array([row.covered for row in parts])
+    n = np.array([row.n for row in parts])
     short = below_at_once(hits, n, [row.promised or 0.0 for row in parts], confidence)
     return tuple(replace(row, below=below) for row, below in zip(parts, short.tolist(), strict=True))
 

@@ -132,7 +132,8 @@ def answer(
     `charge_first` charges before the records are read, because a database engine reads them.
     """
     # Prepare, and check the limit.
-    query, confidence = request.query(comparison), float(exact_level("confidence", request.confidence))
+    query = request.query(comparison)
+    confidence = float(exact_level("confidence", request.confidence))
     _payment(request, query)  # an account with secret n raises for every n
     _warn_of_dependent_records(request)
 
@@ -153,7 +154,8 @@ def answer(
         query = replace(query, n=tally.total)
 
     # Write what may be drawn at most, to raise before the charge.
-    payment, longest = _payment(request, query), _compact(Evaluation.longest_of(query, confidence))
+    payment = _payment(request, query)
+    longest = _compact(Evaluation.longest_of(query, confidence))
     log_event("evaluation", "evaluating privately", epsilon=query.epsilon, neighbors=query.neighbors)
     if payment is None:
         return (tally or read()).draw(query, confidence)
@@ -178,7 +180,8 @@ def _payment(request: PrivateRequest, query: CountQuery) -> "Payment | None":
         return None
     from confide.ledger import make_payment
 
-    mechanism, content = "evaluation by discrete-laplace", {"private evaluation": json_fields(query)}
+    mechanism = "evaluation by discrete-laplace"
+    content = {"private evaluation": json_fields(query)}
     return make_payment(query.privacy, mechanism, content, request.ledger, request.dataset, again=request.again)
 
 

@@ -47,12 +47,7 @@ from confide.federated.conditions import Conditions
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
 from confide.federated.messages import Message, read_time
 from confide.federated.own_share import OwnShare, local, own_share
-from confide.federated.plan import (
-    FederatedPlan,
-    identity_rows,
-    read_plan,
-    roster_number,
-)
+from confide.federated.plan import FederatedPlan, identity_rows, read_plan, roster_number
 from confide.federated.planning import PlanChoices, compare, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq

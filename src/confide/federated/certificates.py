@@ -78,11 +78,7 @@ def probabilities(replies: Replies, t: NDArray[np.float64], honest: int | None =
 
 
 def certified(
-    replies: Replies,
-    k: int,
-    level: Fraction,
-    delta: float | None,
-    honest: int | None = None,
+    replies: Replies, k: int, level: Fraction, delta: float | None, honest: int | None = None
 ) -> Fraction | float:
     """The certified coverage of the k-th smallest honest reply.
 
@@ -125,11 +121,7 @@ def _reaches(coverage: Fraction | float, level: Fraction) -> bool:
 
 
 def certified_k(
-    replies: Replies,
-    level: Fraction,
-    delta: float | None,
-    honest: int | None = None,
-    guess: int | None = None,
+    replies: Replies, level: Fraction, delta: float | None, honest: int | None = None, guess: int | None = None
 ) -> tuple[int, float] | None:
     """The smallest k whose `certified` coverage reaches the level, and this coverage; None if no k up to `honest` does.
 

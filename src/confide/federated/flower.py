@@ -94,7 +94,8 @@ def _courier(grid: "Grid", timeout: float, poll: float) -> Ask:
     def ask_nodes(requests: Mapping[int, Request]) -> Iterator[tuple[int, Reply | Failure]]:
         pushed = grid.push_messages([message(node, request) for node, request in requests.items()])
         # The node of each message that has no reply yet
-        waiting, end = dict(zip(pushed, requests, strict=True)), time.monotonic() + timeout
+        waiting = dict(zip(pushed, requests, strict=True))
+        end = time.monotonic() + timeout
         while waiting and time.monotonic() < end:
             for answered in grid.pull_messages(set(waiting)):
                 # The source of an error message is not the node

@@ -32,13 +32,7 @@ from confide.federated.messages import (
 )
 from confide.federated.refusals import Refusal
 from confide.ledger import is_hexadecimal
-from confide.support import (
-    MOST_RECORDS,
-    needs_extra,
-    positive_integer,
-    read_text,
-    write_text,
-)
+from confide.support import MOST_RECORDS, needs_extra, positive_integer, read_text, write_text
 
 # What is hashed begins with its purpose, so that no identity is also the hash of a roster
 _IDENTITY = b"confide/federated/identity/1\n"

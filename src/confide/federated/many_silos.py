@@ -273,7 +273,9 @@ def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply
 
     The candidates are evenly spread over the real numbers 0..n+1, as ranks.
     """
-    left, right, rise = mechanism.slope_left, mechanism.slope_right, mechanism.total_rise
+    left = mechanism.slope_left
+    right = mechanism.slope_right
+    rise = mechanism.total_rise
     target, flat = float(mechanism.offset), float(mechanism.flat)
 
     # The ranks that may be chosen. A candidate beyond all n scores is penalised as if it were the n-th: with a target

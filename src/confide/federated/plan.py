@@ -18,17 +18,7 @@ import msgspec
 import numpy as np
 
 from confide.candidates import Candidates
-from confide.core import (
-    ABOUT,
-    SIDES,
-    By,
-    Key,
-    Request,
-    class_list,
-    read_request,
-    stated_request,
-    unusual,
-)
+from confide.core import ABOUT, SIDES, By, Key, Request, class_list, read_request, stated_request, unusual
 from confide.errors import InputError
 from confide.federated.keys import Silo, SiloForm, SiloKeys, fingerprint, roster
 from confide.federated.messages import Form, digest, encode, read_content, read_message, read_time, sign

@@ -235,12 +235,7 @@ def _check_apart(names: Sequence[str]) -> None:
 
 
 def compare(
-    silos: Sequence[Silo],
-    alpha: Any,
-    epsilon: float,
-    *,
-    pilot: Any = None,
-    **options: Unpack[PlanChoices],
+    silos: Sequence[Silo], alpha: Any, epsilon: float, *, pilot: Any = None, **options: Unpack[PlanChoices]
 ) -> Comparison:
     """Compare `private-qq` and `secure-sum` for these silos; published methods have no expected coverage.
 

@@ -99,7 +99,8 @@ def _halved(curve: Curve, edges: NDArray[np.float64], tolerance: float) -> float
         if not rough.any():
             return total
         # The halves of all others are the next panels
-        left, right = np.concatenate([left[rough], middle[rough]]), np.concatenate([middle[rough], right[rough]])
+        left = np.concatenate([left[rough], middle[rough]])
+        right = np.concatenate([middle[rough], right[rough]])
         whole = np.concatenate([first[rough], second[rough]])
     return total + float(whole.sum())
 

@@ -24,15 +24,7 @@ from confide.federated.answers import (
     sorted_refusals,
 )
 from confide.federated.keys import SiloKeys
-from confide.federated.messages import (
-    PREFIX,
-    Form,
-    encode,
-    envelope,
-    read_content,
-    read_message,
-    signature_of,
-)
+from confide.federated.messages import PREFIX, Form, encode, envelope, read_content, read_message, signature_of
 from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.protocols import NoisyCounts
 from confide.federated.refusals import CODES, Refusal
@@ -287,11 +279,7 @@ def _sender(sender: str | int) -> str:
 
 
 def aggregate(
-    plan: str,
-    answers: Sequence[str],
-    *,
-    keys: SiloKeys | None = None,
-    drop_refused: bool = False,
+    plan: str, answers: Sequence[str], *, keys: SiloKeys | None = None, drop_refused: bool = False
 ) -> FederatedRelease:
     """Make the threshold, or the thresholds, of a plan from the silos' answers.
 
@@ -379,7 +367,8 @@ def make_release(
     """
     # The certificates and the thresholds
     plan = read_plan(text)
-    answered, certified = tuple(plan.silos[i].name for i in positions), plan.certified(positions)
+    answered = tuple(plan.silos[i].name for i in positions)
+    certified = plan.certified(positions)
     thresholds = stated if total is None else plan.thresholds(positions, total, [k for k, _ in certified])
 
     # Each threshold with what the plan states about it

@@ -35,10 +35,7 @@ _ROUNDING = 1e-12
 
 
 def sharp_losses(
-    x: NDArray[np.float64],
-    slope: float,
-    rivals: float,
-    competitor: NDArray[np.float64] | None = None,
+    x: NDArray[np.float64], slope: float, rivals: float, competitor: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """L(x) for many x, float64 of shape (k,): the largest expected number of missed points up to rank ceil(T)+1.
 

@@ -51,13 +51,7 @@ def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:
 
 
 def conditional_offset(
-    rate: Fraction,
-    level: Fraction,
-    delta: float,
-    n_min: int,
-    n_typical: int,
-    noise: SlopeNoise,
-    unit: int,
+    rate: Fraction, level: Fraction, delta: float, n_min: int, n_typical: int, noise: SlopeNoise, unit: int
 ) -> Fraction:
     """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min."""
     # 400 numbers of records, of which every 25th shows most failures.
@@ -92,14 +86,7 @@ def conditional_offset(
 
 
 @lru_cache(maxsize=256)
-def line_holds(
-    rate: Fraction,
-    offset: Fraction,
-    level: Fraction,
-    delta: float,
-    n_min: int,
-    noise: SlopeNoise,
-) -> bool:
+def line_holds(rate: Fraction, offset: Fraction, level: Fraction, delta: float, n_min: int, noise: SlopeNoise) -> bool:
     """Whether the target line keeps the failure probability at or below delta at every n >= n_min (Theorem C3).
 
     Blocks of n are checked at once: the failure probability at (n, T) falls with T, grows with n at equal T, and falls
@@ -136,11 +123,7 @@ def line_holds(
 
 
 def _block_failure(
-    target: NDArray[Any],
-    n: NDArray[np.int64],
-    level: float,
-    noise: SlopeNoise,
-    step: int | None = None,
+    target: NDArray[Any], n: NDArray[np.int64], level: float, noise: SlopeNoise, step: int | None = None
 ) -> NDArray[np.float64]:
     """Theorem C1b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
     # The noise leaves larger deficits with a probability below e^-25.

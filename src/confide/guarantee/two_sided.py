@@ -155,7 +155,9 @@ def two_sided_loss(x: float, noise: SlopeNoise, beyond: int, *, at_least: bool =
         rows, low, high = rows[:, divided], low[:, divided], high[:, divided]
         start, end = start[divided], end[divided]
         middle = _lines(x, noise, rows, np.maximum(np.sqrt(start * end), end / 3))
-        rows, low, high = np.hstack([rows, rows]), np.hstack([low, middle]), np.hstack([middle, high])
+        rows = np.hstack([rows, rows])
+        low = np.hstack([low, middle])
+        high = np.hstack([middle, high])
     return worst + _SPARE * max(1.0, worst)
 
 
@@ -191,7 +193,9 @@ def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
     free = np.maximum(noise.mass - weight * row.nearest, 0.0)
     spent = np.maximum(weight, 1e-3 * free) * (1 + 4 * math.sinh(slope / 8) ** 2) / (2 * math.sinh(slope / 2) * D)
     u = np.sqrt((free + weight * near) / spent)
-    best, rises, prices = np.full_like(B, np.inf), np.zeros_like(B), np.zeros_like(B)
+    best = np.full_like(B, np.inf)
+    rises = np.zeros_like(B)
+    prices = np.zeros_like(B)
 
     # Newton's method for the multiplier that spends all of it; the best bound counts.
     for _ in range(_NEWTON_STEPS):

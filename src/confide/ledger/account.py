@@ -74,7 +74,8 @@ class Entry(Described):
     def row(self, *, who: bool) -> tuple[str, ...]:
         """Time, purpose, losses, group, account (with `who`) and release, for a table."""
         cost, time = self.cost, self.charged_at.replace("T", " ").removesuffix("+00:00")
-        loss, rho = Totals.of([cost]).text, "" if cost.rho is None else f"{cost.rho:.4g}"
+        loss = Totals.of([cost]).text
+        rho = "" if cost.rho is None else f"{cost.rho:.4g}"
         group = "" if cost.group is None else "=".join(cost.group)
         stored = "stored" if self.release is not None else "none: the run ended before"
         return (time, self.kind_and_mechanism, loss, rho, group, *([self.by or "not stored"] if who else []), stored)
@@ -171,7 +172,8 @@ class Account(Described):
     def section(self, dp_delta: float = 0.0, *, who: bool = True, most: int | None = None) -> Section:
         """The description of the account: with who charged, and the newest `most` charges."""
         loss, entries = self.spent(dp_delta), self.entries[::-1][:most]
-        lead, facts = f"{self.dataset}: {self.summary}", (*self.facts, ("together", str(loss)))
+        lead = f"{self.dataset}: {self.summary}"
+        facts = (*self.facts, ("together", str(loss)))
         if not entries:
             return Section(self.dataset, lead, facts)
         bounds = tuple((b.rule, _rounded_up(b.epsilon), f"{b.dp_delta:g}", b.derivation) for b in loss.bounds)

@@ -64,7 +64,8 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
     # One adjacency; a release at no cost fits any
     charged = [cost for cost in costs if cost.epsilon > 0]
     same_relation = len({cost.neighbors for cost in charged}) <= 1
-    must, remedy = "are stated for different neighbouring relations", "Account for each relation by itself"
+    must = "are stated for different neighbouring relations"
+    remedy = "Account for each relation by itself"
     require("costs", same_relation, must, remedy=remedy)
     check_delta(dp_delta)
 
@@ -147,7 +148,8 @@ class Totals:
             name, cell = cost.group.partition, cells.get(cost.group, Sums()).plus(added)
             before = partitions.get(name, Sums())
             added = before.largest(cell).minus(before)
-            cells, partitions = {**cells, cost.group: cell}, {**partitions, name: before.plus(added)}
+            cells = {**cells, cost.group: cell}
+            partitions = {**partitions, name: before.plus(added)}
         kinds = {**self.kinds, cost.kind: self.kinds.get(cost.kind, 0) + 1}
         concentrated = self.concentrated + cost.concentrated_only
         return Totals(self.sums.plus(added), kinds, self.bare + bare, concentrated, cells, partitions)

@@ -126,7 +126,8 @@ def _budget_error(account: Account, limit: Limit, costs: Sequence[Cost]) -> Budg
     # The sum of the epsilons
     else:
         group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
-        left, requested = limit.left(account.totals, group), decimal_above(Totals.of(costs).sums.epsilon)
+        left = limit.left(account.totals, group)
+        requested = decimal_above(Totals.of(costs).sums.epsilon)
         requirement = f"has {decimal_form(left)} left of its {stated}, and this release costs {decimal_form(requested)}"
         remedy = "Request less, use an earlier release, or raise the limit with `confide ledger limit`"
     return BudgetError("dataset", f"{account.dataset!r} {requirement}", remedy=remedy)

@@ -166,11 +166,7 @@ class Ledger(Described):
         return accounts[name_key(dataset)]
 
     def set_limit(
-        self,
-        dataset: str,
-        limit: float | tuple[float, float] | Limit | None,
-        *,
-        neighbors: Neighbors = "add_remove",
+        self, dataset: str, limit: float | tuple[float, float] | Limit | None, *, neighbors: Neighbors = "add_remove"
     ) -> Account:
         """Set or remove (None) the limit of a data set, which is opened under `neighbors` if it is new.
 
@@ -298,7 +294,8 @@ class Ledger(Described):
         """Charge several releases about one data set in one transaction, all or none; arguments of `charge`."""
         if not charges:
             return []
-        data, extra_limit = charges[0].dataset, None if at_most is None else check_limit(at_most)
+        data = charges[0].dataset
+        extra_limit = None if at_most is None else check_limit(at_most)
         datasets = {(charge.dataset.name, charge.dataset.fingerprint) for charge in charges}
         require("charges", len(datasets) == 1, "must be about one data set", got="several")
 

@@ -104,9 +104,13 @@ def failure(place: Path | Server, code: int | str) -> ConfideError:
     if code in FAILURES:
         kind, requirement, remedy = FAILURES[code]
     elif isinstance(place, Server):
-        kind, requirement, remedy = LedgerError, f"the server reports an error (SQLSTATE {code})", ""
+        kind = LedgerError
+        requirement = f"the server reports an error (SQLSTATE {code})"
+        remedy = ""
     else:
-        kind, requirement, remedy = FormatError, "is damaged or not a ledger", "Restore it from a backup"
+        kind = FormatError
+        requirement = "is damaged or not a ledger"
+        remedy = "Restore it from a backup"
     return ledger_error(kind, place, requirement, remedy)
 
 

@@ -76,12 +76,7 @@ class Mechanism(Protocol):
 @lru_cache(maxsize=256)
 @np.errstate(under="ignore")
 def certify(
-    mechanism: Mechanism | None,
-    alpha: Fraction,
-    m: int,
-    n: int | None,
-    n_min: int | None,
-    delta: float | None,
+    mechanism: Mechanism | None, alpha: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None
 ) -> Guarantee:
     """The guarantee of a mechanism over m candidates, for a public n or a secret one (docs/theory.md, Theorems C2, C3).
 

@@ -131,10 +131,7 @@ def weak_privacy_text(epsilon: float) -> str:
 
 
 def privacy_statement(
-    mechanism: Mechanism | None,
-    neighbors: Neighbors,
-    records_per_person: int,
-    size: float | None = None,
+    mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int, size: float | None = None
 ) -> PrivacyStatement:
     """The statement for one run of a mechanism, from its privacy map. Without a mechanism the loss is 0.
 
@@ -204,7 +201,9 @@ def with_choice(threshold: PrivacyStatement, per_record: float | None) -> Privac
 def sequential_composition(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
     """The loss of releases on the same records: epsilons add up (basic composition), and so do zCDP losses."""
     first = _comparable(parts)
-    rhos, added, claimed = [p.rho for p in parts], [p.add_remove for p in parts], _claimed(parts)
+    rhos = [p.rho for p in parts]
+    added = [p.add_remove for p in parts]
+    claimed = _claimed(parts)
     return replace(
         first,
         epsilon=sum_rounded_up([p.epsilon for p in parts]),

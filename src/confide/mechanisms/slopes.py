@@ -294,13 +294,7 @@ _LARGEST_SCALE = 2.0**52
 
 
 def slopes_for(
-    rate: Fraction,
-    offset: Fraction,
-    left: int,
-    right: int,
-    neighbors: str,
-    epsilon: float,
-    weight: int | None = None,
+    rate: Fraction, offset: Fraction, left: int, right: int, neighbors: str, epsilon: float, weight: int | None = None
 ) -> Slopes:
     """The mechanism with the smallest noise whose privacy loss under `neighbors` is at most epsilon per record."""
     unit = math.lcm(rate.denominator, offset.denominator)

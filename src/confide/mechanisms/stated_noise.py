@@ -250,7 +250,8 @@ class StatedPrivacy(PrivacyStatement):
             number_loss = Fraction(0) if size_scale is None else 1 / Fraction(size_scale)
             epsilon = float_above(changed_counts / noise_scale + number_loss)
             if noise.kind == "discrete_gaussian":
-                epsilon, rho = math.inf, float_above(changed_counts / (2 * noise_scale**2) + number_loss**2 / 2)
+                epsilon = math.inf
+                rho = float_above(changed_counts / (2 * noise_scale**2) + number_loss**2 / 2)
 
         # With a public number of records they are replaced. With a secret one they are added and removed, and
         # replacing one is both.

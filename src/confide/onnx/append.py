@@ -227,7 +227,8 @@ def _refuse_other_labels(model: onnx.ModelProto, classes: Classes | None) -> Non
         if attribute.name.startswith("classlabels_"):
             labels = [*(text.decode() for text in attribute.strings), *attribute.ints]
             if len(labels) == len(classes) and column_order("classes", classes, labels) != list(range(len(labels))):
-                must, got = "must have the order of the model's columns", "its labels in another order"
+                must = "must have the order of the model's columns"
+                got = "its labels in another order"
                 raise InputError("classes", must, got=got, remedy="Pass classes=[...] in the order of its labels")
 
 

@@ -219,7 +219,8 @@ def fedcp_qq(silos: Sequence[ArrayLike], alpha: Level) -> tuple[float, float]:
     """
     # The ranks.
     ordered = [np.sort(as_vector("scores", scores)) for scores in silos]
-    sizes, level = [len(scores) for scores in ordered], 1 - exact_level("alpha", alpha)
+    sizes = [len(scores) for scores in ordered]
+    level = 1 - exact_level("alpha", alpha)
     if len(set(sizes)) == 1:
         choice = best_qq(len(sizes), sizes[0], level)
     else:

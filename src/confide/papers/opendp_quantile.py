@@ -22,7 +22,9 @@ def scores(x: Sequence[float], candidates: Sequence[float], a: Level) -> Scores:
     >>> [float(s) for s in scores(range(5), range(5), 0.5)]
     [-2.0, -1.0, 0.0, -1.0, -2.0]
     """
-    level, x, candidates = exact_level("a", a), _numbers("x", x), _numbers("candidates", candidates)
+    level = exact_level("a", a)
+    x = _numbers("x", x)
+    candidates = _numbers("candidates", candidates)
     return [-abs((1 - level) * sum(v < c for v in x) - level * sum(v > c for v in x)) for c in candidates]
 
 
@@ -34,7 +36,9 @@ def scores_by_rank(x: Sequence[float], candidates: Sequence[float], a: Level) ->
     >>> [float(s) for s in scores_by_rank(range(6), range(6), 0.25)]
     [-1.25, -0.25, -0.75, -1.75, -2.75, -3.75]
     """
-    level, x, candidates = exact_level("a", a), _numbers("x", x), _numbers("candidates", candidates)
+    level = exact_level("a", a)
+    x = _numbers("x", x)
+    candidates = _numbers("candidates", candidates)
     return [-abs(sum(v < c for v in x) - level * (len(x) - sum(v == c for v in x))) for c in candidates]
 
 
@@ -49,7 +53,9 @@ def scores_with_discount(x: Sequence[float], candidates: Sequence[float], a: Lev
     >>> [float(s) for s in scores(ties, [1, 2], 0.5)]
     [-0.5, -1.5]
     """
-    level, x, candidates = exact_level("a", a), _numbers("x", x), _numbers("candidates", candidates)
+    level = exact_level("a", a)
+    x = _numbers("x", x)
+    candidates = _numbers("candidates", candidates)
     return [-abs(sum(v < c for v in x) + discount * sum(v == c for v in x) - level * len(x)) for c in candidates]
 
 

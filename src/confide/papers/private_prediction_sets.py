@@ -254,9 +254,11 @@ def upper_bound_steps(
     >>> steps.rank, round(steps.quantile, 4), round(steps.printed_quantile, 4), round(steps.coverage, 4)
     (4548, 0.9097, 0.9092, 0.9099)
     """
-    parameters, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
+    parameters = _Parameters.of(n, alpha, epsilon, m, gamma)
+    p_max = positive_number("p_max", p_max)
     if parameters.level >= 1:
-        must, got = "must give an adjusted level below 1 for an upper bound", f"{parameters.level:.4g}"
+        must = "must give an adjusted level below 1 for an upper bound"
+        got = f"{parameters.level:.4g}"
         raise InputError("n", must, got=got, remedy="Take more records")
     failure = parameters.failure
     rank = math.ceil(parameters.largest_rank)
@@ -296,7 +298,8 @@ def published_upper_bound(
     >>> round(published_upper_bound(5000, 0.1, 1.0, 308, 1 / 308), 4)
     0.9641
     """
-    parameters, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
+    parameters = _Parameters.of(n, alpha, epsilon, m, gamma)
+    p_max = positive_number("p_max", p_max)
     if parameters.level >= 1:
         return math.inf
     covered = 1 - (1 - parameters.gamma) * float(parameters.alpha)
@@ -318,7 +321,8 @@ def rigorous_upper_bound(
     >>> round(rigorous_upper_bound(5000, 0.1, 1.0, 308, 1 / 308), 4)
     0.9609
     """
-    parameters, p_max = _Parameters.of(n, alpha, epsilon, m, gamma), positive_number("p_max", p_max)
+    parameters = _Parameters.of(n, alpha, epsilon, m, gamma)
+    p_max = positive_number("p_max", p_max)
     if parameters.level >= 1:
         return 1.0
     rank = math.floor(parameters.largest_rank + 1e-9) + 1  # rounding must not lower the bound
@@ -373,7 +377,8 @@ def bins_and_gamma(
     >>> 100 <= m <= 1_000_000, gamma == optimal_gamma(1000, 0.1, 1.0)
     (True, True)
     """
-    gamma, numbers = optimal_gamma(n, alpha, epsilon), np.geomspace(fewest, most, positive_integer("options", options))
+    gamma = optimal_gamma(n, alpha, epsilon)
+    numbers = np.geomspace(fewest, most, positive_integer("options", options))
     scores = rng.random(n)
 
     # One output for each number of bins, on the same simulated scores.

@@ -370,7 +370,9 @@ def bernstein_tail(t: float, nu: float, b: float) -> float:
     >>> bernstein_tail(1.0, 2.0, 1.4) == 2 * math.exp(-1 / 8)
     True
     """
-    t, nu, b = at_least_zero("t", t), positive_number("nu", nu), positive_number("b", b)
+    t = at_least_zero("t", t)
+    nu = positive_number("nu", nu)
+    b = positive_number("b", b)
     return 2 * math.exp(-t * t / (2 * nu * nu) if t <= nu * nu / b else -t / (2 * b))
 
 

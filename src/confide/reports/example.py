@@ -111,7 +111,8 @@ def _shown_records(mask: NDArray[np.bool_]) -> dict[str, int]:
     middles = [(start + end) // 2 for start, end in runs]
     _, first_end = runs[0]
     last_start, _ = runs[-1]
-    unsure, sure = max(middles[0], first_end - _AWAY), min(middles[-1], last_start + _AWAY)
+    unsure = max(middles[0], first_end - _AWAY)
+    sure = min(middles[-1], last_start + _AWAY)
     if len(runs) == 2:
         return {"surer": sure, "less sure": unsure}
     return {"sure": sure, "less sure": middles[len(runs) // 2], "unsure": unsure}

@@ -70,7 +70,9 @@ def ledger_page(
 
 def _account(account: Account, dp_delta: float, *, who: bool) -> Section:
     # The account as `confide ledger show` prints it, in the words of the page.
-    section, spent, limit = account.section(dp_delta, who=who, most=MOST_CHARGES), account.totals.epsilon, account.limit
+    section = account.section(dp_delta, who=who, most=MOST_CHARGES)
+    spent = account.totals.epsilon
+    limit = account.limit
     facts = [*section.facts]
     if limit is not None and limit.epsilon and math.isfinite(spent):
         facts.append(("share of the limit that is spent", percent(min(1.0, spent / limit.epsilon))))

@@ -115,7 +115,8 @@ def watch_section(watch: Watch) -> Section:
 
     # What is tested, and how it stands.
     least = ", ".join(sorted({percent(level) for level in settings.least}))
-    kind, error = "sizes_alarm" if watch.monitors_sizes else "coverage_alarm", percent(settings.error)
+    kind = "sizes_alarm" if watch.monitors_sizes else "coverage_alarm"
+    error = percent(settings.error)
     alarm = say("watch", kind, least=least, error=error, compared=settings.compared)
     lead = "\n".join([described.lead, *standing, *([] if watch.alarm else [verdict])])
     parts = (

@@ -232,7 +232,8 @@ def factor(epsilon: float) -> str:
 def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:
     """Bayes' rule with likelihood ratios exp(-epsilon) and exp(epsilon)."""
     log_odds, reach = math.log(prior / (1 - prior)), min(epsilon, 500.0)  # exp of more is beyond a float
-    least, most = 1 / (1 + math.exp(reach - log_odds)), 1 / (1 + math.exp(-reach - log_odds))
+    least = 1 / (1 + math.exp(reach - log_odds))
+    most = 1 / (1 + math.exp(-reach - log_odds))
     return percent(prior), percent(round(least, 3)), percent(round(most, 3))
 
 

@@ -331,11 +331,7 @@ def _mask_of_ranks(
 
 
 def _mask_of_all_scores(
-    p: NDArray[Any],
-    kind: ScoreKind,
-    limits: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    mask: NDArray[np.bool_],
+    p: NDArray[Any], kind: ScoreKind, limits: NDArray[np.float64], shares: NDArray[np.float64], mask: NDArray[np.bool_]
 ) -> AllValid:
     """`mask` becomes score <= limit, for limits of classes, shape (K,), or of records, shape (n, 1)."""
     in_unit, sound = unit_check(p), AllValid()

@@ -225,10 +225,15 @@ def compiled_sets(
         mass_unit, limits, shares = _unit(k), threshold, u
         penalties = np.maximum(ranks - rule.k_reg, 0.0) * rule.penalty if rule.penalty else np.zeros(k + 1)
     else:
-        mass_unit, limits, shares, penalties = 0.0, _last_rank(p, u, threshold, rule), np.zeros(len(p)), ranks
+        mass_unit = 0.0
+        limits = _last_rank(p, u, threshold, rule)
+        shares = np.zeros(len(p))
+        penalties = ranks
 
     # Room for the loops, which allocate nothing.
-    entries, ends, bits = np.empty(k, p.dtype), np.empty(2, p.dtype), np.dtype(f"i{p.dtype.itemsize}")
+    entries = np.empty(k, p.dtype)
+    ends = np.empty(2, p.dtype)
+    bits = np.dtype(f"i{p.dtype.itemsize}")
     cell_mass, cell_count = np.empty((2, _CELLS), np.int64)
     scratch = loops.Scratch(
         entries=entries,

@@ -12,15 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import (
-    AllValid,
-    as_array,
-    as_numeric,
-    as_vector,
-    finite,
-    in_blocks,
-    refuse_other_rows,
-)
+from confide.arrays import AllValid, as_array, as_numeric, as_vector, finite, in_blocks, refuse_other_rows
 from confide.errors import InputError
 from confide.scores.kinds import ScoreKind
 from confide.scores.named_scores import NamedScores

@@ -151,11 +151,13 @@ class Shortfall:
         sure = "" if self.delta is None else f" with probability {float(1 - Fraction(str(self.delta))):.6g}"
         if self.loss is None:
             less = "Covered surely less than promised"
-            share, promised = f"{100 * self.coverage:.4g} %", f"{100 * float(coverage_text(self.promised)):.6g} %"
+            share = f"{100 * self.coverage:.4g} %"
+            promised = f"{100 * float(coverage_text(self.promised)):.6g} %"
             what = f"{less}: {share} of {records} where {promised} is promised{sure}."
         else:
             name, bound = self.loss
-            loss, most = f"{bound * (1 - self.coverage):.4g}", f"{bound * (1 - self.promised):.6g}"
+            loss = f"{bound * (1 - self.coverage):.4g}"
+            most = f"{bound * (1 - self.promised):.6g}"
             lead = f"Loss {name!r} surely larger than promised"
             what = f"{lead}: {loss} on {records} where at most {most} is promised{sure}."
         return f"{what} {self._luck} {_CAUSES}"

@@ -243,7 +243,8 @@ class PredictionIntervals(_Ends, Records):
     def __repr__(self) -> str:
         n, widths = len(self.lower), self.widths
         mean = f"{widths.mean():.4g}" if n else "undefined"
-        empty, infinite = int((self.lower > self.upper).sum()), int(np.isinf(widths).sum())
+        empty = int((self.lower > self.upper).sum())
+        infinite = int(np.isinf(widths).sum())
         return f"PredictionIntervals(n={n}, mean width {mean}, empty {empty}, infinite {infinite})"
 
     def __str__(self) -> str:

@@ -81,12 +81,7 @@ from confide.support.forms import (
     parse_object,
     refused_content,
 )
-from confide.support.installed import (
-    check_version_texts,
-    library_versions,
-    needs_extra,
-    versions_text,
-)
+from confide.support.installed import check_version_texts, library_versions, needs_extra, versions_text
 from confide.support.names import (
     Classes,
     Name,
@@ -107,16 +102,7 @@ from confide.support.names import (
     refuse_first_of_pair,
 )
 from confide.support.object_stores import FileLocation, ObjectPath, ObjectReader, as_place, names_object, store_reason
-from confide.support.section import (
-    Described,
-    Facts,
-    Section,
-    Table,
-    describe,
-    to_html,
-    to_markdown,
-    to_text,
-)
+from confide.support.section import Described, Facts, Section, Table, describe, to_html, to_markdown, to_text
 from confide.support.shown import (
     aligned,
     chance_text,

@@ -147,7 +147,8 @@ def check_types(value: object, **types: type | tuple[type, ...]) -> None:
     confide.errors.InputTypeError: numerator: must be str; got int
     """
     for name, kinds in types.items():
-        field, kinds = getattr(value, name), kinds if isinstance(kinds, tuple) else (kinds,)
+        field = getattr(value, name)
+        kinds = kinds if isinstance(kinds, tuple) else (kinds,)
         if field is not None and not isinstance(field, kinds):
             must = f"must be {' or '.join(kind.__name__ for kind in kinds)}"
             raise InputTypeError(name, must, got=type(field).__name__)

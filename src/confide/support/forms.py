@@ -139,7 +139,8 @@ def check_schema(content: Mapping[str, Any], kind: str, name: str) -> None:
     is_current = stated == kind and type(schema) is int and schema == SCHEMA
     if stated in (kind, kind_before_schema_1) and not is_current:
         written = str(schema) if type(schema) is int and abs(schema) < 1000 else "none"
-        must, got = f"must be {SCHEMA}, of kind {kind!r}", f"{written}, of kind {stated!r}"
+        must = f"must be {SCHEMA}, of kind {kind!r}"
+        got = f"{written}, of kind {stated!r}"
         raise FormatError(f"{name}.schema", must, got=got, remedy=OTHER_SCHEMA)
 
 

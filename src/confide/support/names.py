@@ -79,7 +79,8 @@ def plain_names(argument: str, names: Iterable[Any]) -> list[Name]:
     items = [name.item() if hasattr(name, "item") else name for name in names]
     plain = [int(name) if isinstance(name, float) and name.is_integer() else name for name in items]
     if other := next((type(name).__name__ for name in plain if not isinstance(name, str | int)), None):
-        must, remedy = "must have str or int as names", "Write the names as texts, there and in the labels"
+        must = "must have str or int as names"
+        remedy = "Write the names as texts, there and in the labels"
         raise InputTypeError(argument, must, got=f"a name of type {other}", remedy=remedy)
     return plain
 
@@ -297,7 +298,8 @@ def check_column_order(argument: str, classes: Sequence[Any], columns: Sequence[
     if sorted(column_cores) == sorted(class_cores) and column_cores != class_cores:
         pairs = zip(columns, classes, column_cores, class_cores, strict=True)
         column, name = next((column, name) for column, name, core, other in pairs if core != other)
-        must, got = f"{argument} and {called} must have the same order", f"column {column!r} for {name!r}"
+        must = f"{argument} and {called} must have the same order"
+        got = f"column {column!r} for {name!r}"
         remedy = "Give both in the same order, or give the columns exactly these names"
         raise InputError(argument, must, got, remedy)
 

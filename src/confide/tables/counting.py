@@ -10,35 +10,15 @@ from numpy.typing import NDArray
 
 from confide.arrays import GroupColumns
 from confide.candidates import Candidates
-from confide.core import (
-    ClassShift,
-    Pilot,
-    Population,
-    RecordWeights,
-    check_together,
-)
+from confide.core import ClassShift, Pilot, Population, RecordWeights, check_together
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.scores import ScoreKind
-from confide.support import (
-    as_integer,
-    canonical_name,
-    check_types,
-    order_of,
-    require,
-    several,
-)
+from confide.support import as_integer, canonical_name, check_types, order_of, require, several
 from confide.tables.arrow import ColumnRef, is_integer, number_column
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.columns import ColumnSpec
-from confide.tables.named_columns import (
-    GroupedColumns,
-    NamedColumn,
-    Names,
-    WeightColumn,
-    group_column,
-    one_column,
-)
+from confide.tables.named_columns import GroupedColumns, NamedColumn, Names, WeightColumn, group_column, one_column
 from confide.tables.number_columns import refuse_first_rows
 from confide.tables.open_table import as_open_table
 from confide.tables.readers import ClassReader
@@ -401,11 +381,7 @@ def read_pilot(
 
 
 def read_scores(
-    source: Any,
-    specs: Sequence[ColumnSpec],
-    *,
-    skip_incomplete: bool = False,
-    progress: Progress = no_progress,
+    source: Any, specs: Sequence[ColumnSpec], *, skip_incomplete: bool = False, progress: Progress = no_progress
 ) -> list[dict[str, NDArray[Any]]]:
     """Read the scores of the same records from several column specifications, in one pass over the rows. **Private**.
 

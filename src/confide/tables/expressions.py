@@ -143,7 +143,8 @@ def _compared(score: Any, edges: NDArray[np.float64], low: int, high: int) -> An
     if low == high:
         return ibis.literal(low, "int32")
     middle = (low + high) // 2
-    below, above = _compared(score, edges, low, middle), _compared(score, edges, middle + 1, high)
+    below = _compared(score, edges, low, middle)
+    above = _compared(score, edges, middle + 1, high)
     return (score <= number(edges[middle])).ifelse(below, above)
 
 

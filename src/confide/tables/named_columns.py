@@ -99,7 +99,8 @@ class NamedColumn:
         texts = pc.fill_null(values.cast(pa.string()), "")
         missing = bool(pc.any(pc.equal(texts, "")).as_py())
         # Count the texts that a correction would turn into a name; only the first one that helps is reported
-        trimmed, names = pc.utf8_trim_whitespace(texts), [str(canonical_name(name)) for name in self.names]
+        trimmed = pc.utf8_trim_whitespace(texts)
+        names = [str(canonical_name(name)) for name in self.names]
         without_zeros = pc.replace_substring_regex(trimmed, r"^(-?[0-9]+)\.0*$", r"\1")
         corrections = {
             "be one without the surrounding blanks": (trimmed, names),

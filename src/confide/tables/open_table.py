@@ -123,7 +123,8 @@ def _ibis_table(expression: Any) -> Table:
         if backend.name != "duckdb":
             return IbisTable("the table", expression)
         backend._run_pre_execute_hooks(expression)
-        source, schema = f"({backend.compile(expression)})", expression.schema().to_pyarrow()
+        source = f"({backend.compile(expression)})"
+        schema = expression.schema().to_pyarrow()
         return DuckTable("the table", schema, backend.con, source, engine_errors_in_fixed_words)
 
 

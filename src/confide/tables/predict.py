@@ -300,10 +300,7 @@ def _write_folder(table: Table, predictions: Predictions, folder: FileLocation, 
     """Write Parquet files of about a million rows into a new folder; one file without rows if there are none."""
     tally = PredictionCounts(predictions)
     written: list[FileLocation] = []
-    with (
-        _new_folder(folder, written) as destination,
-        closing(predictions.batches(table, progress)) as batches,
-    ):
+    with _new_folder(folder, written) as destination, closing(predictions.batches(table, progress)) as batches:
         counted = tally.counted(batches)
         # A file begins only with a batch, so that none is empty; a table without rows gives one batch
         while (batch := next(counted, None)) is not None:

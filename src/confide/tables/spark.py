@@ -179,7 +179,8 @@ class SparkTable(Table):
         name, kind = self._name(read.column), self.type_of(read.column)
         field = self._fields[self.schema.names.index(read.column)]
         if _arrow_type(field.dataType) is None:
-            must, remedy = "must have a type that Arrow has", "Convert it, or leave it out with keep"
+            must = "must have a type that Arrow has"
+            remedy = "Convert it, or leave it out with keep"
             raise InputError("column", f"{read.column!r} {must}", got=field.dataType.simpleString(), remedy=remedy)
         match read.form:
             case "number":

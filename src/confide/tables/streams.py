@@ -76,7 +76,9 @@ class StreamedTable(DuckTable):
         texts: bool = False,
     ) -> None:
         super().__init__(name, schema, connection, ROWS, self._stream_errors, renew=self._register, texts=texts)
-        self._first, self._arriving_schema, self._stream_in_words = first, schema, in_words
+        self._first = first
+        self._arriving_schema = schema
+        self._stream_in_words = in_words
         self._pieces: Iterable[Any] | None = pieces
         self._failures: list[Exception] = []
         self._incomplete = ""
@@ -126,7 +128,8 @@ class StreamedTable(DuckTable):
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "StreamedTable":
         """The rows that lack no value, filtered while they are read."""
-        self._incomplete, self.ordered = incomplete_sql(reads, self.schema, texts=self.texts), False
+        self._incomplete = incomplete_sql(reads, self.schema, texts=self.texts)
+        self.ordered = False
         return self
 
     def left_out(self) -> int:

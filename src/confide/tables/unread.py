@@ -352,7 +352,8 @@ class UnreadTable(IbisTable):
     ) -> None:
         import pyarrow as pa
 
-        self.dialect, self.files = one_of("dialect", dialect, tuple(DIALECTS)), tuple(files)
+        self.dialect = one_of("dialect", dialect, tuple(DIALECTS))
+        self.files = tuple(files)
         kinds = _types(what, columns)
         types = {"number": pa.float64(), "position": pa.int64(), "text": pa.string(), "any": pa.string()}
         schema = pa.schema([(column, types[kind]) for column, kind in kinds.items()])
@@ -439,7 +440,8 @@ def _types(what: ColumnSpec, columns: Columns) -> dict[str, str]:
     types |= {} if columns.weights is None else {columns.weights: "number"}
     by = () if columns.by is None else (columns.by,) if isinstance(columns.by, str) else columns.by
     # Persons are ordered by the values as they are, so their columns are not read as texts as well
-    texts, people = [*(name for name, kind in types.items() if kind != "number"), *by], columns.people
+    texts = [*(name for name, kind in types.items() if kind != "number"), *by]
+    people = columns.people
     if people is not None and (shared := sorted({*people.order} & {*texts})):
         must = "must name other columns than labels and groups, which are read as texts"
         raise InputError("order", must, got=shared[0])

@@ -14,24 +14,13 @@ from torch import Tensor
 from confide.array_api import predict_mask, true_scores
 from confide.arrays import ExperimentalUniforms, class_names, first_and_all
 from confide.candidates import AnyCandidates
-from confide.core import (
-    Batches,
-    Options,
-    Release,
-    Request,
-    release,
-    split_options,
-)
+from confide.core import Batches, Options, Release, Request, release, split_options
 from confide.errors import InputError
 from confide.scores import interval_score, score_kind, unregistered
 from confide.sets import PredictionSets
 from confide.sets import predict_interval as intervals_of_arrays
 from confide.support import Level, caller_stacklevel, class_count, public_classes, require
-from confide.torch.outputs import (
-    model_outputs,
-    output_tensor,
-    probabilities,
-)
+from confide.torch.outputs import model_outputs, output_tensor, probabilities
 
 _MUST_YIELD = "must yield at least one record"
 

@@ -66,7 +66,8 @@ def _refuse_rows_unlike_one(rows: Tensor) -> None:
     if bool(marked.any()):
         first = f"the first at row {int(marked.int().argmax())}"
         got = f"{int(marked.sum())} of the first {len(marked)} rows that do not, {first}"
-        must, remedy = "must be probabilities that sum to 1 with logits=False", "Pass logits=True for logits"
+        must = "must be probabilities that sum to 1 with logits=False"
+        remedy = "Pass logits=True for logits"
         raise InputError("outputs", must, got=got, remedy=f"{remedy}, or apply softmax")
 
 

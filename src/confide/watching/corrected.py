@@ -127,7 +127,9 @@ class CorrectedRelease(Release):
     def _section(self) -> Section:
         thresholds = self.by_name.items()
         named = [(name or "threshold", f"{threshold.text}; {threshold.guarantee}") for name, threshold in thresholds]
-        looks, gamma, alpha = len(self.watch.looks), float(self.correction.gamma), self.alpha
+        looks = len(self.watch.looks)
+        gamma = float(self.correction.gamma)
+        alpha = self.alpha
         facts = (
             *named,
             ("corrected", f"gamma {gamma:g} after {looks:,} looks, towards a share {alpha} of missed records"),

@@ -184,7 +184,8 @@ class Correction:
     def __post_init__(self) -> None:
         if isinstance(self.delay, bool) or not isinstance(self.delay, int):
             raise InputTypeError("delay", "must be a number of looks", got=type(self.delay).__name__)
-        is_exact, in_range = self.alpha.denominator <= 1000, 0 <= self.delay <= _MOST_DELAY
+        is_exact = self.alpha.denominator <= 1000
+        in_range = 0 <= self.delay <= _MOST_DELAY
         require("correct", 0 < self.gamma <= max(GAMMAS), "must be 'auto' or lie in (0, 0.2]", str(self.gamma))
         require("alpha", is_exact, "must have a denominator of at most 1000", str(self.alpha))
         require("delay", in_range, f"must lie between 0 and {_MOST_DELAY:,} looks", str(self.delay))
@@ -220,7 +221,8 @@ class Correction:
     @property
     def words(self) -> str:
         """How thresholds move, in words."""
-        gamma, late = float(self.gamma), f", labels {self.delay:,} looks late" if self.delay else ""
+        gamma = float(self.gamma)
+        late = f", labels {self.delay:,} looks late" if self.delay else ""
         return f"a look moves a threshold by at most {gamma:g} of its scale; a memory of {1 / gamma:.3g} looks{late}"
 
     def remarks(self, size: float, epsilon: float, looks: int) -> list[str]:
@@ -232,7 +234,8 @@ class Correction:
             If the noise of looks would move coverage by more than half of alpha.
         """
         # The noise of a look
-        noise, half = noise_of_coverage(self.gamma, self.alpha, size, epsilon), self.alpha / 2
+        noise = noise_of_coverage(self.gamma, self.alpha, size, epsilon)
+        half = self.alpha / 2
         must = f"must be such that noise moves the coverage of a look by at most alpha/2 = {float(half):.3g}"
         remedy = "Take larger looks, a larger epsilon or a smaller gamma"
         require("correct", noise <= half, must, f"about {noise:.2g}", remedy)
@@ -251,14 +254,16 @@ class Correction:
 
         The bound holds in each part with probability 0.95 over the noise, whatever the records are.
         """
-        moves, (share, unit) = max(looks - self.delay - 1, 0), self.alpha.as_integer_ratio()
+        moves = max(looks - self.delay - 1, 0)
+        (share, unit) = self.alpha.as_integer_ratio()
         noise = noise_beyond(epsilon, ((moves, unit - share), (moves, share)), SPAN_ERROR) / unit if moves else 0.0
         before_a_move = (self.delay + 1) * (1 - self.alpha) * size
         return float(size * float(self._longest_way / self.gamma) + before_a_move + noise)
 
     def at_worst(self, size: float, epsilon: float, looks: int) -> str:
         """The guarantee for every sequence of records, in words."""
-        worst, of_part = self.worst(size, epsilon, looks), " of a part" if len(self.scales) > 1 else ""
+        worst = self.worst(size, epsilon, looks)
+        of_part = " of a part" if len(self.scales) > 1 else ""
         least = max(0.0, float(1 - self.alpha) - worst / (looks * size))
         return (
             f"whatever the records are, {looks:,} looks of at most {size:,.6g} records{of_part} miss at most "

@@ -158,7 +158,8 @@ def course(bet: Bets, x: ArrayLike, y: ArrayLike, looks: int) -> NDArray[np.floa
     array([[False],
            [ True]])
     """
-    log_wealth, evidence = np.full(bet.price.shape, -np.inf), list[NDArray[np.float64]]()
+    log_wealth = np.full(bet.price.shape, -np.inf)
+    evidence = list[NDArray[np.float64]]()
     for look, (x_counts, y_counts) in enumerate(zip(np.asarray(x), np.asarray(y), strict=True), start=1):
         log_wealth = advance(log_wealth, log_e_values(bet, x_counts, y_counts), entering_wealth(look, looks))
         evidence.append(log_evidence(log_wealth, cash(look, looks)))
@@ -212,7 +213,9 @@ def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Share
     >>> tests.names[:2], [bool(0.65 < share < 0.7) for share in tests.least[:2]]
     (('sets of 0', 'sets of 1 and more'), [True, False])
     """
-    cuts, names, least = np.tri(len(bins) - 1, len(bins), dtype=np.bool_), list[str](), list[float]()
+    cuts = np.tri(len(bins) - 1, len(bins), dtype=np.bool_)
+    names = list[str]()
+    least = list[float]()
     # For each size, the shares of sets below it and from it on, with simultaneous bounds by the reference
     for up_to, size in zip(cuts, bins[1:], strict=True):
         both = np.stack([up_to, ~up_to])

@@ -14,14 +14,7 @@ from confide.evaluation import CountPrivacy, Evaluation, size_names, size_parts
 from confide.guarantee import LongRun
 from confide.mechanisms import Neighbors
 from confide.noisy_counts import noise_variance
-from confide.support import (
-    MOST_RECORDS,
-    as_number,
-    exact_level,
-    positive_integer,
-    privacy_loss,
-    require,
-)
+from confide.support import MOST_RECORDS, as_number, exact_level, positive_integer, privacy_loss, require
 from confide.watching.correction import Correction
 
 # Counts beyond this, noise included, are refused
@@ -135,7 +128,10 @@ class Settings:
             object.__setattr__(self, name, value)
 
         # What they must fulfil together
-        bins, parts, reference, correction = self.bins, len(self.promised), self.reference, self.correction
+        bins = self.bins
+        parts = len(self.promised)
+        reference = self.reference
+        correction = self.correction
         is_sha256 = re.fullmatch("[0-9a-f]{64}", self.release)
         require("release", is_sha256, "must be the SHA-256 of its JSON, 64 hexadecimal digits")
         require("tolerance", 0 <= self.tolerance < 1, "must lie in [0, 1)", repr(self.tolerance))
@@ -148,7 +144,8 @@ class Settings:
         require("reference", reference is None or len(reference.counts) == len(bins), must)
         must = "must be left out for set sizes, and have a scale for each monitored part"
         require("correct", correction is None or len(correction.scales) == parts, must)
-        people, must = self.records_per_person, "must be 1 for set sizes, whose reference needs independent records"
+        people = self.records_per_person
+        must = "must be 1 for set sizes, whose reference needs independent records"
         require("records_per_person", people == 1 or not bins, must, str(people), "Keep one record of each person")
         differing = sum(not self.tolerance < level < 1 for level in self.promised.values())
         must = "must be smaller than each promised coverage, which must be below 1"
@@ -203,7 +200,8 @@ class Settings:
 
     def _too_small(self) -> tuple[str, ...]:
         groups = max(len(self.promised), 1)
-        size, enough = self.batch // groups, deserved_batch(self.promised, self.noise_epsilon) // groups
+        size = self.batch // groups
+        enough = deserved_batch(self.promised, self.noise_epsilon) // groups
         if size >= enough:
             return ()
         each = "" if groups < 2 else f"; a group has so many if {self.batch:,} are divided evenly"

@@ -19,14 +19,7 @@ from confide.core import Document, Release, documents
 from confide.evaluation import Evaluation
 from confide.mechanisms import Neighbors, PrivacyStatement, decoded
 from confide.noisy_counts import draw_counts
-from confide.support import (
-    Level,
-    Section,
-    check_unknown_arguments,
-    decimal_text,
-    library_versions,
-    require,
-)
+from confide.support import Level, Section, check_unknown_arguments, decimal_text, library_versions, require
 from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, realised_coverage
 from confide.watching.e_process import confidence_sequence, coverage_tests, size_tests
 from confide.watching.looks import Look, Point, evidence_text, now, plain_fields
@@ -100,7 +93,8 @@ class Watch(Document):
         for look in self.looks:
             usable = len(look.counts) == cells and all(abs(count) <= MOST_COUNT for count in look.counts)
             require("looks", usable, f"must have {cells} counts each, each of at most 2**50")
-            must, remedy = "must be a new name, because a batch counts once", "Give another batch its own name"
+            must = "must be a new name, because a batch counts once"
+            remedy = "Give another batch its own name"
             require("look", look.name not in names, must, repr(look.name), remedy)
             names.add(look.name)
 

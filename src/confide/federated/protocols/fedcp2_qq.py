@@ -16,12 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError
-from confide.federated.certificates import (
-    DOUBT,
-    coverage_fraction,
-    is_simple,
-    order_statistic_coverage,
-)
+from confide.federated.certificates import DOUBT, coverage_fraction, is_simple, order_statistic_coverage
 from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import too_few_records
 from confide.federated.protocols.sorted_replies import SortedReplies
@@ -174,7 +169,8 @@ def _marginal_k(l: NDArray[np.float64], m: int, n: int, wanted: float) -> NDArra
         middle = np.floor((low + high) / 2)
         reached = enough(np.maximum(middle, 1))
         undecided = high - low > 1
-        low, high = np.where(undecided & ~reached, middle, low), np.where(undecided & reached, middle, high)
+        low = np.where(undecided & ~reached, middle, low)
+        high = np.where(undecided & reached, middle, high)
     smallest: NDArray[np.float64] = high
     return smallest
 
@@ -231,7 +227,9 @@ def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int
     >>> best_published(5, 200, 0.1, 5.0, 100)
     PublishedChoice(rank=184, k=4, gamma=0.02176..., compensation=0.92567...)
     """
-    level, m, n = float(exact_level("alpha", alpha)), positive_integer("m", m), positive_integer("n", n)
+    level = float(exact_level("alpha", alpha))
+    m = positive_integer("m", m)
+    n = positive_integer("n", n)
     epsilon, best = privacy_loss("epsilon", epsilon), None
     all_l, all_k = smallest_k_of_ranks(m, n, 1 - level)
     for l_cor in range(published_correction(epsilon, candidates, m, level), n):
@@ -293,7 +291,9 @@ class FedCP2QQ(SortedReplies):
     @classmethod
     def planned(cls, terms: Terms, channel: Channel) -> Self:
         """The published ranks and k of least compensation over all gamma."""
-        m, n, summed = len(terms.silos), terms.silos[0].size or 0, not channel.single_replies
+        m = len(terms.silos)
+        n = terms.silos[0].size or 0
+        summed = not channel.single_replies
         if len({silo.size for silo in terms.silos}) > 1:
             method = "method 'fedcp2-qq-sum'" if summed else "published method 'fedcp2-qq'"
             instead = "secure-sum" if summed else "private-qq"

@@ -21,13 +21,7 @@ from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import Method, Promise, too_few_records
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Counts, Terms
-from confide.guarantee import (
-    Guarantee,
-    chosen_by_last_rule,
-    limit_coverage,
-    log_concave_residual_life,
-    most_beyond,
-)
+from confide.guarantee import Guarantee, chosen_by_last_rule, limit_coverage, log_concave_residual_life, most_beyond
 from confide.selection import noisy_counts
 from confide.support import float_above, positive_integer, positive_number, scale_for
 
@@ -173,7 +167,8 @@ def noise_share(size: int, scale: float, honest: int) -> NDArray[np.int64]:
     >>> noise_share(3, 0.01, 4)
     array([0, 0, 0])
     """
-    size, honest = positive_integer("size", size), positive_integer("honest", honest)
+    size = positive_integer("size", size)
+    honest = positive_integer("honest", honest)
     scale = positive_number("scale", scale)
     return _negative_binomial(size, scale, honest) - _negative_binomial(size, scale, honest)
 

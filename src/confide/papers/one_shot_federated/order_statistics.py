@@ -36,7 +36,8 @@ def order_statistic(scores: ArrayLike, k: int) -> float:
     >>> order_statistic([0.3, 0.1, 0.2], 2), order_statistic([0.3], 2)
     (0.2, inf)
     """
-    k, sorted_scores = positive_integer("k", k), np.sort(np.asarray(scores, dtype=np.float64).ravel())
+    k = positive_integer("k", k)
+    sorted_scores = np.sort(np.asarray(scores, dtype=np.float64).ravel())
     return float(sorted_scores[k - 1]) if k <= len(sorted_scores) else math.inf
 
 

@@ -128,7 +128,8 @@ def upper_bounds(m: int, n: int, alpha: Level) -> UpperBounds:
     best = best_qq(m, n, wanted)
     if best is None:
         raise InputError("m n", f"must be at least (1-alpha)/alpha = {float(wanted / (1 - wanted)):g}", got=str(m * n))
-    centralised, one_agent = split_conformal_bounds(m * n, alpha)[1], split_conformal_bounds(n, alpha)[1]
+    centralised = split_conformal_bounds(m * n, alpha)[1]
+    one_agent = split_conformal_bounds(n, alpha)[1]
     return UpperBounds(
         exact=best.coverage,
         centralised=centralised,
@@ -407,13 +408,15 @@ def non_iid_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary: Cur
     """
     m = len(silos)
     refuse_pair(l, k, m, n)
-    replies, copy = [NonIidReply(silo, n, l) for silo in silos], NonIidReply(auxiliary or (lambda u: u), n, l)
+    replies = [NonIidReply(silo, n, l) for silo in silos]
+    copy = NonIidReply(auxiliary or (lambda u: u), n, l)
 
     def distance(u: NDArray[np.float64]) -> NDArray[np.float64]:
         table = np.array([reply.below(u) for reply in replies])
         return total_variation(table, np.tile(copy.below(u), (m, 1)))
 
-    iid_coverage, lost = float(qq_coverage(l, k, m, n)), expectation(distance, _TOLERANCE)
+    iid_coverage = float(qq_coverage(l, k, m, n))
+    lost = expectation(distance, _TOLERANCE)
     return NonIidBound(iid_coverage, lost, iid_coverage - lost)
 
 
