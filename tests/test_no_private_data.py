@@ -69,6 +69,16 @@ def test_nothing_that_is_released_shows_a_value(request_):
         assert_no_private_value(text)
 
 
+def test_the_search_finds_what_is_planted():
+    for value in PLANTED:
+        with pytest.raises(AssertionError, match="a private value is visible"):
+            assert_no_private_value({"leak": [np.float64(value)]})
+    hidden = confide.errors.InputError("scores", "must be right")
+    hidden.__context__, hidden.__suppress_context__ = ValueError(f"not a float: {PLANTED[0]} apples"), True
+    with pytest.raises(AssertionError, match="visible"):
+        assert_error_is_private(hidden)
+
+
 @pytest.mark.slow
 def test_a_released_calibration_holds_no_arrays():
     """Follow every reference from the calibration: no array, no histogram, and nothing that refers to the scores."""

@@ -271,3 +271,11 @@ def test_widths_of_intervals_are_compared_in_steps(draw_with):
             missing = max(4 * 41 - 5 * int((scores[name] <= t).sum()), 0)
             at_each.append(-5 * size - 2 * 1000 * missing)
         assert abs(utility - max(at_each)) <= 5 * 40  # the order of a division and a product
+
+
+@pytest.mark.slow
+def test_coverage_at_1000_records_is_within_two_thousandths():
+    """Epsilon 1 and a share of 1/5: the expected coverage for 1000 and for 800 records, over the noise."""
+    whole = confide.plan(alpha=0.1, epsilon=1.0, n=1000, score="lac").expected_coverage
+    rest = confide.plan(alpha=0.1, epsilon=1.0, n=800, score="lac").expected_coverage
+    assert 0.9 < whole <= rest < whole + 0.002

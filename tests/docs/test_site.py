@@ -1,4 +1,4 @@
-"""Pages: what they name exists, statements have a status, and pictures and steps are those of the code."""
+"""Pages: what they name exists, statements name a test, and pictures and steps are those of the code."""
 
 import ast
 import csv
@@ -17,7 +17,9 @@ from confide.core import release
 from tests.docs.blocks import ROOT
 from tests.docs.gallery import FOLDER, PAGE, draw, unlike
 
+STATEMENT = re.compile(r"^\*\*((?:Theorem|Lemma|Proposition|Corollary)\b.*?)\.\*\*", re.MULTILINE)
 TEST = re.compile(r"`((?:tests/)?[\w/]*test_\w+(?:\.py)?(?:::\w+)?)`")
+THEORY = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("theory*.md"))
 
 
 @cache
@@ -42,6 +44,16 @@ def names_a_test(name):
         functions for path, functions in functions_of_tests().items() if not file or f"/{path}".endswith(f"/{file}")
     ]
     return any(not function or function in functions for functions in within)
+
+
+@pytest.mark.parametrize("page", THEORY)
+def test_every_statement_names_a_test(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    begins = [match.start() for match in STATEMENT.finditer(text)]
+    # The checks of a statement are named before the second next one: statements may share a paragraph of checks.
+    sections = [text[begin:end] for begin, end in zip(begins, [*begins[2:], len(text), len(text)], strict=False)]
+    for section in sections:
+        assert TEST.findall(section), section.splitlines()[0]
 
 
 @pytest.mark.long

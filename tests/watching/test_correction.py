@@ -38,6 +38,30 @@ def corrected(*counts, release=RELEASE, **options):
 # Theorem O1, in integers: b errors - a records, positions in steps of the unit, the end of the scale at `top`
 
 
+def path(plan, walk, top, start, a, b, *, delay=0, floor=False, cap=None):
+    """Excess of missed records. A plan has batches and rules: 0 covers all, others miss where that is possible."""
+    theta, g, excess = start, [], 0
+    for t, (size, rule) in enumerate(plan):
+        missed = 0 if theta >= top else size if theta < 0 or rule else 0
+        g.append(b * missed - a * size)
+        excess += g[-1]
+        if t >= delay:
+            theta += g[t - delay] + walk[t - delay]
+        if floor:
+            theta = max(theta, 0)
+        if cap is not None:
+            theta = min(theta, cap)
+    return excess
+
+
+def bounds(plan, walk, top, start, a, b, *, delay=0, noisy=True):
+    """The two bounds of Theorem O1 for a walk of noises that is known."""
+    largest = max(size for size, _ in plan)
+    sums = np.concatenate([[0], np.cumsum(walk)])[: max(len(plan) - delay, 1)] * noisy
+    upper = max(top - start, 0) + (delay + 1) * (b - a) * largest + max(0, (-sums).max())
+    return upper, -max(start, 0) - (delay + 1) * a * largest - max(0, sums.max())
+
+
 @pytest.mark.slow
 def test_every_short_path_stays_within_both_bounds():
     """All paths of three looks of up to two records, with noises from -2 to 2, all errors and all starts."""
@@ -63,6 +87,27 @@ def test_every_short_path_stays_within_both_bounds():
         for start in range(-1, top + 2):
             deeper(0, start, start, 0, 0, 0, 0, 0)
         assert min(reached) > 0.8
+
+
+@pytest.mark.slow
+def test_floor_keeps_the_upper_bound_and_cap_at_infinity_breaks_it():
+    rng = np.random.default_rng(2)
+    for _ in range(1500):
+        looks, b = int(rng.integers(1, 40)), int(rng.choice([2, 10, 20]))
+        size, delay = int(rng.integers(1, 30)), int(rng.integers(0, 4))
+        top = round(size * b / rng.choice([0.05, 0.1, 0.2]))
+        start, walk = int(rng.integers(0, top)), (b - 1) * noise(rng, 0.5, looks) - noise(rng, 0.5, looks)
+        plan = [(int(rng.integers(0, 2 * size)), bool(rng.integers(2))) for _ in range(looks)]
+        upper, _ = bounds(plan, walk, top, start, 1, b, delay=delay)
+        assert path(plan, walk, top, start, 1, b, delay=delay, floor=True) <= upper
+    # Controls: a cap at the first position that means +inf, and a bound without noise.
+    plan, walk = [(10, True)] * 400, np.tile([60, -60], 200)
+    upper, _ = bounds(plan, walk, 100, 90, 1, 10)
+    assert path(plan, walk, 100, 90, 1, 10, floor=True) <= upper
+    assert path(plan, walk, 100, 90, 1, 10, floor=True, cap=100) > 20 * upper
+    plan, walk = [(10, True)] * 400, np.full(400, -5)
+    silent, _ = bounds(plan, walk, 100, 90, 1, 10, noisy=False)
+    assert path(plan, walk, 100, 90, 1, 10) > 2 * silent
 
 
 def test_noise_in_the_bound_covers_the_exact_law_of_the_walk():
