@@ -207,7 +207,7 @@ CLAIMS = {
     "delta": lambda v: [str(Fraction(v) / 2)],
     "key": lambda _: ["1/10", 0, ""],
     "candidates": lambda v: [1, 2, 2**20] if isinstance(v, int) else [],
-    "counted": lambda v: [None, v + 500],
+    "counted": lambda v: [None],
     "name": lambda _: ["another"],
     "scale": lambda v: [v / 2, 4 * v, -1.0, 1e-300],
     "left": lambda v: [v + 1000],
@@ -269,6 +269,10 @@ def test_claims_that_do_not_follow_raise(name):
 def refuse(name, path, value):
     with pytest.raises(FormatError):
         print(path, value, Release.from_json(altered(name, path, value)))
+
+
+def test_a_noisy_number_of_another_design_raises():
+    refuse("add_remove", ("thresholds", 0, "counted"), 500)
 
 
 @pytest.mark.parametrize(

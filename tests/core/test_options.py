@@ -190,14 +190,17 @@ def test_a_number_gives_default_candidates_of_other_scores():
     assert score_kind("aps_deterministic").choose_candidates(1) == confide.Candidates.unit(1)
 
 
-WRONG = [*((value, InputTypeError) for value in (True, 0.5, [0.5], "20")), *((n, InputError) for n in (0, -1, 10**9))]
-
-
-@pytest.mark.parametrize(("wrong", "kind"), WRONG, ids=repr)
+@pytest.mark.parametrize("wrong", [True, 0.5, [0.5], "20"], ids=repr)
 @pytest.mark.parametrize("name", LISTED)
-def test_candidates_of_another_type_and_numbers_out_of_range_raise(name, wrong, kind):
-    with refused(kind, "candidates"):
+def test_candidates_of_another_type_raise(name, wrong):
+    with refused(InputTypeError, "candidates"):
         called(name, candidates=wrong)
+
+
+@pytest.mark.parametrize("number", [0, -1, 10**9])
+def test_numbers_of_candidates_out_of_range_raise(number):
+    with refused(InputError, "candidates"):
+        called("calibrate", candidates=number)
 
 
 # --- no records

@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import combinations
@@ -164,26 +164,32 @@ def read_counts(places: Sequence[FileLocation], jobs: Sequence[Job], digest: str
     totals = [(np.zeros(job.shape, dtype=np.int64), RowErrors()) for job in jobs]
     weight = ["weight"] if jobs[0].columns.weight is not None else []
     for place in places:
-        of_file = f" in {str(place)!r}"
-        counted = set()
-        for number, row in enumerate(rows_of(place, [*COLUMNS, *weight])):
-            where = f"counts[{number}]"
-            if row["query"] != digest:
-                raise FormatError(
-                    f"{where}.query",
-                    f"must be the digest of this request's query{of_file}",
-                    got="that of another query",
-                    remedy="State the request for which the query was written, by the same options",
-                )
-            numbers = _checked(row, jobs, where, of_file)
-            key = tuple(numbers[name] for name in ("part", "reason", "group", "bin"))
-            if key in counted:
-                raise FormatError(where, f"must differ from all earlier rows in part, reason, group or bin{of_file}")
-            counted.add(key)
-            add_count(numbers, jobs[numbers["part"]], *totals[numbers["part"]])
+        add_rows(rows_of(place, [*COLUMNS, *weight]), jobs, digest, totals, f" in {str(place)!r}")
     if sum(float(counts.sum()) for counts, _ in totals) > MOST_RECORDS * (jobs[0].groups + 1):
         raise InputError("counts", f"must add up to at most {MOST_RECORDS} records over all files")
     return totals
+
+
+def add_rows(
+    rows: Iterable[Row], jobs: Sequence[Job], digest: str, totals: Sequence[Counts], of_file: str = ""
+) -> None:
+    """Add the rows of one answer to the counts of each job, after checks."""
+    counted = set()
+    for number, row in enumerate(rows):
+        where = f"counts[{number}]"
+        if row["query"] != digest:
+            raise FormatError(
+                f"{where}.query",
+                f"must be the digest of this request's query{of_file}",
+                got="that of another query",
+                remedy="State the request for which the query was written, by the same options",
+            )
+        numbers = _checked(row, jobs, where, of_file)
+        key = tuple(numbers[name] for name in ("part", "reason", "group", "bin"))
+        if key in counted:
+            raise FormatError(where, f"must differ from all earlier rows in part, reason, group or bin{of_file}")
+        counted.add(key)
+        add_count(numbers, jobs[numbers["part"]], *totals[numbers["part"]])
 
 
 def _checked(row: Row, jobs: Sequence[Job], where: str, of_file: str) -> dict[str, int]:
