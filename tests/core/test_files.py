@@ -229,7 +229,6 @@ ADDED = {
     ("request", "population"): [{"bound": 3.0}],
     ("request", "mechanism"): ["slopes", "pps", "noisy-histogram", "none", "other"],
     ("n",): [1, 0],
-    ("thresholds", 0, "counted"): [1000],
     ("thresholds", 0, "mechanism", "weight"): [7],
     ("thresholds", 0, "mechanism", "extra"): [1],
 }
@@ -271,8 +270,9 @@ def refuse(name, path, value):
         print(path, value, Release.from_json(altered(name, path, value)))
 
 
-def test_a_noisy_number_of_another_design_raises():
+def test_a_noisy_number_that_does_not_fit_the_request_raises():
     refuse("add_remove", ("thresholds", 0, "counted"), 500)
+    refuse("replace_one", ("thresholds", 0, "counted"), 1000)
 
 
 @pytest.mark.parametrize(
