@@ -75,7 +75,7 @@ def test_groups_sides_classes_and_levels_are_read_off_the_release(renew, confide
     table, public = records(1), {"neighbors": "replace_one"}
     ward, labels = table["ward"].to_pylist(), table["y"].to_numpy()
     quantiles = np.column_stack([table["low"], table["high"]])
-    losses, few = table["l_0"].to_numpy()[:, None], confide.Candidates.of([0.25])
+    losses, few = table["l_0"].to_numpy()[:, None], confide.Candidates.unit(2)
     wards, sides = ("--by", "ward"), ("--prediction", "low,high", "--target", "target")
     for name, release, options in (
         ("wards", confide.calibrate(scores_of(1), 0.2, 2.0, groups=ward, names=["a", "b"]), (*COLUMNS, *wards)),

@@ -383,6 +383,8 @@ def test_few_records_have_no_limit():
         (lambda: Noise.discrete_gaussian("1"), "sigma"),
         (lambda: Noise.discrete_laplace(1.0, copies=0), "copies"),
         (lambda: Noise("laplace", 1.0), "kind"),
+        (lambda: Noise("table", 2.0), "probabilities"),
+        (lambda: Noise("discrete_laplace", (1.0,)), "scale"),
         (lambda: Noise.table([]), "probabilities"),
         (lambda: Noise.table([0.4, 0.2]), "probabilities"),
         (lambda: Noise.table([0.2, 0.4]), "probabilities"),

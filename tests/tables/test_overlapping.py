@@ -1,7 +1,5 @@
 """Groups that overlap, in tables of any kind and on the command line: as in arrays, with the same counts."""
 
-import sys
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -11,7 +9,7 @@ import pytest
 import confide
 from confide.errors import InputError
 from confide.tables import TargetColumns, calibrate_table, evaluate_table, open_table, predict_table
-from confide.tables.calibrate import TableRequest
+from confide.tables.calibrate import TableRequest, TableSource
 from tests.files import in_order_of
 from tests.refused import bad_rows, refused
 
@@ -35,9 +33,8 @@ def released():
 @pytest.mark.long
 def test_every_source_counts_and_predicts_alike(engine, released, tmp_path, monkeypatch):
     """One pass counts for all columns; the largest threshold is taken in Python, also on Spark's executors."""
-    module, seen, source = sys.modules["confide.core.steps"], {}, engine.table(TABLE)
-    counted = module._counted
-    monkeypatch.setattr(module, "_counted", lambda *given: seen.update(counted(*given)) or dict(seen))
+    counted, seen, source = TableSource.count, {}, engine.table(TABLE)
+    monkeypatch.setattr(TableSource, "count", lambda *given: seen.update(counted(*given)) or dict(seen))
     calibrate_table(source, WHAT, 0.1, 6.0, by=list(NAMES), groups=NAMES, unit=1.0)
     for name, value in ((name, value) for name, values in NAMES.items() for value in values):
         own, counts = np.abs(Y - F)[GROUPS[name] == value], seen[f"{name}={value}"]

@@ -78,6 +78,10 @@ class Noise:
     def __post_init__(self) -> None:
         name = _PARAMETERS[one_of("kind", self.kind, tuple(_PARAMETERS))]
         positive_integer("copies", self.copies, most=_MOST_COPIES)
+        is_table = self.kind == "table"
+        if is_table != isinstance(self.parameter, tuple):
+            must = "must be a tuple of probabilities" if is_table else "must be a number"
+            raise InputTypeError(name, must, got=type(self.parameter).__name__)
         if isinstance(self.parameter, tuple):
             _check_table(np.array(self.parameter, dtype=np.float64))
             return
