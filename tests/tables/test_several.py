@@ -27,7 +27,7 @@ OWN = 1.0 - P[np.arange(N), Y]
 WARD = RNG.choice(["north", "south"], N)
 F = np.sort(RNG.normal(size=(N, 2)), axis=1)
 TARGET = F.mean(axis=1) + RNG.normal(size=N)
-W, SHIFT = np.arange(N) % 9 / 4, {0: 0.5, 1: 1, 2: 2, 3: 1}
+W, SHIFT = 2.5 * (1 - OWN), {0: 0.5, 1: 1, 2: 2, 3: 1}
 UNIT, LINE = Candidates.unit(60), Candidates.of(np.linspace(-3, 3, 61))
 STEPS = Candidates.of([0.2, 0.4, 0.6, 0.8])
 LOSSES = 5.0 * (STEPS.edges < OWN[:, None])
