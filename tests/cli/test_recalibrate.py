@@ -23,7 +23,8 @@ def records(k):
     y = (p.cumsum(axis=1) > rng.random((N, 1))).argmax(axis=1)
     rows = {f"p_{i}": p[:, i] for i in range(3)} | {"y": y, "ward": np.array(["a", "b"])[np.arange(N) % 2]}
     rows |= {"low": -np.ones(N), "high": np.ones(N), "target": rng.normal(size=N)}
-    return pa.table(rows | {"l_0": np.clip(rng.random(N) - 0.25, 0, 1)})
+    missed = rng.random(N)
+    return pa.table(rows | {f"l_{i}": np.clip(missed - (i + 1) / 3, 0, 1) for i in range(2)})
 
 
 def scores_of(k):
@@ -75,7 +76,7 @@ def test_groups_sides_classes_and_levels_are_read_off_the_release(renew, confide
     table, public = records(1), {"neighbors": "replace_one"}
     ward, labels = table["ward"].to_pylist(), table["y"].to_numpy()
     quantiles = np.column_stack([table["low"], table["high"]])
-    losses, few = table["l_0"].to_numpy()[:, None], confide.Candidates.unit(2)
+    losses, few = np.column_stack([table["l_0"], table["l_1"]]), confide.Candidates.unit(3)
     wards, sides = ("--by", "ward"), ("--prediction", "low,high", "--target", "target")
     for name, release, options in (
         ("wards", confide.calibrate(scores_of(1), 0.2, 2.0, groups=ward, names=["a", "b"]), (*COLUMNS, *wards)),
