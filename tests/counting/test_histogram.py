@@ -98,6 +98,7 @@ def test_counts_equal_brute_force(scores, edges, own, block, threads):
     candidates = Candidates.of(np.append(edges, np.inf))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(confide.counting, "BLOCK", block)
+        patch.setattr(confide.counting, "_SAMPLE", max(1, block // 2))  # a sample is smaller than a block
         patch.setattr(confide.counting, "_WORTH_CELLS", own)
         patch.setattr(confide.counting, "_WORTH_SORTING", block // 4)
         patch.setattr(confide.counting, "_SLICE", 3 * block)
