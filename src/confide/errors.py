@@ -46,6 +46,7 @@ class ConfideError(Exception):
 
     def __init__(self, argument: str, requirement: str, got: str = "", remedy: str = "") -> None:
         super().__init__(argument, requirement, got, remedy)  # all four, so that an error can be pickled
+        self._column: str | None = None  # a column that a table lacks, by which the command line names an option
         self.argument = argument
         self.requirement = requirement
         self.got = got

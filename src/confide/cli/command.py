@@ -277,10 +277,9 @@ def _named_as_typed(parameters: Collection[click.Parameter]) -> Iterator[None]:
     except ConfideError as error:
         # A file or `--set` states some arguments; errors about tables are often about what was read.
         names = _names()
-        stated = names.get(_COLUMNS, {}) if error.argument == "column" and " is not in " in error.requirement else {}
-        unknown = [name for column, name in stated.items() if error.requirement.startswith(f"{column!r} ")]
-        name = unknown[0] if unknown else names.get(error.argument, error.argument)
-        is_option = unknown or name not in _WORDS or error.requirement.startswith("must")
+        of_column = names.get(_COLUMNS, {}).get(error._column)
+        name = of_column or names.get(error.argument, error.argument)
+        is_option = of_column or name not in _WORDS or error.requirement.startswith("must")
         if is_option:
             error.argument = name if name in names.get(_STATED, ()) else options.get(name, name)
         error.remedy = re.sub(r"\b(\w+)=True\b", lambda flag: options.get(flag[1], flag[0]), error.remedy)

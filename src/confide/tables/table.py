@@ -256,7 +256,9 @@ class Table(ABC):
             from difflib import get_close_matches
 
             similar = "".join(f", which has {name!r}" for name in get_close_matches(column, self.columns, 1))
-            raise InputError("column", f"{column!r} is not in {self.name}{similar}", remedy=self.existing())
+            error = InputError("column", f"{column!r} is not in {self.name}{similar}", remedy=self.existing())
+            error._column = column
+            raise error
         names = (*self.schema.names, *self.disagreements)
         twins = [name for name in names if name != column and name.lower() == column.lower()]
         if twins and not self.distinguishes_case:
