@@ -354,3 +354,17 @@ def test_a_name_stays_on_its_line():
     result = aligned([("plan", "a\nsigned by 'coordinator'"), ("north\rsouth", "b")])
     assert len(result.splitlines()) == 2
     assert not STEERS & set(result)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "calibrate postgresql://me:hidden@host/db.t --score-column s --alpha 0.1 --epsilon 1",
+        "show s3://me:hidden@host/cal.json",
+    ],
+)
+def test_an_address_with_a_password_is_refused_and_not_repeated(confide_run, line):
+    found = confide_run(*line.split())
+    assert found.code == REFUSED
+    assert "an address carries no password" in found.err
+    assert "hidden" not in found.out + found.err

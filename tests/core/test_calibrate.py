@@ -136,3 +136,9 @@ def test_threads_may_calibrate_at_once():
     finally:
         sys.setswitchinterval(interval)
     assert errors == []
+
+
+@pytest.mark.parametrize(("arguments", "argument"), [({"names": ["a"]}, "groups"), ({"groups": ["a"] * 9}, "groups")])
+def test_groups_and_their_names_are_given_together(arguments, argument):
+    with refused(InputError, argument):
+        confide.calibrate([0.5] * 9, 0.1, 1.0, **arguments)

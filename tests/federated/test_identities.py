@@ -17,6 +17,7 @@ from confide.core import Document, Release
 from confide.errors import FormatError, InputError, InputTypeError, SimilarNameWarning
 from confide.federated import Conditions, Refusal
 from confide.federated.messages import MOST_CHARACTERS, encode, sign
+from confide.federated.silo_answer import _count_for
 from confide.ledger import Cost
 from confide.mechanisms import PrivacyStatement
 from confide.support import FileKind, checksum, kind_of, kind_stated
@@ -424,3 +425,17 @@ def test_the_command_is_a_gate(released, capsys):
     assert [line.partition(" ")[0] for line in output["wrong"]] == ["NOT", "epsilon"]
     assert main(["verify", good, "--coverage-at-least", "90"]) == 3
     assert main(["verify", good, "--neighbors", "add_remove"]) == 3
+
+
+@pytest.mark.parametrize("key", ["0" * 63, "g" * 64, "0x" + "0" * 62, ""])
+def test_keys_have_64_hexadecimal_digits(key):
+    silo = federated.SiloKeys.generate("north").public()
+    for field in ("signing", "agreement"):
+        with refused(InputError, "keys"):
+            dataclasses.replace(silo, **{field: key})
+
+
+def test_groups_are_refused_where_a_plan_has_none():
+    for scores, groups in (([0.5], ["a"]), ({"a": [0.5]}, None)):
+        with refused(InputError, "groups"):
+            _count_for(planned(["north", "south", "east"]), scores, groups)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.errors import ConfideError, FormatError, LedgerError
+from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import Cost, Dataset, Ledger, file, request_digest
 from confide.ledger.location import MissingRecordsError
 from confide.ledger.schema import TABLES, guards, seal
@@ -306,6 +306,16 @@ def old(tmp_path):
     ledger.attach(ledger.charge("patients", COST, DIGEST), "release", b"seen")
     ledger.charge("others", COST, DIGEST)
     return ledger
+
+
+def test_a_release_is_stored_once_for_a_token_that_was_charged(tmp_path):
+    ledger = Ledger(tmp_path / "budget.db")
+    token = ledger.charge("patients", COST, DIGEST)
+    ledger.attach(token, "release")
+    for known in (token, "0" * 32):
+        with refused(InputError, "token"):
+            ledger.attach(known, "another")
+    assert ledger.entry(token).release == "release"
 
 
 USES = {

@@ -139,6 +139,12 @@ def test_privacy_statement_is_at_least_exact_loss(neighbors, epsilon, people, ta
     assert (public.statement.add_remove is None) == (neighbors == "replace_one")
 
 
+def test_a_reference_needs_a_positive_loss():
+    for epsilon in (0.0, -1.0, math.nan):
+        with refused(InputError, "epsilon"):
+            Reference((20, 10), epsilon)
+
+
 @pytest.mark.parametrize(("neighbors", "losses"), [("add_remove", (0.25, 0.5)), ("replace_one", (0.125, 0.25))])
 def test_each_record_of_a_person_loses_a_share(neighbors, losses):
     stated = CountPrivacy(neighbors, 1.0, 4, public_n=False).statement
