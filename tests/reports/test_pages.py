@@ -17,7 +17,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from scipy.stats import beta
@@ -358,8 +358,9 @@ def test_an_evaluation_of_another_release_is_refused():
             confide.card(calibration(), title=title)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @given(st.text(min_size=1), st.text(min_size=1))
+@example("1", "12)")
 def test_texts_cannot_become_markup(name, value):
     """A fact is one item of a list and a row one row of a table, for every text, and no text makes HTML or a link."""
     section = Section("Title", value, ((name, value),), tables=(Table((name, "b"), ((value, name),)),), notes=(value,))

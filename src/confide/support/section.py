@@ -177,7 +177,8 @@ def _columns(table: Table) -> Iterator[str]:
 # Markdown
 
 # Characters that Markdown interprets: within a line, at its beginning, or after the number of a list
-_MARKS = re.compile(r"[\\`*_\[\]<>|~&$]|^[#+=-]|(?<=^\d)[.)](?=\s)")
+_MARKS = re.compile(r"[\\`*_\[\]<>|~&$]|^[#+=-]")
+_ITEM_NUMBER = re.compile(r"^(\d{1,9})(?=[.)](\s|$))")
 
 
 def to_markdown(section: Section, level: int = 1) -> str:
@@ -213,7 +214,8 @@ def _blocks(section: Section, level: int) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    return _MARKS.sub(r"\\\g<0>", escape_line(text).strip())
+    marked = _MARKS.sub(r"\\\g<0>", escape_line(text).strip())
+    return _ITEM_NUMBER.sub(r"\1\\", marked)
 
 
 # Notebooks
