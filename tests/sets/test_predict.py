@@ -15,19 +15,20 @@ from tests.refused import refused
 from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
 
 
+@pytest.mark.parametrize("score", ["lac", "aps"])
 @pytest.mark.parametrize(("empty", "warned"), [(10, False), (11, True), (1000, True)])
-def test_more_than_one_empty_set_of_a_hundred_is_told(empty, warned):
+def test_more_than_one_empty_set_of_a_hundred_is_told(empty, warned, score):
     p = np.full((1000, 2), 0.5)
     p[empty:] = [0.8, 0.2]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        sets = confide.predict_set(p, calibration_at(0.4))
+        shares = (np.arange(1000) < empty).astype(float) if score == "aps" else None
+        sets = confide.predict_set(p, calibration_at(0.4, score=score), u=shares)
     assert (sets.sizes == 0).sum() == empty
     notes = [str(one.message) for one in caught]
     assert len(notes) == warned
-    assert all(
-        f"{empty:,} of 1,000 sets are empty" in text and "randomised score, such as 'aps'" in text for text in notes
-    )
+    assert all(f"{empty:,} of 1,000 sets are empty" in text for text in notes)
+    assert all(("the randomised score, such as 'aps'" in text) == (score == "lac") for text in notes)
 
 
 def test_a_negative_threshold_gives_empty_sets():

@@ -319,7 +319,7 @@ def predict_set(
     """
     sets = sets_of(probabilities, calibration, classes, u=u, groups=groups, score=score, out=out)
     empty = sets.mask.view(np.uint8).max(axis=1, initial=0) == 0  # takes half the time of counting
-    warn_of_empty_sets(int(empty.sum()), len(sets))
+    warn_of_empty_sets(int(empty.sum()), len(sets), calibration.score or score)
     return sets
 
 
@@ -472,24 +472,24 @@ _FEWEST_SETS = 100
 """Of fewer sets one empty set is already more than 1 %."""
 
 
-def warn_of_empty_sets(empty: int, records: int) -> None:
-    """Warn if more than 1 % of the sets are empty.
+def warn_of_empty_sets(empty: int, records: int, score: str | None) -> None:
+    """Warn if more than 1 % of the sets are empty, with advice that depends on the score.
 
     Examples
     --------
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     warn_of_empty_sets(10, 1000)
-    ...     warn_of_empty_sets(404, 5180)
+    ...     warn_of_empty_sets(10, 1000, "lac")
+    ...     warn_of_empty_sets(404, 5180, "lac")
     >>> print(*(one.message for one in caught))
     404 of 5,180 sets are empty (7.8 %), and an empty set never contains the true label. ...
     """
     if records < _FEWEST_SETS or 100 * empty <= records:
         return
+    other = "" if score_kind(score).randomised else "compare the randomised score, such as 'aps', or "
     warnings.warn(
         f"{empty:,} of {records:,} sets are empty ({100 * empty / records:.2g} %), and an empty set never contains the "
-        "true label. If every record needs a label, compare the randomised score, such as 'aps', or take a smaller "
-        "alpha",
+        f"true label. If every record needs a label, {other}take a smaller alpha",
         CoverageWarning,
         stacklevel=caller_stacklevel(),
     )

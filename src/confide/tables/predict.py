@@ -124,7 +124,7 @@ def predict_table(
         rows, predictions = _predictions(table, what, release, by, keep, skip_incomplete)
         summary = write_predictions(rows, predictions, out, overwrite=overwrite, progress=progress)
     if release.loss is None:
-        warn_of_empty_sets(int(summary.get("empty_sets", 0)), int(summary["rows"]))
+        warn_of_empty_sets(int(summary.get("empty_sets", 0)), int(summary["rows"]), release.score)
     return summary
 
 
