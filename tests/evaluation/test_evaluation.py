@@ -155,6 +155,7 @@ INTERVALS = {"release": calibration_at(1.0, "absolute_residual"), "predictions":
         Refused(
             confide.evaluate, {"release": SETS["release"], "scores": [0.5]}, {"u": [0.5]}, "u", kind=InputTypeError
         ),
+        Refused(confide.evaluate, SETS, {"partition": [0]}, "partition", kind=InputTypeError),
         Refused(evaluate_intervals, INTERVALS, {"targets": [math.inf]}, "targets", kind=InputError),
     ],
     ids=str,

@@ -29,7 +29,7 @@ from confide.evaluation import (
     too_many_groups,
 )
 from confide.mechanisms import Neighbors
-from confide.support import Level, require
+from confide.support import Level, check_unknown_arguments, require
 from confide.tables.arrow import to_numpy
 from confide.tables.columns import ColumnSpec
 from confide.tables.named_columns import (
@@ -154,8 +154,7 @@ def evaluate(
             got=f"{len(unnamed)} without a name",
             remedy="Only evaluate_sets, evaluate_intervals and evaluate_scores take them in order",
         )
-    if unknown := sorted(set(options) - EvaluationOptions.__optional_keys__):
-        raise InputError("options", "must be those of confide.evaluation.PrivateRequest", got=", ".join(unknown))
+    check_unknown_arguments("evaluate", options, EvaluationOptions.__optional_keys__)
     # Build the request of a private evaluation
     private: dict[str, Any] = {
         name: value for name, value in options.items() if name in _PrivateOptions.__annotations__
