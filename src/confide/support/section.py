@@ -227,7 +227,7 @@ _LEFT = ' style="text-align:left;vertical-align:top"'
 
 
 def to_html(section: Section) -> str:
-    """A section as one table for a notebook; of many rows only the first.
+    """Write a section as one HTML table for a notebook, with at most `MOST_SHOWN` rows of each table.
 
     Examples
     --------
