@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector, refuse_other_rows
 from confide.candidates import Candidates
-from confide.core.calibrate import calibrate
-from confide.core.options import LedgerOptions, Options
+from confide.core.calibrate import LedgerOptions, Options, calibrate
 from confide.core.release import Release
 from confide.core.sources import check_scores
 from confide.counting import ScoreHistogram

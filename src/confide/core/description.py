@@ -1,8 +1,7 @@
 """The description of a release: its promise and cost, thresholds, mechanism and conditions; and in one line."""
 
 from confide.core.expected import records_needed
-from confide.core.statement import KEYS
-from confide.core.thresholds import Thresholds
+from confide.core.thresholds import KEYS, Thresholds
 from confide.mechanisms import PublishedHistogram
 from confide.support import Facts, Section
 

@@ -8,7 +8,7 @@ from confide.core.expected import records_needed
 from confide.core.population import rounding_text
 from confide.core.release import Release, as_release
 from confide.core.request import ABOUT
-from confide.core.statement import Key
+from confide.core.thresholds import Key
 from confide.support import Classes, Facts, Section, versions_text
 
 # Parts that the title of their common facts names.

@@ -11,15 +11,14 @@ from typing import Any, Unpack
 from confide.candidates import AnyCandidates, Candidates
 from confide.core.description import needed_text
 from confide.core.design import Design, design_at
-from confide.core.expected import UNLIKELY, candidates_of, expectation, records_for, terms_of
-from confide.core.mean_price import gap_crossed
-from confide.core.pilot import OnPilot, Pilot, on_pilot
+from confide.core.expected import UNLIKELY, OnPilot, Pilot, candidates_of, expectation, on_pilot, records_for, terms_of
 from confide.core.population import ClassShift, shifted_population
 from confide.core.reference_laws import law_of, typical_law
 from confide.core.request import Request
 from confide.core.rules import unusual
 from confide.core.terms import CHOICES, Choices, Terms, typical_of_groups
 from confide.core.thresholds import Threshold, Thresholds
+from confide.core.tuning import gap_crossed
 from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes
 from confide.scores import score_kind

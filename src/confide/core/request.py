@@ -22,7 +22,6 @@ from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.reference_laws import law_of
 from confide.core.rules import check_combinations
-from confide.core.statement import SCORE_OF_SIDE, By, Key
 from confide.core.terms import (
     NUMBERED,
     Budget,
@@ -34,6 +33,7 @@ from confide.core.terms import (
     share_of_number,
     typical_of_groups,
 )
+from confide.core.thresholds import SCORE_OF_SIDE, By, Key
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import MECHANISMS, NEIGHBORS, Chosen, MechanismName, Neighbors, Noise, PublishedHistogram
 from confide.scores import score_kind

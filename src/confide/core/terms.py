@@ -11,9 +11,8 @@ from functools import cached_property
 from typing import Any, Literal, TypedDict
 
 from confide.candidates import Candidates, OwnCandidates, Spread
-from confide.core.mean_price import PARTS, TuningInputs
 from confide.core.population import Population
-from confide.core.tuning import LEFTS
+from confide.core.tuning import LEFTS, PARTS, TuningInputs
 from confide.errors import InputError
 from confide.guarantee import moving_rate
 from confide.mechanisms import (
