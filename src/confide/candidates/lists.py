@@ -250,6 +250,11 @@ def _quantiles(law: Spread, size: int) -> Candidates:
     return Candidates._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
 
 
+def listed(candidates: Candidates | Spread, size: int) -> Candidates:
+    """Candidates as they are; of a spread about `size` quantiles."""
+    return candidates if isinstance(candidates, Candidates) else Candidates.quantiles(candidates, size)
+
+
 # Four for each power of ten from 1 - 1e-6 to 1 - 1e-12 differ in twelve digits.
 _MOST_BEYOND = 24
 

@@ -13,11 +13,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from confide.candidates import FINEST, Candidates, Spread
+from confide.candidates import FINEST, Candidates, Spread, listed
 from confide.core.reference_laws import typical_law
 from confide.core.terms import NUMBERED, Terms
 from confide.core.thresholds import Threshold
-from confide.core.tuning import LONGEST, Tuning, sizes_of, tune
+from confide.core.tuning import Tuning, sizes_of, tune
 from confide.guarantee import (
     Guarantee,
     conditional_offset,
@@ -65,14 +65,8 @@ def longest_list(terms: Terms) -> Candidates:
     if isinstance(spread, Candidates):
         return spread
     if terms.mechanism == "none":  # nothing is drawn, so the finest list costs nothing
-        return Candidates.quantiles(spread, spread.most or FINEST)
-    return Candidates.quantiles(spread, sizes_of(spread)[-1] if terms.mechanism in NUMBERED else _PUBLISHED_SIZE)
-
-
-def compared_list(terms: Terms) -> Candidates:
-    """Candidates that are among those of every source: counts over them recognise the records of a request."""
-    spread = terms.known_spread
-    return spread if isinstance(spread, Candidates) else Candidates.quantiles(spread, LONGEST)
+        return listed(spread, spread.most or FINEST)
+    return listed(spread, sizes_of(spread)[-1] if terms.mechanism in NUMBERED else _PUBLISHED_SIZE)
 
 
 def published_list(terms: Terms, n: int) -> Candidates:
@@ -82,7 +76,7 @@ def published_list(terms: Terms, n: int) -> Candidates:
         return longest_list(terms)
     # About the best number of bins for n records.
     scale = scale_for(2 if terms.public_n else 1, terms.per_record)
-    return Candidates.quantiles(spread, histogram_size(spread, n, terms.served, scale))
+    return listed(spread, histogram_size(spread, n, terms.served, scale))
 
 
 @lru_cache(maxsize=1024)

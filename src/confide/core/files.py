@@ -256,9 +256,9 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
     """The threshold, if everything about it but its value follows from its terms and its mechanism."""
     # The candidates, and the value as one of them.
     spread = terms.spread
-    listed: Any = Candidates.quantiles(spread, drawn.candidates) if isinstance(spread, Spread) else spread
+    candidates: Any = Candidates.quantiles(spread, drawn.candidates) if isinstance(spread, Spread) else spread
     value = math.inf if isinstance(drawn.threshold, str) else drawn.threshold
-    if math.isfinite(value) and isinstance(listed, Candidates) and value not in listed.edges:
+    if math.isfinite(value) and isinstance(candidates, Candidates) and value not in candidates.edges:
         raise FormatError("release.threshold", "must be one of its candidates", remedy=UNUSABLE)
     if n is not None and not 1 <= n <= MOST_RECORDS:
         raise _contradiction("n")
@@ -272,18 +272,18 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
     size = None if drawn.counted is None else terms.noisy_size(drawn.counted)
 
     # The guarantee, certified again.
-    guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, size)
+    guarantee, privacy = promised(terms, n or 1, candidates.size, mechanism, size)
     if not 0 <= drawn.coverage <= 1 or abs(guarantee.coverage - drawn.coverage) > _NEAR:
         raise _contradiction("coverage")
     if mechanism is not None:
         _check_mechanism(terms, n, mechanism, guarantee.coverage)
         histogram = isinstance(mechanism, NoisyHistogram | PublishedHistogram)
-        if histogram and mechanism != published_mechanism(terms, n or 1, listed.size, size):
+        if histogram and mechanism != published_mechanism(terms, n or 1, candidates.size, size):
             raise _contradiction("mechanism")
     guarantee = replace(guarantee, coverage=drawn.coverage)
 
     # The threshold; that of a noisy histogram follows from its counts.
-    design = Design(terms, n or 1, listed, mechanism, guarantee, privacy, size)
+    design = Design(terms, n or 1, candidates, mechanism, guarantee, privacy, size)
     if drawn.counts is None:
         if isinstance(mechanism, NoisyHistogram):
             raise _contradiction("counts")

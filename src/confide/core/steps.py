@@ -13,15 +13,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from confide.candidates import Candidates
+from confide.candidates import Candidates, listed
 from confide.core.account import NO_PAYER, Bill, Payer, open_account
-from confide.core.design import Design, compared_list, sized_design, sized_privacy, unanswered_design
+from confide.core.design import Design, sized_design, sized_privacy, unanswered_design
 from confide.core.release import Release
 from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
 from confide.core.sources import GivenCounts, Source
 from confide.core.terms import Terms
 from confide.core.thresholds import Key, Threshold
+from confide.core.tuning import LONGEST
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import NoisyHistogram, PpsOfSecretSize, PrivacyStatement, draw_size
@@ -255,7 +256,7 @@ class CountThenDraw:
     @property
     def candidates(self) -> Candidates:
         """The candidates over which the records are recognised, whatever the noisy number is."""
-        return compared_list(self.terms)
+        return listed(self.terms.known_spread, LONGEST)
 
     def prepared(self, counts: ScoreHistogram) -> Draw:
         """Draw the noisy number of records, and search the designs for it."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import FINEST, Candidates, Spread
+from confide.candidates import FINEST, Candidates, Spread, listed
 from confide.core.reference_laws import PRICE_OF_ALL, ReferenceLaws, law_of, reference_laws
 from confide.guarantee import sharp_loss, tail, weighted_loss
 from confide.mechanisms import OF_TARGET, Slopes
@@ -350,9 +350,8 @@ def _tuned(spread: Candidates | Spread, inputs: TuningInputs) -> Tuning:
         if price(shorter) > dearest or coverage(shorter) > most:
             break
         best = shorter
-    candidates = Candidates.quantiles(spread, sizes[best.size]) if isinstance(spread, Spread) else spread
     left = LEFTS[best.left]
-    return Tuning(candidates, left, PARTS - left, RISES[best.rise])
+    return Tuning(listed(spread, sizes[best.size]), left, PARTS - left, RISES[best.rise])
 
 
 @lru_cache(maxsize=64)
