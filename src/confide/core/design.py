@@ -47,7 +47,6 @@ from confide.mechanisms import (
     privacy_statement,
     published_histogram_for,
     size_zcdp,
-    sized_histogram_for,
     slopes_for,
     split_conformal_for,
     with_choice,
@@ -209,16 +208,14 @@ def published_mechanism(terms: Terms, n: int, m: int, size: NoisySize | None = N
     """The mechanism of a published method over m candidates, for n records or a noisy number of them."""
     level, epsilon = terms.level, terms.per_record
     public = n if terms.public_n else None
+    counted, size_scale = (n, None) if size is None else (size.counted, size.scale)
     # Noisy counts of all candidates first, then methods that draw one candidate.
     match terms.mechanism:
-        case "noisy-histogram" if size is not None:
-            return sized_histogram_for(level, epsilon, size.counted, size.scale)
         case "noisy-histogram":
-            return noisy_histogram_for(level, epsilon, n)
+            return noisy_histogram_for(level, epsilon, counted, size_scale)
         case PublishedHistogram.name:
             assert terms.noise is not None
-            counted, scale = (n, None) if size is None else (size.counted, size.scale)
-            return published_histogram_for(level, terms.noise, m, counted, scale)
+            return published_histogram_for(level, terms.noise, m, counted, size_scale)
         case "opendp-quantile":
             return opendp_quantile_for(level, epsilon, public)
         case "pps" if public is None:

@@ -292,23 +292,26 @@ def calibrate_areas(
     pixels: Callable[[Any, Any, MissedAreaLoss, int], tuple[int, list[Any]]],
     risk: Level | None = None,
     epsilon: float | None = None,
-    **options: Unpack[MaskOptions],
+    *,
+    background: int | None = None,
+    average: str = "pixels",
+    ignore_index: int = -100,
+    classes: Iterable[Any] | int | None = None,
+    candidates: AnyCandidates = None,
+    u: ExperimentalUniforms | None = None,
+    **options: Unpack[Options],
 ) -> Release:
     """Calibrate masks from pairs of any type; `pixels` returns the number of classes, and what `true_pixels` does."""
     stated = stated_risk(risk, options)
     payer, fields = split_options("calibrate_masks", options, *_OF_MASKS)
 
     # The request, which is checked before an image is read.
-    average = one_of("average", fields.pop("average", "pixels"), AVERAGES)
-    area = MissedAreaLoss(fields.pop("background", None), average == "classes")
-    ignored = fields.pop("ignore_index", -100)
-    u = fields.pop("u", None)
-    classes = fields.pop("classes", None)
-    request = Request(alpha=stated, epsilon=epsilon, loss=area.name, **fields)
+    area = MissedAreaLoss(background, one_of("average", average, AVERAGES) == "classes")
+    request = Request(alpha=stated, epsilon=epsilon, loss=area.name, candidates=candidates, **fields)
     class_names = None if classes is None else public_classes("classes", classes)
 
     # The first image shows the number of classes.
-    first, areas = first_and_all(image_by_image(images, lambda p, truth: pixels(p, truth, area, ignored)))
+    first, areas = first_and_all(image_by_image(images, lambda p, truth: pixels(p, truth, area, ignore_index)))
     if class_names is None:
         if first is None:
             raise InputError("classes", "must be given, their names or number: there is no image that shows how many")

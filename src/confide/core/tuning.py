@@ -40,19 +40,14 @@ class Utility(NamedTuple):
     heights: NDArray[np.float64]
 
 
-def answer_law(reached: NDArray[np.float64], utility: Utility) -> NDArray[np.float64]:
-    """The law of the chosen candidate if `reached` scores, maybe not an integer, lie at or below each; shape (m,)."""
-    law = np.zeros(len(reached))
-    _, column, odds = likely_answers(reached[None, :], utility)
-    law[column] = selection_law(odds)
-    return law
-
-
 def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     """The law of the chosen candidate for n scores, of which the shares `below` are at most each; shape (m,)."""
-    slopes = (mechanism.slope_left, mechanism.slope_right)
     heights = mechanism.log_weights(len(below), n)
-    return answer_law(n * below, Utility(float(mechanism.target(n)), *slopes, heights))
+    utility = Utility(float(mechanism.target(n)), mechanism.slope_left, mechanism.slope_right, heights)
+    law = np.zeros(len(below))
+    _, column, odds = likely_answers(n * below[None, :], utility)
+    law[column] = selection_law(odds)
+    return law
 
 
 def likely_answers(

@@ -18,7 +18,6 @@ from confide.mechanisms.noisy_histogram import (
     PublishedHistogram,
     noisy_histogram_for,
     published_histogram_for,
-    sized_histogram_for,
 )
 from confide.mechanisms.noisy_size import (
     OF_DESIGN,

@@ -83,23 +83,24 @@ class NoisyHistogram(_LastRule):
         return self.select(self.noisy(counts))
 
 
-def noisy_histogram_for(level: Fraction, epsilon: float, n: int) -> NoisyHistogram | None:
-    """The largest limit that guarantees `level` for a public n and a loss epsilon of a replaced record; or None."""
-    scale = scale_for(2, epsilon)
-    limit = most_beyond(level, n, laplace_residual_life(scale))
-    return None if limit < 0 else NoisyHistogram(limit, scale)
+def noisy_histogram_for(
+    level: Fraction, epsilon: float, n: int, size_scale: float | None = None
+) -> NoisyHistogram | None:
+    """The largest limit that guarantees the level for a public or a noisy n; None if no limit does.
 
-
-def sized_histogram_for(level: Fraction, epsilon: float, counted: int, size_scale: float) -> NoisyHistogram | None:
-    """The largest limit for a noisy number of records, with noise of scale `size_scale`; None if no limit suffices.
-
-    epsilon is the loss when a record is added or removed, without the loss of the noisy number.
+    epsilon is the loss of a replaced record if n is public. If n is a noisy number with noise of scale `size_scale`, it
+    is the loss when a record is added or removed, without the loss of the noisy number.
     """
-    scale = scale_for(1, epsilon)
-    cost = laplace_residual_life(scale)
-    if counted < least_counted(level, size_scale, cost):
+    scale = scale_for(2 if size_scale is None else 1, epsilon)
+    limit = _largest_limit(level, n, laplace_residual_life(scale), size_scale)
+    return None if limit is None else NoisyHistogram(limit, scale)
+
+
+def _largest_limit(level: Fraction, n: int, cost: float, size_scale: float | None) -> int | None:
+    if size_scale is not None and n < least_counted(level, size_scale, cost):
         return None
-    return NoisyHistogram(most_beyond(level, counted, cost), scale)
+    limit = most_beyond(level, n, cost)
+    return None if limit < 0 else limit
 
 
 @dataclass(frozen=True)
@@ -136,11 +137,8 @@ def published_histogram_for(
 
     `size_scale` is the scale of the noise in n if it is a noisy number; None if n is public.
     """
-    cost = _cost_of_counts(noise, m, n)
-    if size_scale is not None and n < least_counted(level, size_scale, cost):
-        return None
-    limit = most_beyond(level, n, cost)
-    return None if limit < 0 else PublishedHistogram(noise, limit)
+    limit = _largest_limit(level, n, _cost_of_counts(noise, m, n), size_scale)
+    return None if limit is None else PublishedHistogram(noise, limit)
 
 
 def _cost_of_counts(noise: Noise, m: int, n: int) -> float:

@@ -25,7 +25,7 @@ from confide.guarantee import (
     two_sided_holds,
     weighted_shortfall,
 )
-from confide.mechanisms.interface import INT64_ROOM, Mechanism
+from confide.mechanisms.interface import INT64_ROOM, Mechanism, saturated
 from confide.selection import select
 from confide.support import float_above, scale_for
 
@@ -192,9 +192,7 @@ class Slopes(Mechanism):
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
 
-        If they might exceed 64 bits, they are computed with Python's integers, taken relative to the largest one, and
-        saturated at -2^62. This has no privacy cost. Relative to their largest utilities, neighbours differ by amounts
-        in an interval around 0 as long as the range distance, and saturation moves every difference towards 0.
+        If they might exceed 64 bits, they are computed with Python's integers, and saturated.
         """
         # The target, in steps of 1/unit of the smallest weight.
         n, unit = int(counts.sum()), self.unit
@@ -213,9 +211,7 @@ class Slopes(Mechanism):
         # Prior weights, and the bonus of +inf.
         utility: NDArray[Any] = self.log_prior_weights(len(counts)) - np.maximum(beyond_penalty, short_penalty)
         utility[-1] += bonus
-        if not fits:
-            utility = np.maximum(utility - utility.max(), -INT64_ROOM)
-        return utility.astype(np.int64, copy=False)
+        return saturated(utility)
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate: the only step that uses private counts."""
