@@ -305,7 +305,7 @@ def coverage_interval(
 
 
 def one_count_interval(
-    covered: ArrayLike, size: ArrayLike, epsilon: float, *, error: float = 0.05, noises: int = 1
+    covered: ArrayLike, size: ArrayLike, epsilon: float, *, error: float = 0.05
 ) -> tuple[Floats, Floats]:
     """Intervals for the coverage of each part from its noisy count of covered records and its public size.
 
@@ -313,9 +313,8 @@ def one_count_interval(
     enough, at half the loss of two if a replaced record stays in its part.
     """
     loss, chance = privacy_loss("epsilon", epsilon), _error(error)
-    noises = positive_integer("noises", noises, most=_MOST_NOISES)
     x, n = _integers("covered", covered), _public_sizes(size, np.shape(covered))
-    return _interval(x, n - x, n, loss, chance, Fraction(0), (noises, 0))
+    return _interval(x, n - x, n, loss, chance, Fraction(0), (1, 0))
 
 
 def simultaneous(error: float, parts: int) -> float:

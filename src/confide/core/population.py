@@ -211,11 +211,11 @@ class RecordWeights:
         """The largest change of a share of the new population by rounding, if weights have the mean 1."""
         return 0.5 / float(self.scale)
 
-    def whole(self, weights: NDArray[Any], name: str = "weights") -> NDArray[np.int64]:
+    def whole(self, weights: NDArray[Any]) -> NDArray[np.int64]:
         """Validate weights of shape (n,) and return them as integers; errors contain a count and a first position."""
         array = np.asarray(weights, dtype=np.float64)
         invalid = ~((array >= 0) & (array <= self.bound))
-        raise_for_rows(name, invalid, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
+        raise_for_rows("weights", invalid, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
         return np.floor(array * self.scale + 0.5).astype(np.int64)
 
     def fields(self) -> dict[str, Any]:

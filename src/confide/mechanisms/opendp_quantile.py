@@ -52,7 +52,7 @@ class OpenDPQuantile(Mechanism):
         return int(self.measurement(len(counts))(_records(counts)))
 
     def measurement(self, m: int) -> Any:
-        """OpenDP's measurement over m candidates. Its map states a zCDP loss by distance, which is 2 for a replaced record."""
+        """OpenDP's measurement over m candidates; its map states a zCDP loss by distance, 2 for a replaced record."""
         check_sampler()
         from opendp.measurements import make_private_quantile
         from opendp.measures import zero_concentrated_divergence

@@ -125,9 +125,9 @@ class PrivatePredictionSets(Mechanism):
         return min(1.0, (float(self.level * n) + mean_overshoot(self.slope_right, m - 1.0) + 1) / (n + 1))
 
 
-def pps_for(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float | None = None) -> PrivatePredictionSets:
-    """The mechanism for a public n: adjusted level (3), with the gamma that minimises it unless one is given."""
-    gamma = optimal_gamma(n, alpha, epsilon, m) if gamma is None else gamma
+def pps_for(n: int, alpha: Fraction, epsilon: float, m: int) -> PrivatePredictionSets:
+    """The mechanism for a public n: adjusted level (3), with the gamma that minimises it."""
+    gamma = optimal_gamma(n, alpha, epsilon, m)
     level = min(ceil_to(adjusted_level(n, alpha, epsilon, m, gamma), GRID), Fraction(1))
     larger = max(level.numerator, level.denominator - level.numerator)
     return PrivatePredictionSets(level, gamma, scale_for(2 * larger, epsilon))
