@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector, refuse_other_rows
 from confide.candidates import Candidates, listed
+from confide.core.account import undivided
 from confide.core.calibrate import LedgerOptions, Options, calibrate
 from confide.core.release import Release
 from confide.core.sources import check_scores
@@ -362,15 +363,9 @@ def _uniform_numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArr
 
 def _cells(dataset: str | Dataset | None, partition: str) -> list[Dataset]:
     """The cells of the records that choose, and of those that calibrate."""
-    from confide.ledger import Dataset, Group
+    from confide.ledger import Group
 
-    whole = dataset if isinstance(dataset, Dataset) else Dataset("" if dataset is None else dataset)
-    if whole.group is not None:
-        raise InputError(
-            "dataset",
-            "must be a data set without a group",
-            remedy="The two shares of its records are charged as groups",
-        )
+    whole = undivided("" if dataset is None else dataset, "The two shares of its records are charged as groups")
     return [replace(whole, group=Group(partition, cell)) for cell in ("choosing", "calibrating")]
 
 
