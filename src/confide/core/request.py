@@ -241,11 +241,6 @@ class Request:
         """Whether the number of records is public; the sizes of groups and classes never are."""
         return not self.disjoint and self._first.public_n
 
-    @property
-    def sized(self) -> bool:
-        """Whether a noisy number of records is released first."""
-        return any(terms.size_scale is not None for terms in self.terms.values())
-
     # How its records are counted.
 
     def row(self, key: Key) -> Key:

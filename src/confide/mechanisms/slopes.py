@@ -149,11 +149,6 @@ class Slopes(Mechanism):
         distance = add_remove_range(self.left, self.right, self.rate, self.unit, self.fade if self.head_start else 0)
         return float_above(self.heaviest * distance / Fraction(self.scale))
 
-    @property
-    def records_needed(self) -> int | None:
-        """The smallest number of records that is at least its target rank; None for a public number of records."""
-        return max(1, math.ceil((self.rate + self.offset) / (1 - self.rate))) if self.rate > 0 else None
-
     def target(self, n: int | Fraction) -> Fraction:
         """The target rank for n records; with weights, for a total of n times the largest weight."""
         return self.rate * (n + 1) + self.offset
