@@ -99,7 +99,7 @@ def test_public_coverage_for_every_multiset(n, m, scale):
     claims = [float(NoisyHistogram(beyond, scale).certified(1 - TENTH, m, n, None)) for beyond in range(n + 1)]
     ranks = (np.array(worst) - claims) * (n + 1)
     assert ranks.min() >= -1e-5
-    assert ranks.max() <= NoisyHistogram(0, scale).cost + 1
+    assert ranks.max() <= NoisyHistogram(0, scale).cost(3, 100) + 1
     if m == 4:
         free = (n - np.arange(n + 1)) / (n + 1)
         assert (free - worst).max() > 1e-3
@@ -112,7 +112,7 @@ def test_limits_are_the_largest_that_are_certified(level, epsilon, n):
     level, mechanism = Fraction(level), noisy_histogram_for(Fraction(level), epsilon, n)
     z, p = unit_pmf(mechanism.scale, 3000)
     cost = float(z[3001:] @ p[3001:] / p[3001:].sum())
-    assert mechanism.cost == pytest.approx(cost, rel=1e-9)
+    assert mechanism.cost(3, n) == pytest.approx(cost, rel=1e-9)
     claims = [NoisyHistogram(limit, mechanism.scale).certified(level, 9, n, None) for limit in range(n + 1)]
     assert np.array(claims, float) == pytest.approx(np.maximum(n - np.arange(n + 1) - cost, 0) / (n + 1))
     assert claims[mechanism.beyond] >= level > claims[mechanism.beyond + 1]

@@ -191,7 +191,8 @@ def choose_score(
     total = privacy_loss("epsilon", epsilon)
     per_record = privacy_loss("epsilon", float_below(Fraction(total) / records))
     named_scores = _read_scores(scores)
-    set_sizes = _read_sizes(named_scores, sizes, largest_size)
+    n = len(next(iter(named_scores.values())))
+    set_sizes = _read_sizes(named_scores, n, sizes, largest_size)
     tables = {f"sizes[{name!r}]": table for name, table in (sizes or {}).items()}
     refuse_other_rows(ids=ids, **{f"scores[{name!r}]": each for name, each in scores.items()}, **tables)
 
@@ -204,7 +205,7 @@ def choose_score(
         epsilon=choosing.loss,
         largest_size=set_sizes.largest,
     )
-    uniform, partition = _uniform_numbers(set_sizes.records, ids, key, chosen.share)
+    uniform, partition = _uniform_numbers(n, ids, key, chosen.share)
     chooses = uniform < float(chosen.share)
     offers = [_Offer.of(each, set_sizes.tables[name], unit) for name, each in named_scores.items()]
 
@@ -260,22 +261,16 @@ class _SetSizes:
     of_intervals: bool
 
     @property
-    def records(self) -> int:
-        """The number of records."""
-        return len(next(iter(self.tables.values())))
-
-    @property
     def steps(self) -> int:
         """The number of steps from size 0 to the largest one; a label is a step."""
         return _STEPS if self.of_intervals else int(self.largest)
 
 
 def _read_sizes(
-    scores: Mapping[str, NamedScores], sizes: Mapping[str, ArrayLike] | None, largest: float | None
+    scores: Mapping[str, NamedScores], n: int, sizes: Mapping[str, ArrayLike] | None, largest: float | None
 ) -> _SetSizes:
     # All names have sizes of the same kind: of sets of labels, or of intervals.
     kinds = [score_kind(each.score) for each in scores.values()]
-    n = len(next(iter(scores.values())))
     if sizes is None and all(kind.family == "absolute_residual" for kind in kinds):
         sizes = dict.fromkeys(scores, np.tile([0.0, 2.0], (n, 1)))
     if not isinstance(sizes, Mapping) or set(sizes) != set(scores):

@@ -163,8 +163,9 @@ def listed_design(terms: Terms, n: int, candidates: Candidates, size: NoisySize 
 def threshold_at(terms: Terms, counted: Threshold) -> Threshold:
     """The threshold of these terms that follows from the noisy counts of another threshold."""
     assert counted.noisy_counts is not None
-    n, candidates = counted.n or terms.n_min, Candidates.from_recipe(counted.recipe)
-    return listed_design(terms, n, candidates, counted.size).counted_threshold(counted.noisy_counts)
+    candidates = Candidates.from_recipe(counted.recipe)
+    design = listed_design(terms, counted.n or terms.n_min, candidates, counted.size)
+    return design.counted_threshold(counted.noisy_counts)
 
 
 def design_at(terms: Terms, n: int) -> Design:
@@ -240,9 +241,7 @@ def promised(
     """
     # The guarantee: on average over the noisy number, or certified for every n. Without a mechanism +inf is certain.
     if terms.sized and size is not None:
-        is_served = mechanism is None
-        if isinstance(mechanism, Slopes | NoisyHistogram | PublishedHistogram):
-            is_served = mechanism.serves(terms.level, m, size.counted, size.scale)
+        is_served = mechanism is None or mechanism.serves(terms.level, m, size.counted, size.scale)
         coverage = float(terms.level) if is_served else 0.0
         guarantee = Guarantee("marginal", coverage, delta=None, n=None, n_min=1, sized=True)
     else:
@@ -381,10 +380,11 @@ class TargetSearch:
             offset += Fraction(1, unit)
 
     def _build(self, rate: Fraction, offset: Fraction) -> Slopes:
-        terms, tuning = self.terms, self.tuning
+        terms = self.terms
+        tuning = self.tuning
         plain = slopes_for(rate, offset, tuning.left, tuning.right, terms.neighbors, terms.per_record, terms.weight)
-        flat, rise = tuning.flat, math.floor(tuning.rise * plain.scale)
-        return replace(plain, flat=flat, rise=rise) if flat and rise else plain
+        rise = math.floor(tuning.rise * plain.scale)
+        return replace(plain, flat=tuning.flat, rise=rise) if tuning.flat and rise else plain
 
     def _is_certified(self, mechanism: Slopes) -> bool:
         return certified_guarantee(self.terms, self.n, self._m, mechanism).coverage >= float(self.terms.level)

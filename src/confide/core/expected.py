@@ -79,8 +79,8 @@ class Expectation(NamedTuple):
 @np.errstate(under="ignore")
 def expectation(design: Design, n: int) -> Expectation:
     """What a design leads to, or with a noisy number of records all designs of its terms."""
-    terms, effective = design.terms, design.terms.effective(n)
-    weighted = designs_for(terms, n) if terms.sized else [(1.0, design)]
+    effective = design.terms.effective(n)
+    weighted = designs_for(design.terms, n) if design.terms.sized else [(1.0, design)]
     parts = [[share * value for value in _expectation(each, effective, n)] for share, each in weighted]
     return Expectation(*(min(1.0, math.fsum(column)) for column in zip(*parts, strict=True)))
 
@@ -406,8 +406,8 @@ def answered_on_pilot(
     """Results for the sample from a law of the threshold over the candidates, shape (m,), with n scores."""
     # The threshold without privacy: the score at the rank of n records, or the share of it in the sample.
     scores = _sorted(pilot)
-    records, rank = len(scores), math.ceil(level * (n + 1))
-    plain_threshold = math.inf if rank > n else float(scores[-(-rank * records // n) - 1])
+    rank = math.ceil(level * (n + 1))
+    plain_threshold = math.inf if rank > n else float(scores[-(-rank * len(scores) // n) - 1])
 
     # The mean of the private ones up to the first candidate that no score of the sample exceeds.
     *_, last = np.flatnonzero(np.diff(share_of_pilot(pilot, candidates), prepend=0.0))
@@ -424,7 +424,7 @@ def answered_on_pilot(
         size = float(law @ _sizes(table, candidates.values))
         plain_size = float(np.count_nonzero(table <= plain_threshold) / len(table))
         ratio = size / plain_size if plain_threshold < math.inf and plain_size else None
-    return OnPilot(records, threshold, plain_threshold, size, plain_size, ratio, chance_beyond, chance_of_all)
+    return OnPilot(len(scores), threshold, plain_threshold, size, plain_size, ratio, chance_beyond, chance_of_all)
 
 
 def _sorted(pilot: Pilot) -> NDArray[np.float64]:

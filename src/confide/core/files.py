@@ -120,8 +120,8 @@ def _content(release: Release) -> dict[str, Any]:
     request = release.request
     assert isinstance(request, Request)
     loss: Any = json_number(release.privacy.epsilon)
-    drawn, n = _all_drawn(request, release.parts), release.first.n
-    file = _File(stated_request(request), drawn, epsilon=loss, versions=dict(release.versions), n=n)
+    drawn = _all_drawn(request, release.parts)
+    file = _File(stated_request(request), drawn, epsilon=loss, versions=dict(release.versions), n=release.first.n)
     content: dict[str, Any] = msgspec.to_builtins(file)
     return content
 
@@ -134,11 +134,10 @@ def _all_drawn(request: Request, thresholds: Mapping[Key, Threshold]) -> list[_D
 
 
 def _drawn(terms: Terms, threshold: Threshold, key: Key = None) -> _Drawn:
-    mechanism, value = threshold.mechanism, threshold.threshold
     return _Drawn(
-        threshold="+inf" if math.isinf(value) else value,
+        threshold="+inf" if math.isinf(threshold.threshold) else threshold.threshold,
         coverage=threshold.coverage,
-        mechanism=None if mechanism is None else mechanism_fields(mechanism),
+        mechanism=None if threshold.mechanism is None else mechanism_fields(threshold.mechanism),
         candidates=threshold.recipe["size"] if isinstance(terms.spread, Spread) else threshold.candidates,
         key=str(key) if isinstance(key, Fraction) else key,
         counted=None if threshold.size is None else threshold.size.counted,

@@ -384,10 +384,11 @@ def make_plan(terms: Terms, n: int) -> Plan:
 
 def plan_of(release: Thresholds) -> Plan:
     """The plan of a release with one threshold, by slopes."""
-    (terms,), (threshold,) = terms_of(release).values(), release.parts.values()
+    (terms,) = terms_of(release).values()
+    (threshold,) = release.parts.values()
     n = records_of_design(threshold)
-    candidates, mechanism = candidates_of(threshold), threshold.mechanism
-    return Plan(Design(terms, n, candidates, mechanism, threshold.guarantee, threshold.privacy), n)
+    candidates = candidates_of(threshold)
+    return Plan(Design(terms, n, candidates, threshold.mechanism, threshold.guarantee, threshold.privacy), n)
 
 
 def records_of_design(threshold: Threshold) -> int:

@@ -143,7 +143,8 @@ def _check_records(request: Request, given: Mapping[str, Any]) -> None:
     elif request.disjoint:
         needed = ["groups"]
     elif request.loss is not None:
-        needed, optional = ["truth"] if request.loss == FALSE_NEGATIVES else [], ["u"]
+        needed = ["truth"] if request.loss == FALSE_NEGATIVES else []
+        optional = ["u"]
         kind += f" for the loss {request.loss!r}"
     if request.by is not None:
         kind += f" by {request.by}"

@@ -195,15 +195,13 @@ class Request:
         """The request of one of several levels, or of one side, alone, with its share of the budget."""
         if self.joint:
             return self.at_level(key)
-        places = list(self.terms)
-        shares = exact_shares(self.shares, len(places))
-        budget = Budget(self.epsilon, self.rho).divided(shares)[places.index(key)]
-        delta = part_of_failure(self.delta, len(places))
-        part, terms = copy(self), self.terms[key]
-        part._set(
-            by=None, alpha=terms.alpha, score=terms.score, shares=None, delta=delta, terms={None: terms}, **vars(budget)
-        )
-        return part
+        terms = self.terms[key]
+        budgets, delta = self._divided(len(self.terms), joint=False)
+        budget = dict(zip(self.terms, budgets, strict=True))[key]
+        stated = {"alpha": terms.alpha, "score": terms.score, "delta": delta, **vars(budget)}
+        alone = copy(self)
+        alone._set(by=None, shares=None, terms={None: terms}, **stated)
+        return alone
 
     def at_level(self, alpha: Fraction) -> Request:
         """The request of another level, which a noisy histogram answers as well."""

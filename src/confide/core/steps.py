@@ -136,9 +136,8 @@ def _nested(request: Request, thresholds: Mapping[Key, Threshold]) -> dict[Key, 
     raised = {}
     for level in sorted(thresholds, reverse=True):
         reached = max(reached, thresholds[level].threshold)
-        spread = request.terms[level].known_spread
-        listed = spread if isinstance(spread, Candidates) else Candidates.from_recipe(thresholds[level].recipe)
-        reached = float(listed.values[np.searchsorted(listed.values, reached)])
+        values = listed(request.terms[level].known_spread, thresholds[level].recipe["size"]).values
+        reached = float(values[np.searchsorted(values, reached)])
         raised[level] = replace(thresholds[level], threshold=reached)
     return raised
 
@@ -192,13 +191,13 @@ class Draw:
     @property
     def bill(self) -> Bill:
         """What it costs, and what identifies its request."""
-        terms, candidates = self.terms, self.candidates
+        terms = self.terms
         mechanisms = [None if design.mechanism is None else repr(design.mechanism) for design in self.designs.values()]
         identity = {
-            "request": _plain_fields(terms) | {"candidates": candidates.size},
+            "request": _plain_fields(terms) | {"candidates": self.candidates.size},
             "n": self.design.n if terms.public_n else None,
             "mechanism": mechanisms if terms.levels else mechanisms[0],
-            "candidates": candidates.digest,
+            "candidates": self.candidates.digest,
         }
         dearest = max((design.privacy for design in self.designs.values()), key=lambda privacy: privacy.epsilon)
         return _bill(terms, self.request, dearest, identity)
@@ -245,7 +244,8 @@ class CountThenDraw:
     @property
     def bill(self) -> Bill:
         """What it costs at most, whatever the noisy number is, and what identifies its request."""
-        terms, spread = self.terms, self.terms.known_spread
+        terms = self.terms
+        spread = terms.known_spread
         identity = {
             "request": _plain_fields(terms),
             "mechanism": None,

@@ -191,7 +191,8 @@ class TuningInputs:
 
     def slopes(self, left: float) -> tuple[float, float]:
         """Log-odds per rank, left and right, if `left` parts of PARTS are on the left."""
-        right, rate = PARTS - left, float(self.rate)
+        right = PARTS - left
+        rate = float(self.rate)
         distance = max(left, right, rate * PARTS, (1 - rate) * PARTS) if rate else PARTS
         return self.epsilon * left / distance, self.epsilon * right / distance
 
@@ -207,8 +208,10 @@ def mean_price(
 ) -> float:
     """The mean price of the answer over the reference laws, in units of alpha n ranks, and over `cases` of n."""
     # Slopes and prior weights.
-    m, slopes = laws.below.shape[1], inputs.slopes(left)
-    rivals, flat = competitor_ratio_for(m, rise), float(flat_for(m, rise))
+    m = laws.below.shape[1]
+    slopes = inputs.slopes(left)
+    rivals = competitor_ratio_for(m, rise)
+    flat = float(flat_for(m, rise))
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
 
     # The sum over the cases of the price of each law, weighted by the law of the answer.
@@ -229,7 +232,8 @@ def mean_price(
 def _target(n: float, inputs: TuningInputs, slopes: tuple[float, float], rivals: float) -> float:
     """The approximate target rank for n records; the exact one of the certificate is computed after the tuning."""
     # Marginal guarantees: the ranks that the mechanism loses in expectation.
-    level, slope = float(inputs.level), slopes[0]
+    level = float(inputs.level)
+    slope = slopes[0]
     if inputs.weighted:
         return level * (n + 1) + weighted_loss(0.0, slope, rivals)
     if inputs.delta is None:
@@ -375,11 +379,11 @@ def _start(spread: Candidates | Spread, inputs: TuningInputs, sizes: tuple[int, 
     """The start of the descent: a closed form in Z = alpha n epsilon, which determines nearly everything."""
     z = float(1 - inputs.level) * inputs.n * inputs.epsilon
     density = 8.0 if isinstance(spread, Candidates) or spread.unit or spread.around else spread.shape.density
-    size, rise = max(density * z * min(1, z / _FEW), 10.0), min(0.3 * z, RISES[-1])
+    size = max(density * z * min(1, z / _FEW), 10.0)
     return _Place(
-        int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),
-        int(np.argmin(np.abs(np.array(RISES) - rise))),
-        int(np.argmin(np.abs(np.array(LEFTS) - 9))),
+        size=int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),
+        rise=int(np.argmin(np.abs(np.array(RISES) - 0.3 * z))),
+        left=LEFTS.index(9),
     )
 
 

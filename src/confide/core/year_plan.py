@@ -283,7 +283,8 @@ def best_of(plans: Mapping[Rule, BudgetPlan], n: int | Sequence[int] = 1000, alp
 def by_rule(rule: Rule, epsilon: float, **year: Unpack[Year]) -> BudgetPlan:
     """The most expensive plan by one rule; arguments as in `budget_plan`."""
     stated: dict[str, Any] = {**_DEFAULTS, **year}
-    total, delta = privacy_loss("epsilon", epsilon), check_delta(stated["dp_delta"])
+    total = privacy_loss("epsilon", epsilon)
+    delta = check_delta(stated["dp_delta"])
     if rule != "basic" and delta == 0:
         raise InputError("dp_delta", f"must be above 0 for rule={rule!r}", remedy="With dp_delta=0 use rule='basic'")
 

@@ -187,7 +187,8 @@ def weighted_prior_bonus(rate: Fraction, offset: Fraction, fade: float, noise: S
     True
     """
     # Where the bonus fades, the largest weights need the largest bonus; then the others mostly need no more.
-    step, bonus = _BONUS_STEP / noise.left, 0.0
+    step = _BONUS_STEP / noise.left
+    bonus = 0.0
     for low, high, weight in reversed(list(_short_intervals(rate, offset))):
         faded = max(0.0, bonus - fade * weight)
 

@@ -101,7 +101,8 @@ def conditional_offset(
             high = middle
 
     # All other n are checked in blocks, for which a line needs a margin.
-    deviation, missed = math.sqrt(n_typical * float(level * (1 - level))), n_typical * float(1 - level)
+    deviation = math.sqrt(n_typical * float(level * (1 - level)))
+    missed = n_typical * float(1 - level)
     margin = max(1 / unit, deviation / _PART_OF_DEVIATION, missed / _PART_OF_MISSED)
     while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, noise):
         margin *= 2

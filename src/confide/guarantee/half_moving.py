@@ -71,8 +71,8 @@ def moving_offset(level: Fraction, scale: float, counted: int, noise: SlopeNoise
     sharp = base + ceil_to(max(0.0, worst_loss(unit, noise) - _RANKS_GAINED + reserved), unit)
     offset = sharp
     if _is_two_sided(level, scale, counted):
-        whole = 1.0  # the fractional part of a whole target
-        lost = two_sided_loss(whole, noise, _in_scales(_POINTS, scale), at_least=True) + (whole - _RANKS_GAINED)
+        # At a whole target, whose fractional part is 1.
+        lost = two_sided_loss(1.0, noise, _in_scales(_POINTS, scale), at_least=True) + (1.0 - _RANKS_GAINED)
         offset = min(sharp, base + ceil_to(max(0.0, lost + reserved), unit))
 
     # Steps upwards until the conditions are met.
@@ -95,12 +95,14 @@ def moving_line_holds(level: Fraction, scale: float, counted: int, offset: Fract
     [False, True]
     """
     # A finite reserve, a tau of at least 0, and every n with a target above n covered (Lemma H4).
-    tau, reserved = offset - _base(level, counted), reserve(level, scale, counted)
+    tau = offset - _base(level, counted)
+    reserved = reserve(level, scale, counted)
     if math.isinf(reserved) or tau < 0 or not _is_covered_above(level, counted, tau, noise):
         return False
 
     # The sharp certificate.
-    rate, missed = moving_rate(level), (1 - level) * counted
+    rate = moving_rate(level)
+    missed = (1 - level) * counted
     gained = float(tau) + _RANKS_GAINED
     sharp_loss_of_all = worst_loss(math.lcm(rate.denominator, offset.denominator), noise)
     if sharp_loss_of_all <= gained - reserved and tau <= _SHARP_SHARE * missed:
@@ -213,7 +215,8 @@ def _beyond(scale: float, z: int) -> float:
 
 def _is_covered_above(level: Fraction, counted: int, tau: Fraction, noise: SlopeNoise) -> bool:
     """Whether every n with a target above n is covered (Lemma H4): few points, so that +inf is near enough."""
-    allowed, lost = 2 * float(1 - level), sharp_loss(1.0, noise.left, noise.rivals)
+    allowed = 2 * float(1 - level)
+    lost = sharp_loss(1.0, noise.left, noise.rivals)
     if lost <= allowed:
         return True
     # X_0, by which the target exceeds the number of the points that would be missed.

@@ -115,7 +115,8 @@ def two_sided_target_rank(n: int, level: Fraction, noise: SlopeNoise, unit: int)
     """
     # The target rank in steps of 1/unit: `below` fails, and `above` holds or is past n.
     below, above = 0, n * unit + 1
-    step, stride = math.ceil(level * (n + 1) * unit), Fraction(1, 4)
+    step = math.ceil(level * (n + 1) * unit)
+    stride = Fraction(1, 4)
     while above - below > 1:
         if not below < step < above:
             step = n * unit if above > n * unit else (below + above) // 2

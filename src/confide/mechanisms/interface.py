@@ -71,6 +71,10 @@ class Mechanism(Protocol):
         """Guaranteed marginal coverage over m candidates, for a public n or every n >= n_min; None if none."""
         return None
 
+    def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
+        """Whether `level` is guaranteed on average over noisy numbers of records, of which `counted` is one."""
+        return False
+
     def covers_conditionally(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float) -> bool:
         """Whether coverage given the calibration data is at least `level` with probability 1 - delta."""
         return False

@@ -29,18 +29,18 @@ class _LastRule(Mechanism):
 
     beyond: int
 
-    def _ranks(self, m: int, n: int) -> float:
-        """The cost of the noise in m counts of n records, in ranks."""
+    def cost(self, m: int, n: int) -> float:
+        """What the noise in m counts of n records costs, in ranks."""
         raise NotImplementedError
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
         """Guaranteed coverage for a public n (Theorem W3); None for a secret one: see `serves`."""
-        return None if n is None else limit_coverage(self.beyond, n, self._ranks(m, n))
+        return None if n is None else limit_coverage(self.beyond, n, self.cost(m, n))
 
     def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
         """Whether `level` is guaranteed, on average over noisy numbers of records of this scale (Theorem W3b)."""
-        ranks = self._ranks(m, counted)
-        return counted >= least_counted(level, size_scale, ranks) and self.beyond <= most_beyond(level, counted, ranks)
+        limit = _largest_limit(level, counted, self.cost(m, counted), size_scale)
+        return limit is not None and self.beyond <= limit
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,9 @@ class NoisyHistogram(_LastRule):
         """1/scale: one count changes by one."""
         return float_above(1 / Fraction(self.scale))
 
-    @property
-    def cost(self) -> float:
-        """What the noise costs, in ranks."""
+    def cost(self, m: int, n: int) -> float:
+        """The same for all numbers of counts and records."""
         return laplace_residual_life(self.scale)
-
-    def _ranks(self, m: int, n: int) -> float:
-        return self.cost
 
     def noisy(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add noise to all counts, shape (m,): the only step that uses private counts."""
@@ -97,6 +93,7 @@ def noisy_histogram_for(
 
 
 def _largest_limit(level: Fraction, n: int, cost: float, size_scale: float | None) -> int | None:
+    """The largest limit that guarantees the level for a public or a noisy n; None if no limit does."""
     if size_scale is not None and n < least_counted(level, size_scale, cost):
         return None
     limit = most_beyond(level, n, cost)
@@ -122,8 +119,13 @@ class PublishedHistogram(_LastRule):
     noise: Noise
     beyond: int
 
-    def _ranks(self, m: int, n: int) -> float:
-        return _cost_of_counts(self.noise, m, n)
+    def cost(self, m: int, n: int) -> float:
+        """What the noise in m counts of n records costs, in ranks.
+
+        A law that is given as a table may lack mass. A noise that falls into the lacking mass may cost all records.
+        """
+        probability_of_any = m * self.noise.copies * self.noise.missing  # at most, by a union bound
+        return self.noise.cost + probability_of_any * max(n + 1, 1)
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """The index of the threshold, from noisy counts, int64 of shape (m,)."""
@@ -137,14 +139,6 @@ def published_histogram_for(
 
     `size_scale` is the scale of the noise in n if it is a noisy number; None if n is public.
     """
-    limit = _largest_limit(level, n, _cost_of_counts(noise, m, n), size_scale)
+    cost = PublishedHistogram(noise, beyond=0).cost(m, n)  # the same for every limit
+    limit = _largest_limit(level, n, cost, size_scale)
     return None if limit is None else PublishedHistogram(noise, limit)
-
-
-def _cost_of_counts(noise: Noise, m: int, n: int) -> float:
-    """The cost of a stated noise in m counts of n records, in ranks.
-
-    A law that is given as a table may lack mass. A noise that falls into the lacking mass may cost all records.
-    """
-    probability_of_any = m * noise.copies * noise.missing  # at most, by a union bound
-    return noise.cost + probability_of_any * max(n + 1, 1)
