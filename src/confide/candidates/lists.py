@@ -171,9 +171,11 @@ class Candidates:
         return cls.quantiles(Spread(kind, unit, around), size)
 
     @classmethod
+    @lru_cache(maxsize=64)
     def quantiles(cls, law: Spread, size: int) -> "Candidates":
         """About `size` quantiles of a law, as `spread`, but from a `Spread` value."""
-        return _quantiles(law, size)
+        stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
+        return cls._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
 
     @classmethod
     def unit(cls, size: int = 1000, spacing: Spacing = "uniform") -> "Candidates":
@@ -242,12 +244,6 @@ class Candidates:
 def _refuse_too_many(edges: NDArray[np.float64]) -> None:
     if len(edges) >= MOST_CANDIDATES:
         raise InputError("candidates", f"must number at most {MOST_CANDIDATES}, +inf included", got=str(len(edges) + 1))
-
-
-@lru_cache(maxsize=64)
-def _quantiles(law: Spread, size: int) -> Candidates:
-    stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
-    return Candidates._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
 
 
 def listed(candidates: Candidates | Spread, size: int) -> Candidates:

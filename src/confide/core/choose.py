@@ -21,7 +21,7 @@ from confide.core.release import Release
 from confide.core.sources import check_scores
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
+from confide.mechanisms import Chosen, ScoreChoice, privacy_statement, with_choice
 from confide.scores import NamedScores, name_of_scores, score_kind
 from confide.selection import uniforms
 from confide.support import (
@@ -375,9 +375,7 @@ def _charge_and_choose(
     from confide.ledger import make_payment, pay
 
     identity = {**identity, "choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)]}
-    nothing_else = PrivacyStatement(
-        "add_remove", epsilon=0.0, records_per_person=identity["records"], add_remove=0.0, replace_one=0.0, rho=0.0
-    )
+    nothing_else = privacy_statement(None, "add_remove", identity["records"])
     privacy = with_choice(nothing_else, chosen.epsilon)
     payment = make_payment(privacy, "choice by the exponential mechanism", identity, **{"ledger": None, **options})
     text = pay(
