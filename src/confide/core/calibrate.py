@@ -485,7 +485,8 @@ def calibrate_counts(
     """
     if not isinstance(counts, PublishedCounts):
         raise InputTypeError("counts", "must be of type PublishedCounts", got=type(counts).__name__)
-    if counts.n is None and counts.n_noisy is None:
+    n = counts.n_noisy if counts.n is None else counts.n
+    if n is None:
         must = "must be given if the number of records is secret, with its own noise"
         remedy = "The sum of noisy counts does not do: its noise is that of the counts"
         raise InputError("n_noisy", must, remedy=remedy)
@@ -506,8 +507,6 @@ def calibrate_counts(
 
     # The counts, as far as they show how they were made; then the target that the law of their noise allows.
     note = counts.check()
-    n = counts.n_noisy if counts.n is None else counts.n
-    assert n is not None
     design = design_at(request.terms[None], n)
     value = math.inf
     if design.mechanism is not None:

@@ -195,39 +195,7 @@ class Plan(Described):
         return too_few, *notes
 
     def _section(self) -> Section:
-        # What follows with this number of records.
-        infinite = chance_text(self.chance_of_all)
-        beyond = chance_text(self.chance_beyond)
-        if self.terms.population is None:
-            bound = ("coverage at most", self._at_most())
-        else:
-            bound = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
-        with_n = (
-            ("target rank", self._rank()),
-            ("rank without privacy", f"{self.nonprivate_rank}" if self.nonprivate_rank <= self.effective_n else "+inf"),
-            ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
-            ("beyond the request", f"about {excess_text(self)}"),
-            ("chance of +inf", f"{infinite}; of +inf or a threshold above every score, {beyond}"),
-            bound,
-            ("gaps in the scores", self._crossed_gaps()),
-        )
-
-        # What holds for any number of them.
-        always = [
-            ("records needed", needed_text(self.records_needed)),
-            ("loss, add or remove one", _loss(self.privacy.loss("add_remove"))),
-            ("loss, replace one", _loss(self.privacy.loss("replace_one"))),
-            ("candidate thresholds", self.candidates.description),
-        ]
-        if (scale := self.terms.size_scale) is not None:
-            text = f"released first, with noise of scale {scale:g}; the design follows it"
-            always.append(("number of records", text))
-
-        # Both, and the results on a public sample.
-        sections = [
-            Section(f"With {self.n} calibration records", facts=with_n),
-            Section("With any number of records", facts=tuple(always)),
-        ]
+        sections = [self._with_n(), self._with_any_number()]
         if (on_pilot := self.on_pilot) is not None:
             like = f"With {self.n} records like the {on_pilot.records} of the pilot sample"
             sections.append(Section(like, facts=tuple(on_pilot.in_words)))
@@ -237,6 +205,36 @@ class Plan(Described):
             warnings=tuple(self.remarks),
             parts=tuple(sections),
         )
+
+    def _with_n(self) -> Section:
+        infinite = chance_text(self.chance_of_all)
+        beyond = chance_text(self.chance_beyond)
+        if self.terms.population is None:
+            bound = ("coverage at most", self._at_most())
+        else:
+            bound = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
+        facts = (
+            ("target rank", self._rank()),
+            ("rank without privacy", f"{self.nonprivate_rank}" if self.nonprivate_rank <= self.effective_n else "+inf"),
+            ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
+            ("beyond the request", f"about {excess_text(self)}"),
+            ("chance of +inf", f"{infinite}; of +inf or a threshold above every score, {beyond}"),
+            bound,
+            ("gaps in the scores", self._crossed_gaps()),
+        )
+        return Section(f"With {self.n} calibration records", facts=facts)
+
+    def _with_any_number(self) -> Section:
+        facts = [
+            ("records needed", needed_text(self.records_needed)),
+            ("loss, add or remove one", _loss(self.privacy.loss("add_remove"))),
+            ("loss, replace one", _loss(self.privacy.loss("replace_one"))),
+            ("candidate thresholds", self.candidates.description),
+        ]
+        if (scale := self.terms.size_scale) is not None:
+            text = f"released first, with noise of scale {scale:g}; the design follows it"
+            facts.append(("number of records", text))
+        return Section("With any number of records", facts=tuple(facts))
 
     def _crossed_gaps(self) -> str:
         if self.mechanism is None:

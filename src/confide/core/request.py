@@ -169,6 +169,9 @@ class Request:
             )
         if self.renews is not None and not re.fullmatch("[0-9a-f]{64}", str(self.renews)):
             raise InputError("renews", "must be None or 64 hexadecimal digits")
+        if self.population is not None and not isinstance(self.population, ClassShift | RecordWeights):
+            got = type(self.population).__name__
+            raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=got)
         check_fingerprint(self.fingerprint)
         # The fields as a release contains them, however they were typed.
         by_class = self.by == "class"  # then the keys are the names of the classes
@@ -290,9 +293,6 @@ class Request:
         # What all have in common.
         first_score = self._score_of(next(iter(levels)))
         mechanism = self._mechanism(joint=joint)
-        if self.population is not None and not isinstance(self.population, ClassShift | RecordWeights):
-            got = type(self.population).__name__
-            raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=got)
         n_min = positive_integer("n_min", self.n_min, most=MOST_RECORDS)
         neighbors = self._neighbors(mechanism)
         spread = self._spread(first_score)
