@@ -199,8 +199,11 @@ class TuningInputs:
 
 # The mean price.
 
-# From about this alpha n epsilon on a target that moves with a noisy number follows the two-sided certificate.
+# From about this alpha n epsilon on a target that moves with a noisy number follows the two-sided certificate. It gains
+# about so many ranks in units of one over both slopes, and divides the loss by so much at most.
 _TWO_SIDED = 16.0
+_GAINED = 1.7
+_LARGEST_DIVISOR = 3
 
 
 def mean_price(
@@ -240,7 +243,7 @@ def _target(n: float, inputs: TuningInputs, slopes: tuple[float, float], rivals:
         lost = sharp_loss(1.0, slope, rivals)
         many = inputs.moves and (1 - level) * n * inputs.epsilon >= _TWO_SIDED
         if many or not inputs.rate:  # the two-sided certificate, whose gain hardly depends on the competitors
-            lost = max(lost / 3, lost - 1.7 / sum(slopes))
+            lost = max(lost / _LARGEST_DIVISOR, lost - _GAINED / sum(slopes))
         return level * (n + 1) - 1 + lost
     from scipy.special import ndtri
 
@@ -271,6 +274,11 @@ LEFTS = tuple(range(4, 16))
 # The shortest list is taken whose expected coverage of typical scores is within this of the best list's. In the mean
 # over all reference laws it may cost three times as much.
 _TOLERANCE = 5e-5
+
+# The start of a search: candidates and rise in units of alpha n epsilon, the fewest candidates, and the left slope.
+_DENSITY, _RISE = 8.0, 0.3
+_FEWEST = 10.0
+_LEFT = LEFTS.index(9)
 
 # Below this alpha n epsilon lists of neighbouring sizes differ much, so that a descent may stop at a worse one. Where
 # a target follows a noisy number, the search also begins at the best of so many longer lists.
@@ -378,12 +386,12 @@ def _between_candidates(below: NDArray[np.float64], level: float) -> ReferenceLa
 def _start(spread: Candidates | Spread, inputs: TuningInputs, sizes: tuple[int, ...]) -> _Place:
     """The start of the descent: a closed form in Z = alpha n epsilon, which determines nearly everything."""
     z = float(1 - inputs.level) * inputs.n * inputs.epsilon
-    density = 8.0 if isinstance(spread, Candidates) or spread.unit or spread.around else spread.shape.density
-    size = max(density * z * min(1, z / _FEW), 10.0)
+    density = _DENSITY if isinstance(spread, Candidates) or spread.unit or spread.around else spread.shape.density
+    size = max(density * z * min(1, z / _FEW), _FEWEST)
     return _Place(
         size=int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),
-        rise=int(np.argmin(np.abs(np.array(RISES) - 0.3 * z))),
-        left=LEFTS.index(9),
+        rise=int(np.argmin(np.abs(np.array(RISES) - _RISE * z))),
+        left=_LEFT,
     )
 
 
