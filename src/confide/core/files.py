@@ -34,7 +34,6 @@ from confide.mechanisms import (
     PublishedHistogram,
     Slopes,
     decoded,
-    mechanism_fields,
     privacy_statement,
     read_mechanism,
 )
@@ -137,7 +136,7 @@ def _drawn(terms: Terms, threshold: Threshold, key: Key = None) -> _Drawn:
     return _Drawn(
         threshold="+inf" if math.isinf(threshold.threshold) else threshold.threshold,
         coverage=threshold.coverage,
-        mechanism=None if threshold.mechanism is None else mechanism_fields(threshold.mechanism),
+        mechanism=None if threshold.mechanism is None else threshold.mechanism.stated(),
         candidates=threshold.recipe["size"] if isinstance(terms.spread, Spread) else threshold.candidates,
         key=str(key) if isinstance(key, Fraction) else key,
         counted=None if threshold.size is None else threshold.size.counted,

@@ -5,7 +5,7 @@ numbers, so that every reader can compute them again.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee import Guarantee, GuaranteeKind, RankLaw
-from confide.support import float_below
+from confide.support import Facts, float_below
 
 MechanismName: TypeAlias = Literal["slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none"]
 
@@ -86,6 +86,31 @@ class Mechanism(Protocol):
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound on mean coverage for continuous scores, up to the mass of one bin; 1 if none is claimed."""
         return 1.0
+
+    def stated(self) -> dict[str, Any]:
+        """Its name and its fields, with fractions as str; without a law of noise, which a request states."""
+        content: dict[str, Any] = {"name": self.name}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.name != "noise":
+                content[field.name] = str(value) if isinstance(value, Fraction) else value
+        return content
+
+    def facts(self, m: int) -> Facts:
+        """The mechanism and its parameters in words, for m candidates."""
+        parameters = {name: str(value) for name, value in self.stated().items()}
+        return (("mechanism", parameters.pop("name")), *parameters.items())
+
+    def theorem(self, guarantee: Guarantee) -> str:
+        """The page of the documentation that proves such a guarantee, and its theorem."""
+        return "docs/methods.md"
+
+
+def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
+    """`Mechanism.facts`; None stands for +inf without reading the data."""
+    if mechanism is None:
+        return (("mechanism", "none: +inf was returned without reading the data"),)
+    return mechanism.facts(m)
 
 
 @lru_cache(maxsize=256)

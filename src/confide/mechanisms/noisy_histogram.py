@@ -17,11 +17,18 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import chosen_by_last_rule, laplace_residual_life, least_counted, limit_coverage, most_beyond
+from confide.guarantee import (
+    Guarantee,
+    chosen_by_last_rule,
+    laplace_residual_life,
+    least_counted,
+    limit_coverage,
+    most_beyond,
+)
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.stated_noise import Noise
 from confide.selection import noisy_counts
-from confide.support import float_above, scale_for
+from confide.support import Facts, float_above, scale_for
 
 
 class _LastRule(Mechanism):
@@ -78,6 +85,19 @@ class NoisyHistogram(_LastRule):
         """Add noise to all counts, and select by the last rule."""
         return self.select(self.noisy(counts))
 
+    def facts(self, m: int) -> Facts:
+        """The mechanism and its parameters in words."""
+        rule = "a noisy histogram, and the first candidate from which on few enough records lie beyond each"
+        return (
+            ("mechanism", rule),
+            ("noise in each bin", f"discrete Laplace of scale {self.scale:.17g} (OpenDP)"),
+            ("noisy records beyond the threshold", f"at most {self.beyond:,}"),
+        )
+
+    def theorem(self, guarantee: Guarantee) -> str:
+        """Theorem W3, or W3b for a noisy number of records."""
+        return f"docs/theory-one-number.md, Theorem W3{'b' if guarantee.sized else ''}; privacy by docs/methods.md"
+
 
 def noisy_histogram_for(
     level: Fraction, epsilon: float, n: int, size_scale: float | None = None
@@ -130,6 +150,15 @@ class PublishedHistogram(_LastRule):
     def choose(self, counts: NDArray[np.int64]) -> int:
         """The index of the threshold, from noisy counts, int64 of shape (m,)."""
         return int(chosen_by_last_rule(counts, self.beyond))
+
+    def facts(self, m: int) -> Facts:
+        """The mechanism, the law of the noise, and the limit."""
+        mechanism, *parameters = super().facts(m)
+        return (mechanism, ("noise", str(self.noise)), *parameters)
+
+    def theorem(self, guarantee: Guarantee) -> str:
+        """Theorem E1."""
+        return "docs/theory-published-counts.md, Theorem E1"
 
 
 def published_histogram_for(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import (
+    Guarantee,
     RankLaw,
     SlopeNoise,
     competitor_ratio,
@@ -27,7 +28,7 @@ from confide.guarantee import (
 )
 from confide.mechanisms.interface import INT64_ROOM, Mechanism, saturated
 from confide.selection import select
-from confide.support import float_above, scale_for
+from confide.support import Facts, float_above, scale_for
 
 # Target ranks are searched in steps of 1/16 rank, or of 1/denominator of the level if that is finer.
 UNIT = 16
@@ -263,6 +264,53 @@ class Slopes(Mechanism):
         if self.weight is not None:
             return 1.0
         return min(1.0, (float(self.target(n)) + self.overshoot(n, m) + 1) / (n + 1))
+
+    def facts(self, m: int) -> Facts:
+        """The mechanism and its parameters in words, for m candidates."""
+        # The largest weight, and the target rank that grows with the number of records.
+        weight: Facts = ()
+        if self.weight is not None:
+            weight = (("largest weight", f"{self.weight:,} steps; ranks and n are weights, divided by it"),)
+        growing = "" if self.rate == 0 else f"{self.rate} (n + 1) + "
+        decimal = f"{float(self.offset):.15g}"
+        offset = decimal if Fraction(decimal) == self.offset else str(self.offset)
+        return (
+            ("mechanism", "slopes on both sides of a target rank"),
+            *weight,
+            ("target rank", f"{growing}{offset}"),
+            ("slopes per rank, below and above it", f"{self.slope_left:.6g} and {self.slope_right:.6g}"),
+            ("rise of the prior weights", self._rise_text(m)),
+            *((("prior bonus of +inf", self._bonus_text()),) if self.head_start else ()),
+            ("drawn by", f"the exponential mechanism, noise scale {self.scale:.17g} (OpenDP)"),
+        )
+
+    def _rise_text(self, m: int) -> str:
+        if not self.rise:
+            return "none: all candidates have equal prior odds"
+        return (
+            f"the first {float(self.flat):,.6g} of {m:,} candidates have equal prior odds; from there on the prior "
+            f"log-odds increase evenly, by {self.total_rise:.4g} in all. So the many candidates below the target have "
+            "a small total weight, and the promise costs few ranks"
+        )
+
+    def _bonus_text(self) -> str:
+        if not self.fade:
+            return f"{self.head_start_ranks:.6g} ranks"
+        return (
+            f"{self.head_start_ranks:.6g} ranks without records; it decreases by {self.fade_ranks:.4g} with each "
+            f"record{' of the largest weight' if self.weight else ''}, because only few records need it"
+        )
+
+    def theorem(self, guarantee: Guarantee) -> str:
+        """The theorem of the type of guarantee."""
+        if guarantee.delta is not None:
+            return "docs/theory.md, Theorem C3" if guarantee.n is None else "docs/theory.md, Theorem C1b"
+        if guarantee.population is not None:
+            return "docs/theory-after-release.md, Theorem A6; privacy by docs/theory.md, Theorem P1, and group privacy"
+        if guarantee.sized:
+            return "docs/theory-one-number.md, Theorem H1; privacy by docs/theory.md, Theorem P1"
+        either = "docs/theory.md, Theorem C2a or docs/theory-one-number.md, Theorem T1a"
+        return f"{either}; privacy by docs/theory.md, Theorem P1"
 
 
 # The least competitor ratio, an upper bound with room for four digits; plans stay above 1e-44.
