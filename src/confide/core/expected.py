@@ -445,12 +445,9 @@ _PROPORTIONAL = ("absolute_residual", "normalised_residual", "gamma")
 def _ratio_of_widths(pilot: Pilot, threshold: float, plain: float) -> float | None:
     """Widths of intervals at one threshold divided by those at another; None if they are unknown."""
     family = score_kind(pilot.score).family
-    if family == "cqr" and pilot.width is not None:
-        width = pilot.width + 2 * threshold
-        plain_width = pilot.width + 2 * plain
-    elif family in _PROPORTIONAL:
-        width = threshold
-        plain_width = plain
-    else:
+    predicted = pilot.width if family == "cqr" else 0.0
+    if predicted is None or family not in ("cqr", *_PROPORTIONAL):
         return None
+    width = predicted + 2 * threshold
+    plain_width = predicted + 2 * plain
     return width / plain_width if math.isfinite(threshold) and 0 < plain_width < math.inf else None

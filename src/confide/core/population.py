@@ -269,11 +269,8 @@ def _by_class(
     """The numbers by class, each 0 or from `least` to `most`."""
     if not isinstance(values, Mapping):
         raise InputTypeError(argument, "must be a mapping from class to number", got=type(values).__name__)
-    names = check_names(argument, list(values))
-    return {
-        name: _number(f"{argument}[{name!r}]", value, most, least)
-        for name, value in zip(names, values.values(), strict=True)
-    }
+    named = zip(check_names(argument, list(values)), values.values(), strict=True)
+    return {name: _number(f"{argument}[{name!r}]", value, most, least) for name, value in named}
 
 
 def _number(name: str, value: Any, most: Fraction, least: Fraction) -> Fraction:

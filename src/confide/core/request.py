@@ -75,11 +75,9 @@ def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
         return MappingProxyType({})
     if not isinstance(about, Mapping):
         raise InputTypeError("about", "must map keys such as 'model' to str", got=type(about).__name__)
-    # Known keys, and printable texts.
-    unknown = [key for key in about if key not in ABOUT]
-    if unknown:
-        raise InputError("about", f"must have the keys {', '.join(ABOUT)}", got=repr(unknown[0]))
     for key, text in about.items():
+        if key not in ABOUT:
+            raise InputError("about", f"must have the keys {', '.join(ABOUT)}", got=repr(key))
         if not isinstance(text, str):
             raise InputTypeError(f"about[{key!r}]", "must be a str", got=type(text).__name__)
         if not (text.strip() and len(text) <= MOST_CHARACTERS and text.isprintable()):

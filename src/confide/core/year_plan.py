@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args
 
 from confide.core.plan import Plan, plan
 from confide.errors import InputError, InputTypeError
@@ -290,7 +290,7 @@ def by_rule(rule: Rule, epsilon: float, **year: Unpack[Year]) -> BudgetPlan:
 
     # What is planned, and the share of each kind.
     planned = [_planned(kind, stated) for kind in PLANNED]
-    planned = [each for each in planned if each.count]
+    planned = [each for each in planned if each.number]
     if not planned:
         raise InputError("releases", "releases, evaluations or looks must be planned", got="none")
     shares = _shares([each.kind for each in planned], exact_level("share", stated["share"]))
@@ -301,7 +301,7 @@ def by_rule(rule: Rule, epsilon: float, **year: Unpack[Year]) -> BudgetPlan:
     entries = []
     for each in planned:
         weight = shares[each.kind] / each.per_person
-        entries.append(replace(each, epsilon=_epsilon_of_each(rule, each.kind, total, delta, weight)))
+        entries.append(PlannedReleases(*each, epsilon=_epsilon_of_each(rule, each.kind, total, delta, weight)))
     if any(entry.epsilon < LEAST_LOSS * records for entry in entries):
         must = f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}"
         raise InputError("epsilon", must, remedy="Plan fewer releases, or fewer per person")
@@ -340,8 +340,15 @@ def _epsilon_of_each(rule: Rule, kind: str, total: float, delta: float, weight: 
     return float(down.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)))
 
 
-def _planned(kind: str, stated: Mapping[str, Any]) -> PlannedReleases:
-    """The releases of a kind, and in how many of them one person is; their epsilon is not known yet."""
+class _Planned(NamedTuple):
+    """The number of releases of a kind, and of those that one person is in."""
+
+    kind: str
+    number: int
+    per_person: int
+
+
+def _planned(kind: str, stated: Mapping[str, Any]) -> _Planned:
     name = f"{_NOUNS[kind]}s"
     count, per_person = stated[name], stated.get(f"{name}_per_person")
     if isinstance(count, bool) or not isinstance(count, Integral):
@@ -352,7 +359,7 @@ def _planned(kind: str, stated: Mapping[str, Any]) -> PlannedReleases:
     if per_person is not None and number == 0:
         raise InputError(f"{name}_per_person", f"must be left out without {name}")
     most = number if per_person is None else positive_integer(f"{name}_per_person", per_person, most=number)
-    return PlannedReleases(kind, number, most, math.nan)
+    return _Planned(kind, number, most)
 
 
 def _shares(kinds: Sequence[str], share: Fraction) -> dict[str, Fraction]:
