@@ -376,7 +376,8 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
     model = BinCounter(edges, kind.low, kind.high, len(scores), infinity=kind.takes_infinity)
     if len(scores):
         model.choose(scores)
-    counters, thread = [model], threading.local()
+    counters = [model]
+    thread = threading.local()
 
     def work(rows: slice) -> None:
         if not hasattr(thread, "counter"):

@@ -90,7 +90,8 @@ def draw_counts(counts: Sequence[int] | NDArray[np.integer], epsilon: float) -> 
     The loss is epsilon times the L1 distance of neighbouring counts: epsilon if one record more or less changes one
     count by one, 2 epsilon if a replaced record can change two. Counts are integers from 0 to 2**48, shape (k,).
     """
-    loss, exact = privacy_loss("epsilon", epsilon), np.asarray(counts)
+    loss = privacy_loss("epsilon", epsilon)
+    exact = np.asarray(counts)
     if exact.ndim != 1:
         raise InputError("counts", "must have one dimension", got=f"shape {exact.shape}")
     if exact.size and exact.dtype.kind not in "iu":
@@ -158,11 +159,11 @@ def _reach(epsilon: float, parts: Parts, lost: float = _LOST) -> int:
 def _law(epsilon: float, parts: Parts, reach: int) -> Floats:
     """The law of V on -reach..reach."""
     length = 1 << (2 * reach + 1).bit_length()
-    turns, transform = np.arange(length // 2 + 1), np.ones(length // 2 + 1)
+    turns = np.arange(length // 2 + 1)
+    transform = np.ones(len(turns))
     for noises, weight in parts:
-        transform *= (1 + (np.sin(np.pi / length * (turns * weight % length)) / _half_sinh(epsilon)) ** 2) ** -float(
-            noises
-        )
+        sines = np.sin(np.pi / length * (turns * weight % length))
+        transform *= (1 + (sines / _half_sinh(epsilon)) ** 2) ** -float(noises)
     law = np.fft.irfft(transform, length).clip(0)
     return np.concatenate([law[-reach:], law[: reach + 1]])
 
@@ -189,7 +190,8 @@ _MOST_AT_ONCE = 2**20
 
 def reaches(noise: NoiseTail, a: int, L: int, value: Ints, n: Ints, p: Floats) -> Floats:
     """Upper bounds on P(L C - a n + V >= value), all of shape (k,), with p in (0, 1)."""
-    spread, result = np.sqrt(n * p * (1 - p)), np.empty(len(n))
+    spread = np.sqrt(n * p * (1 - p))
+    result = np.empty(len(n))
     for rows, law in ((spread <= _WIDE, _narrow_law), (spread > _WIDE, _wide_law)):
         places = np.flatnonzero(rows)
         if not places.size:
@@ -305,7 +307,7 @@ def coverage_interval(
 
 
 def one_count_interval(
-    covered: ArrayLike, size: ArrayLike, epsilon: float, *, error: float = 0.05, noises: int = 1
+    covered: ArrayLike, size: ArrayLike, epsilon: float, *, error: float = 0.05
 ) -> tuple[Floats, Floats]:
     """Intervals for the coverage of each part from its noisy count of covered records and its public size.
 
@@ -313,9 +315,8 @@ def one_count_interval(
     enough, at half the loss of two if a replaced record stays in its part.
     """
     loss, chance = privacy_loss("epsilon", epsilon), _error(error)
-    noises = positive_integer("noises", noises, most=_MOST_NOISES)
     x, n = _integers("covered", covered), _public_sizes(size, np.shape(covered))
-    return _interval(x, n - x, n, loss, chance, Fraction(0), (noises, 0))
+    return _interval(x, n - x, n, loss, chance, Fraction(0), (1, 0))
 
 
 def simultaneous(error: float, parts: int) -> float:
@@ -349,7 +350,8 @@ def _interval(
     noise = noise_tail(epsilon, tuple((k, w) for k, w in zip(noises, (L - a, a), strict=True) if w))
     beta = error * _FOR_SIZE if n is None else 0.0
     sizes, block = _sizes(x + y, n, epsilon, weight, noises, beta)
-    level, t = (error - beta) / 2, (L - a) * x - a * y
+    level = (error - beta) / 2
+    t = (L - a) * x - a * y
     # Both ends; a part without records may have any coverage.
     low = _lower(noise, a, L, t.ravel(), sizes, block, level)
     high = np.minimum(np.nextafter(1 - _lower(noise, L - a, L, -t.ravel(), sizes, block, level), 2), 1)

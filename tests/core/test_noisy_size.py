@@ -21,7 +21,6 @@ pytestmark = [
 
 SCORES = np.random.default_rng(5).random(2000)
 STEPS = importlib.import_module("confide.core.steps")
-DRAWS = importlib.import_module("confide.core.draws")
 
 
 @pytest.mark.slow
@@ -98,7 +97,7 @@ def test_step_that_needs_no_draw_fails_before_the_charge(tmp_path, monkeypatch, 
     def fail(*_args, **_given):
         raise InputError("step", "must fail")
 
-    owners = {"to_json": confide.Release, "entry_text": files, "unanswered_design": DRAWS}
+    owners = {"to_json": confide.Release, "entry_text": files}
     monkeypatch.setattr(owners.get(name, STEPS), name, fail)
     with pytest.raises(InputError, match="must fail"):
         confide.calibrate(

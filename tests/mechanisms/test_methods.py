@@ -286,11 +286,11 @@ def test_scores_are_opendps(sized):
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.3])
 def test_stated_loss_is_opendps(level, epsilon):
     unsized = opendp_quantile_for(level, epsilon, None)
-    assert unsized.privacy_map(1) <= unsized.add_remove**2 / 8 * (1 + 1e-12)
-    assert unsized.privacy_map(2) <= unsized.replace_one**2 / 8 * (1 + 1e-12)
+    assert unsized.measurement(2).map(1) <= unsized.add_remove**2 / 8 * (1 + 1e-12)
+    assert unsized.measurement(2).map(2) <= unsized.replace_one**2 / 8 * (1 + 1e-12)
     assert unsized.add_remove <= epsilon
     sized = opendp_quantile_for(level, epsilon, 100)
-    assert sized.privacy_map(2) <= sized.replace_one**2 / 8 * (1 + 1e-12)
+    assert sized.measurement(2).map(2) <= sized.replace_one**2 / 8 * (1 + 1e-12)
     assert epsilon * (1 - 1e-9) < sized.replace_one <= epsilon
 
 
@@ -385,4 +385,4 @@ def test_the_library_has_the_sensitivities_of_the_derivation_not_of_the_pseudoco
     """
     for size, distance, range_ in ((None, 1, unsized_sensitivity(0.9)), (100, 2, sized_sensitivity(2))):
         made = opendp_quantile_for(Fraction(9, 10), 1.0, size)
-        assert math.sqrt(8 * made.privacy_map(distance)) * made.scale == pytest.approx(float(range_), rel=1e-9)
+        assert math.sqrt(8 * made.measurement(2).map(distance)) * made.scale == pytest.approx(float(range_), rel=1e-9)

@@ -17,7 +17,7 @@ from confide.candidates import Candidates, Spread
 from confide.core import histogram_size
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Noise, PublishedHistogram, StatedPrivacy, published_histogram_for
-from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, sized_histogram_for
+from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
 from confide.selection import noisy_counts, with_contrib
 from confide.selection.draws import laplace
 from tests.builders import slow
@@ -64,7 +64,7 @@ def test_installed_noise_matches_its_law(scale):
 @pytest.mark.parametrize("epsilon", [0.1, 0.7, 1.0, 3.3])
 def test_scales_meet_opendp_privacy_map(epsilon):
     public = noisy_histogram_for(Fraction(1, 2), epsilon, 10_000)
-    secret = sized_histogram_for(Fraction(1, 2), epsilon, 10_000, 20.0)
+    secret = noisy_histogram_for(Fraction(1, 2), epsilon, 10_000, 20.0)
     assert laplace(public.scale).map(2) <= epsilon * (1 + 1e-15)
     assert laplace(secret.scale).map(1) <= epsilon * (1 + 1e-15)
     assert epsilon * (1 - 1e-12) < public.replace_one <= epsilon
@@ -99,7 +99,7 @@ def test_public_coverage_for_every_multiset(n, m, scale):
     claims = [float(NoisyHistogram(beyond, scale).certified(1 - TENTH, m, n, None)) for beyond in range(n + 1)]
     ranks = (np.array(worst) - claims) * (n + 1)
     assert ranks.min() >= -1e-5
-    assert ranks.max() <= NoisyHistogram(0, scale).cost + 1
+    assert ranks.max() <= NoisyHistogram(0, scale).cost(3, 100) + 1
     if m == 4:
         free = (n - np.arange(n + 1)) / (n + 1)
         assert (free - worst).max() > 1e-3
@@ -112,7 +112,7 @@ def test_limits_are_the_largest_that_are_certified(level, epsilon, n):
     level, mechanism = Fraction(level), noisy_histogram_for(Fraction(level), epsilon, n)
     z, p = unit_pmf(mechanism.scale, 3000)
     cost = float(z[3001:] @ p[3001:] / p[3001:].sum())
-    assert mechanism.cost == pytest.approx(cost, rel=1e-9)
+    assert mechanism.cost(3, n) == pytest.approx(cost, rel=1e-9)
     claims = [NoisyHistogram(limit, mechanism.scale).certified(level, 9, n, None) for limit in range(n + 1)]
     assert np.array(claims, float) == pytest.approx(np.maximum(n - np.arange(n + 1) - cost, 0) / (n + 1))
     assert claims[mechanism.beyond] >= level > claims[mechanism.beyond + 1]
@@ -121,7 +121,7 @@ def test_limits_are_the_largest_that_are_certified(level, epsilon, n):
 
 
 @lru_cache
-def least_sized_coverage(level, epsilon, size_scale, n, made=sized_histogram_for, more=0):
+def least_sized_coverage(level, epsilon, size_scale, n, made=noisy_histogram_for, more=0):
     """The least leave-one-out coverage of n + 1 records in 3 bins, on average over the noisy number of records."""
     laws = last_rule_laws(unit_pmf(1 / epsilon, math.ceil(14 / epsilon))[1], 3)
 

@@ -4,5 +4,5 @@ lists.py   `Candidates`: a list of thresholds that ends in +inf; `AnyCandidates`
 spread.py  `Spread`: quantiles of a public heavy-tailed law; `SHAPES`: all that follows from each kind of spread
 """
 
-from confide.candidates.lists import BUILDERS, AnyCandidates, Candidates, OwnCandidates, spread_of, spread_words
+from confide.candidates.lists import BUILDERS, AnyCandidates, Candidates, OwnCandidates, listed, spread_of, spread_words
 from confide.candidates.spread import FINEST, SHAPES, Shape, Spread, SpreadKind, plausible_size

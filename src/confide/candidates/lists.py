@@ -171,9 +171,11 @@ class Candidates:
         return cls.quantiles(Spread(kind, unit, around), size)
 
     @classmethod
+    @lru_cache(maxsize=64)
     def quantiles(cls, law: Spread, size: int) -> "Candidates":
         """About `size` quantiles of a law, as `spread`, but from a `Spread` value."""
-        return _quantiles(law, size)
+        stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
+        return cls._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
 
     @classmethod
     def unit(cls, size: int = 1000, spacing: Spacing = "uniform") -> "Candidates":
@@ -244,10 +246,9 @@ def _refuse_too_many(edges: NDArray[np.float64]) -> None:
         raise InputError("candidates", f"must number at most {MOST_CANDIDATES}, +inf included", got=str(len(edges) + 1))
 
 
-@lru_cache(maxsize=64)
-def _quantiles(law: Spread, size: int) -> Candidates:
-    stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
-    return Candidates._build(law.edges(size), {"kind": "spread", "of": law.kind, "size": size, **stated})
+def listed(candidates: Candidates | Spread, size: int) -> Candidates:
+    """Candidates as they are; of a spread about `size` quantiles."""
+    return candidates if isinstance(candidates, Candidates) else Candidates.quantiles(candidates, size)
 
 
 # Four for each power of ten from 1 - 1e-6 to 1 - 1e-12 differ in twelve digits.

@@ -1,12 +1,11 @@
 """The core: the request of a release, its design, the release itself, and everything that states it.
 
-The public API       calibrate.py, risk.py, masks.py, choose.py, recalibrate.py, plan.py (pilot.py), year_plan.py; their
-                     options are in options.py
+The public API       calibrate.py with its options, risk.py, choose.py, recalibrate.py, plan.py, year_plan.py
 A request            request.py, divided among thresholds by terms.py; rules.py, losses.py, population.py
-A design             design.py from tuning.py (mean_price.py, reference_laws.py); promised.py finds the target rank and
-                     states guarantee and privacy loss; expected.py what typical scores lead to
-From records         steps.py: sources.py, draws.py, account.py
-A release            release.py of thresholds.py: statement.py, fingerprint.py
+A design             design.py finds the target rank, and states guarantee and privacy loss; tuning.py finds slopes by
+                     reference_laws.py; expected.py computes what typical scores and pilot samples lead to
+From records         steps.py: sources.py, account.py
+A release            release.py of thresholds.py; fingerprint.py
 About a release      description.py, facts.py, remarks.py
 Files                documents.py, files.py, published_counts.py
 """
@@ -16,20 +15,33 @@ from typing import TYPE_CHECKING
 
 from confide.core import documents
 from confide.core.account import Payer, check_payer, entry_checksums, open_account
-from confide.core.calibrate import calibrate, calibrate_counts, calibrate_histogram, calibrate_sides, shares_of_sides
+from confide.core.calibrate import (
+    Options,
+    calibrate,
+    calibrate_counts,
+    calibrate_histogram,
+    calibrate_sides,
+    is_several,
+    refuse_weights,
+    shares_of_sides,
+    split_options,
+)
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
 from confide.core.description import OVERLAP, any_shares
 from confide.core.design import histogram_size
 from confide.core.documents import Document, load, register_kind
-from confide.core.draws import prepare
-from confide.core.expected import candidates_of, records_needed, terms_of
+from confide.core.expected import (
+    OnPilot,
+    Pilot,
+    answered_on_pilot,
+    candidates_of,
+    records_needed,
+    share_of_pilot,
+    terms_of,
+)
 from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
-from confide.core.masks import MaskOptions, calibrate_areas, calibrate_masks, true_pixels
-from confide.core.mean_price import PARTS, flat_for
-from confide.core.options import Options, is_several, refuse_weights, split_options
-from confide.core.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan, plan_of, records_of_design
 from confide.core.population import ClassShift, Population, RecordWeights, rounding_text, shifted_population
 from confide.core.published_counts import PublishedCounts
@@ -49,15 +61,18 @@ from confide.core.release import (
 from confide.core.remarks import remarks, too_large, uncompared, warn_about
 from confide.core.request import ABOUT, FROM_LOGITS, Request
 from confide.core.risk import (
+    MaskOptions,
+    calibrate_areas,
     calibrate_false_negatives,
     calibrate_losses,
+    calibrate_masks,
     critical_thresholds,
     false_negative_thresholds,
+    true_pixels,
 )
 from confide.core.rules import COMBINATIONS, REQUIREMENTS, check_combinations, check_together, unusual
 from confide.core.sources import Batches, GivenCounts, GroupedScores, source_of, weighted_sum
-from confide.core.statement import SIDES, By, Key
-from confide.core.steps import rehearse, release
+from confide.core.steps import prepare, rehearse, release
 from confide.core.terms import (
     Budget,
     Choices,
@@ -68,8 +83,8 @@ from confide.core.terms import (
     part_of_failure,
     typical_of_groups,
 )
-from confide.core.thresholds import Threshold, level_reached, meaning_of_infinity
-from confide.core.tuning import LONGEST
+from confide.core.thresholds import SIDES, By, Key, Threshold, level_reached, meaning_of_infinity
+from confide.core.tuning import LONGEST, PARTS, flat_for
 
 if TYPE_CHECKING:
     from confide.core.files import read_request, stated_request

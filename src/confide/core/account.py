@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from confide.core.request import Request
-from confide.core.statement import Key
-from confide.core.thresholds import Threshold
+from confide.core.thresholds import Key, Threshold
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import PrivacyStatement
 from confide.support import library_versions
@@ -167,17 +166,12 @@ class Payer:
             return {}
         if not request.disjoint:
             return dict.fromkeys(request.draws, self.dataset)
-        from confide.ledger import Dataset, Group
-
-        assert self.dataset is not None
-        assert self.partition is not None
+        from confide.ledger import Group
 
         # Groups divide the whole data set.
-        whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
-        if whole.group is not None:
-            must = "must be a data set without a group"
-            remedy = "The groups of the release are charged by their names"
-            raise InputError("dataset", must, remedy=remedy)
+        assert self.dataset is not None
+        assert self.partition is not None
+        whole = undivided(self.dataset, "The groups of the release are charged by their names")
         if request.overlap is None:
             return {key: replace(whole, group=Group(self.partition, str(key))) for key in request.terms}
 
@@ -190,6 +184,16 @@ class Payer:
             key: replace(whole, group=Group(f"{self.partition}: {column}", value))
             for key, (column, value) in request.overlap.cells.items()
         }
+
+
+def undivided(dataset: "str | Dataset", remedy: str) -> "Dataset":
+    """A data set whose groups will be charged; raises an error if it is one of its own groups."""
+    from confide.ledger import as_dataset
+
+    whole = as_dataset(dataset)
+    if whole.group is not None:
+        raise InputError("dataset", "must be a data set without a group", remedy=remedy)
+    return whole
 
 
 def check_payer(ledger: object, dataset: object, partition: object, *, divided: bool) -> None:

@@ -9,28 +9,126 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
 from confide.arrays import GroupColumns, Groups, as_vector, refuse_other_rows
 from confide.candidates import AnyCandidates
+from confide.core.account import Payer
 from confide.core.design import design_at
 from confide.core.fingerprint import ModelFingerprint
-from confide.core.options import BY_NEEDS_GROUPS, Options, is_several, refuse_weights, split_options
 from confide.core.population import ClassShift, Population, shifted_population
 from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release
 from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
-from confide.core.rules import check_together
+from confide.core.rules import COMBINATIONS, check_together
 from confide.core.sources import GivenCounts, Scores, source_of
-from confide.core.statement import SIDES
 from confide.core.steps import assembled, release
+from confide.core.terms import Choices
+from confide.core.thresholds import SIDES, By
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError, InputTypeError
+from confide.mechanisms import Chosen
 from confide.scores import interval_score, name_of_scores, score_kind
-from confide.support import Level, caller_stacklevel, exact_level, library_versions, log_event, one_of, takes_alpha
+from confide.support import (
+    Level,
+    caller_stacklevel,
+    check_unknown_arguments,
+    exact_level,
+    library_versions,
+    log_event,
+    one_of,
+    takes_alpha,
+)
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
+
+
+class LedgerOptions(TypedDict, total=False):
+    """Options that state which privacy budget is charged.
+
+    Parameters
+    ----------
+    ledger, dataset
+        A `confide.Ledger`, and the name (or `confide.Dataset`) of the data set's budget in it. The cost is charged
+        durably before the mechanism runs. An identical request with the same records returns the stored release with
+        a warning, at no cost. With other records it raises `OtherDataError`.
+    again
+        The same people with new records or a new model: draw and charge again, although the ledger contains an
+        identical request.
+    """
+
+    ledger: Ledger | None
+    dataset: str | Dataset | None
+    again: bool
+
+
+class Options(Choices, LedgerOptions, total=False):
+    """Options of `calibrate` and related functions, including all of `Choices` and `LedgerOptions`.
+
+    Parameters
+    ----------
+    about
+        Public metadata for the release: any of `model`, `version` (of the model), `data`, `purpose`, `responsible`
+        and `date`, each of up to 500 printable characters.
+    fingerprint
+        The model's `confide.ModelFingerprint`, of its outputs on PUBLIC probe records or of its file. It is stored in
+        the release, so that another model is rejected (`Release.for_model`).
+    unit
+        For residuals: a public number in their units, such as a typical size of the target or of an error. Candidates
+        are spread around it. If it is right within a factor of 100, thresholds are sharper and rarely exceed the data.
+    chosen
+        The public statement of `choose_score`, if the score was chosen privately on a share of the records. The records
+        of this call are all others. The release then states the choice, and the privacy loss of both together.
+    partition
+        For groups and classes, required with a ledger: the public name of the attribute that divides the records, such
+        as `"hospital"`. A name must always stand for the same division.
+    """
+
+    about: Mapping[str, str] | None
+    fingerprint: ModelFingerprint | None
+    unit: float | None
+    chosen: Chosen | None
+    partition: str | None
+
+
+BY_NEEDS_GROUPS = "must be left out without groups: it states whether they are groups or classes"
+
+# The fields of `Payer`.
+_PAYERS = ("ledger", "dataset", "partition", "again")
+
+# Arguments of `calibrate` that related functions do not take, and the reasons.
+_WEIGHTS = ("class_weights", "labels", "weights", "weight_bound")
+_WEIGHTED = "weights are for `calibrate` and tables, which read every record; for weighted counts pass population"
+_NUMBER = "the number of records is the number of scores that are given"
+
+
+def split_options(
+    function: str, options: Mapping[str, Any], *additional: str, by: By | None = None
+) -> tuple[Payer, dict[str, Any]]:
+    """Return the payer, and the other options as fields of a `Request`; `additional` are options of this call alone."""
+    refuse_weights(by, [name for name in _WEIGHTS if name in options])
+    accepted = (*Options.__optional_keys__, *additional)
+    hints = {"n": _NUMBER} | dict.fromkeys(_WEIGHTS, _WEIGHTED)
+    known = [name for name in accepted if name != "partition" or name in additional]
+    check_unknown_arguments(function, options, known, hints, ("score", "classes", "candidates", "epsilon", "alpha"))
+    payer = Payer(**{name: options[name] for name in _PAYERS if name in options})
+    return payer, {name: value for name, value in options.items() if name not in _PAYERS}
+
+
+def refuse_weights(by: By | None, given: Sequence[str]) -> None:
+    """Reject the first of these arguments about weights if several thresholds exclude them, by the combinations."""
+    rules = (rule for rule in COMBINATIONS if rule.given == "by" and by in rule.values and "population" in rule.others)
+    if given and (rule := next(rules, None)) is not None:
+        raise InputError(given[0], f"must be left out {rule.because}")
+
+
+def is_several(alpha: Any) -> bool:
+    """Whether these are several levels: a sequence, also of one level, but no text and no array, which scores are."""
+    return isinstance(alpha, Sequence) and not isinstance(alpha, str)
 
 
 @takes_alpha
@@ -387,7 +485,8 @@ def calibrate_counts(
     """
     if not isinstance(counts, PublishedCounts):
         raise InputTypeError("counts", "must be of type PublishedCounts", got=type(counts).__name__)
-    if counts.n is None and counts.n_noisy is None:
+    n = counts.n_noisy if counts.n is None else counts.n
+    if n is None:
         must = "must be given if the number of records is secret, with its own noise"
         remedy = "The sum of noisy counts does not do: its noise is that of the counts"
         raise InputError("n_noisy", must, remedy=remedy)
@@ -408,8 +507,6 @@ def calibrate_counts(
 
     # The counts, as far as they show how they were made; then the target that the law of their noise allows.
     note = counts.check()
-    n = counts.n_noisy if counts.n is None else counts.n
-    assert n is not None
     design = design_at(request.terms[None], n)
     value = math.inf
     if design.mechanism is not None:

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector, refuse_other_rows
-from confide.candidates import Candidates
-from confide.core.calibrate import calibrate
-from confide.core.options import LedgerOptions, Options
+from confide.candidates import Candidates, listed
+from confide.core.account import undivided
+from confide.core.calibrate import LedgerOptions, Options, calibrate
 from confide.core.release import Release
 from confide.core.sources import check_scores
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import Chosen, PrivacyStatement, ScoreChoice, with_choice
+from confide.mechanisms import Chosen, ScoreChoice, privacy_statement, with_choice
 from confide.scores import NamedScores, name_of_scores, score_kind
 from confide.selection import uniforms
 from confide.support import (
@@ -190,35 +190,28 @@ def choose_score(
     records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
     total = privacy_loss("epsilon", epsilon)
     per_record = privacy_loss("epsilon", float_below(Fraction(total) / records))
-    offers, n = _read_offers(scores)
-    sizes_of_sets = _read_sizes(offers, n, sizes, largest_size)
-    any_sizes = next(iter(sizes_of_sets.values()))  # the largest size is the same under all names
+    named_scores = _read_scores(scores)
+    n = len(next(iter(named_scores.values())))
+    set_sizes = _read_sizes(named_scores, n, sizes, largest_size)
     tables = {f"sizes[{name!r}]": table for name, table in (sizes or {}).items()}
-    refuse_other_rows(ids=ids, **{f"scores[{name!r}]": offer for name, offer in scores.items()}, **tables)
+    refuse_other_rows(ids=ids, **{f"scores[{name!r}]": each for name, each in scores.items()}, **tables)
 
     # The public statement of the choice, and the records that choose.
-    choosing = ScoreChoice(1 - exact_level("alpha", alpha), any_sizes.steps, per_record)
+    choosing = ScoreChoice(1 - exact_level("alpha", alpha), set_sizes.steps, per_record)
     chosen = Chosen(
-        name=next(iter(offers)),  # until the choice is made
-        among=tuple(offers),
+        name=next(iter(named_scores)),  # until the choice is made
+        among=tuple(named_scores),
         share=exact_level("choice_share", choice_share),
         epsilon=choosing.loss,
-        largest_size=any_sizes.largest,
+        largest_size=set_sizes.largest,
     )
     uniform, partition = _uniform_numbers(n, ids, key, chosen.share)
     chooses = uniform < float(chosen.share)
-    grids = {name: _candidates(offer.score, unit) for name, offer in offers.items()}
-    for name, offer in offers.items():
-        check_scores(offer, grids[name], offer.score)
+    offers = [_Offer.of(each, set_sizes.tables[name], unit) for name, each in named_scores.items()]
 
     def utilities() -> NDArray[np.int64]:
         """The private utility of each score, on the records that choose."""
-        by_offer = []
-        for name, offer in offers.items():
-            covered = ScoreHistogram.from_scores(offer[chooses], grids[name], offer.score).counts.cumsum()
-            sums = sizes_of_sets[name].sums(chooses, grids[name], offer.score)
-            by_offer.append(choosing.utility(sums, covered, int(covered[-1])))
-        return np.array(by_offer, dtype=np.int64)
+        return np.array([_utility(choosing, offer, set_sizes, chooses) for offer in offers], dtype=np.int64)
 
     # The choice: of all that follows from the records that choose, only one draw is released.
     of_release: dict[str, Any] = {"alpha": alpha, "epsilon": epsilon, "records_per_person": records}
@@ -229,38 +222,41 @@ def choose_score(
             raise InputError("again", "must be left out without a ledger: every call is new")
         name = chosen.among[choosing.choose(utilities())]
     else:
-        over = [[offer.score, grids[name].digest] for name, offer in offers.items()]
+        over = [[offer.scores.score, offer.candidates.digest] for offer in offers]
         identity = {"largest_size": largest_size, "records": records, "over": over}
         choosing_cell, calibrating_cell = _cells(options.get("dataset"), partition)
         name = _charge_and_choose(chosen, choosing, identity, utilities, {**options, "dataset": choosing_cell})
         of_release |= {**options, "dataset": calibrating_cell}
 
     # The other records calibrate.
-    offer, rest = offers[name], ~chooses
-    others = NamedScores.of(offer[rest], offer.score, offer.classes)
+    best, rest = named_scores[name], ~chooses
+    others = NamedScores.of(best[rest], best.score, best.classes)
     return Choice(replace(chosen, name=name), others, rest, of_release)
 
 
-def _read_offers(scores: Mapping[str, ArrayLike]) -> tuple[dict[str, NamedScores], int]:
+def _read_scores(scores: Mapping[str, ArrayLike]) -> dict[str, NamedScores]:
     if not isinstance(scores, Mapping):
         raise InputTypeError("scores", "must be a mapping of names to scores", got=type(scores).__name__)
-    offers = {}
+    named = {}
     for name, given in scores.items():
         score, classes = name_of_scores(given, None, None)
         array = as_vector(f"scores[{name!r}]", given, empty=True).astype(np.float64)
-        offers[name] = NamedScores.of(array, name if score is None else score, classes)
-    lengths = {len(offer) for offer in offers.values()}
+        named[name] = NamedScores.of(array, name if score is None else score, classes)
+    lengths = {len(each) for each in named.values()}
     if len(lengths) > 1:
         raise InputError("scores", "must have one score of each record under each name", got=f"{len(lengths)} lengths")
-    Chosen(next(iter(offers), ""), tuple(offers), Fraction(1, 2), 1.0)  # an error about the names
-    return offers, lengths.pop()
+    Chosen(next(iter(named), ""), tuple(named), Fraction(1, 2), 1.0)  # an error about the names
+    return named
 
 
 @dataclass(frozen=True, eq=False)
 class _SetSizes:
-    """The scores of all labels, shape (n, K); or of intervals the base and slope of the width, shape (n, 2)."""
+    """The sizes of the sets of all scores, by name.
 
-    table: NDArray[np.float64]
+    A table has the scores of all labels, shape (n, K); or of intervals the base and slope of the width, shape (n, 2).
+    """
+
+    tables: Mapping[str, NDArray[np.float64]]
     largest: float
     of_intervals: bool
 
@@ -269,27 +265,15 @@ class _SetSizes:
         """The number of steps from size 0 to the largest one; a label is a step."""
         return _STEPS if self.of_intervals else int(self.largest)
 
-    def sums(self, rows: NDArray[np.bool_], candidates: Candidates, score: str | None) -> NDArray[np.int64]:
-        """The sum of the sizes of these records' sets at each candidate, in steps, shape (m,)."""
-        if not self.of_intervals:
-            smallest = np.sort(self.table[rows], axis=1)[:, : self.steps]
-            return ScoreHistogram.from_scores(smallest.ravel(), candidates, score).counts.cumsum()
-        base, slope = self.table[rows].T
-        with np.errstate(over="ignore"):
-            widths = (np.clip((base + slope * t) / self.largest, 0, 1) for t in candidates.edges)
-            sums = [np.floor(_STEPS * width).sum() for width in widths]
-        return np.array([*sums, _STEPS * len(base)], dtype=np.int64)
-
 
 def _read_sizes(
-    offers: Mapping[str, NamedScores], n: int, sizes: Mapping[str, ArrayLike] | None, largest: float | None
-) -> dict[str, _SetSizes]:
-    """The sizes by name, validated."""
+    scores: Mapping[str, NamedScores], n: int, sizes: Mapping[str, ArrayLike] | None, largest: float | None
+) -> _SetSizes:
     # All names have sizes of the same kind: of sets of labels, or of intervals.
-    kinds = [score_kind(offer.score) for offer in offers.values()]
+    kinds = [score_kind(each.score) for each in scores.values()]
     if sizes is None and all(kind.family == "absolute_residual" for kind in kinds):
-        sizes = dict.fromkeys(offers, np.tile([0.0, 2.0], (n, 1)))
-    if not isinstance(sizes, Mapping) or set(sizes) != set(offers):
+        sizes = dict.fromkeys(scores, np.tile([0.0, 2.0], (n, 1)))
+    if not isinstance(sizes, Mapping) or set(sizes) != set(scores):
         raise InputError("sizes", "must be given for all names of scores, unless these are all absolute residuals")
     intervals = kinds[0].task == "regression"
     if any((kind.task == "regression") != intervals for kind in kinds):
@@ -312,12 +296,42 @@ def _read_sizes(
         limit = positive_number("largest_size", largest)
     else:
         limit = labels if largest is None else positive_integer("largest_size", largest, most=labels)
-    return {name: _SetSizes(table, limit, intervals) for name, table in tables.items()}
+    return _SetSizes(tables, limit, intervals)
 
 
-def _candidates(score: str | None, unit: float | None) -> Candidates:
-    law = score_kind(score).choose_candidates(None, unit)
-    return law if isinstance(law, Candidates) else Candidates.quantiles(law, _CANDIDATES)
+@dataclass(frozen=True, eq=False)
+class _Offer:
+    """Scores that may be chosen, the sizes of their sets (see `_SetSizes`), and the candidates that are compared."""
+
+    scores: NamedScores
+    sizes: NDArray[np.float64]
+    candidates: Candidates
+
+    @classmethod
+    def of(cls, scores: NamedScores, sizes: NDArray[np.float64], unit: float | None) -> _Offer:
+        """With the candidates of the score; raises an error for scores that cannot be counted."""
+        candidates = listed(score_kind(scores.score).choose_candidates(None, unit), _CANDIDATES)
+        check_scores(scores, candidates, scores.score)
+        return cls(scores, sizes, candidates)
+
+    def reached(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The number of scores at or below each candidate, shape (m,)."""
+        return ScoreHistogram.from_scores(scores, self.candidates, self.scores.score).counts.cumsum()
+
+
+def _utility(choosing: ScoreChoice, offer: _Offer, sizes: _SetSizes, rows: NDArray[np.bool_]) -> int:
+    """The private utility of a score, on these records."""
+    covered = offer.reached(offer.scores[rows])
+    table = offer.sizes[rows]
+    if not sizes.of_intervals:
+        sums = offer.reached(np.sort(table, axis=1)[:, : sizes.steps].ravel())
+    else:
+        base, slope = table.T
+        with np.errstate(over="ignore"):
+            widths = (np.clip((base + slope * t) / sizes.largest, 0, 1) for t in offer.candidates.edges)
+            in_steps = [np.floor(_STEPS * width).sum() for width in widths]
+        sums = np.array([*in_steps, _STEPS * len(table)], dtype=np.int64)
+    return choosing.utility(sums, covered, int(covered[-1]))
 
 
 def _uniform_numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArray[np.float64], str]:
@@ -329,14 +343,14 @@ def _uniform_numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArr
         return uniforms(n), f"choice by coins {secrets.token_hex(8)}"
     if not isinstance(key, bytes) or len(key) < _LEAST_KEY:
         raise InputError("key", f"must be at least {_LEAST_KEY} secret random bytes")
-    listed = np.atleast_1d(ids).tolist()
-    other = sum(not isinstance(name, str | int) for name in listed)
-    if len(listed) != n or other:
-        got = f"{other} of another type" if other else str(len(listed))
+    names = np.atleast_1d(ids).tolist()
+    other = sum(not isinstance(name, str | int) for name in names)
+    if len(names) != n or other:
+        got = f"{other} of another type" if other else str(len(names))
         raise InputError("ids", f"must be one str or int for each of {n} records", got=got)
 
     # The first 53 bits of a keyed hash of each id, as many as a double holds; the division is named by another hash.
-    hashes = (hmac.digest(key, f"id {name}".encode(), "sha256") for name in listed)
+    hashes = (hmac.digest(key, f"id {name}".encode(), "sha256") for name in names)
     bits = [int.from_bytes(digest[:8], "big") >> 11 for digest in hashes]
     named = hmac.digest(key, f"share {share}".encode(), "sha256")[:8].hex()
     return np.array(bits, dtype=np.float64) * 2.0**-53, f"choice by ids {named}"
@@ -344,15 +358,9 @@ def _uniform_numbers(n: int, ids: Any, key: Any, share: Fraction) -> tuple[NDArr
 
 def _cells(dataset: str | Dataset | None, partition: str) -> list[Dataset]:
     """The cells of the records that choose, and of those that calibrate."""
-    from confide.ledger import Dataset, Group
+    from confide.ledger import Group
 
-    whole = dataset if isinstance(dataset, Dataset) else Dataset("" if dataset is None else dataset)
-    if whole.group is not None:
-        raise InputError(
-            "dataset",
-            "must be a data set without a group",
-            remedy="The two shares of its records are charged as groups",
-        )
+    whole = undivided("" if dataset is None else dataset, "The two shares of its records are charged as groups")
     return [replace(whole, group=Group(partition, cell)) for cell in ("choosing", "calibrating")]
 
 
@@ -367,9 +375,7 @@ def _charge_and_choose(
     from confide.ledger import make_payment, pay
 
     identity = {**identity, "choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)]}
-    nothing_else = PrivacyStatement(
-        "add_remove", epsilon=0.0, records_per_person=identity["records"], add_remove=0.0, replace_one=0.0, rho=0.0
-    )
+    nothing_else = privacy_statement(None, "add_remove", identity["records"])
     privacy = with_choice(nothing_else, chosen.epsilon)
     payment = make_payment(privacy, "choice by the exponential mechanism", identity, **{"ledger": None, **options})
     text = pay(

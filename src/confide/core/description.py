@@ -1,8 +1,7 @@
 """The description of a release: its promise and cost, thresholds, mechanism and conditions; and in one line."""
 
 from confide.core.expected import records_needed
-from confide.core.statement import KEYS
-from confide.core.thresholds import Thresholds
+from confide.core.thresholds import KEYS, Thresholds
 from confide.mechanisms import PublishedHistogram
 from confide.support import Facts, Section
 
@@ -48,16 +47,17 @@ def section_of(release: Thresholds) -> Section:
 def brief_of(release: Thresholds) -> str:
     """The description in one line."""
     # One threshold.
+    privacy = release.privacy.brief
     if release.by is None and release.loss is None:
         return release.first._brief()
     if release.by is None:
         delta = release.guarantee.delta
         sure = "" if delta is None else f" with probability {1 - delta:.6g}"
         loss = f"loss {release.loss!r}, expected loss at most {release.risk:.6g}{sure}"
-        return f"threshold {release.threshold:.6g}, {loss}, {release.privacy.brief}"
+        return f"threshold {release.threshold:.6g}, {loss}, {privacy}"
 
     # Several.
-    thresholds, privacy = _thresholds(release), release.privacy.brief
+    thresholds = _thresholds(release)
     if release.by == "level":
         levels = ", ".join(f"{float(alpha):g}" for alpha in release.parts)
         return f"alpha {levels}: {thresholds} for the first, {privacy}"

@@ -12,6 +12,7 @@ from confide.mechanisms import PrivacyStatement
 from confide.support import (
     UNUSABLE,
     Described,
+    FileKind,
     Form,
     checksum,
     foreign_file,
@@ -22,7 +23,6 @@ from confide.support import (
     refused_content,
     write_text,
 )
-from confide.support import FileKind as FileKind
 
 # The modules that register a kind of file when they are imported.
 _HOMES = {

@@ -8,7 +8,7 @@ from confide.core.expected import records_needed
 from confide.core.population import rounding_text
 from confide.core.release import Release, as_release
 from confide.core.request import ABOUT
-from confide.core.statement import Key
+from confide.core.thresholds import Key
 from confide.support import Classes, Facts, Section, versions_text
 
 # Parts that the title of their common facts names.
@@ -19,7 +19,7 @@ def making_facts(release: Release, key: Key = None) -> Facts:
     """How one threshold was made, that of a key."""
     # The threshold, and what belongs to all thresholds.
     threshold = release.parts[key]
-    guarantee, n = threshold.guarantee, threshold.n
+    guarantee = threshold.guarantee
     shifted = release.population
     chosen = release.chosen
     needed = records_needed(release, key)
@@ -31,7 +31,7 @@ def making_facts(release: Release, key: Key = None) -> Facts:
         *(() if shifted is None else (("promised", str(shifted)), ("weights", rounding_text(shifted)))),
         ("miscoverage level alpha", str(threshold.alpha)),
         ("candidate thresholds", f"{threshold.candidates:,} ({spread_words(threshold.recipe)})"),
-        ("calibration records", secret if n is None else f"{n:,}, public"),
+        ("calibration records", secret if threshold.n is None else f"{threshold.n:,}, public"),
         *(() if needed is None else (("records needed", needed_text(needed)),)),
         ("certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')})"),
         *(() if guarantee.delta is None else (("failure probability delta", f"{guarantee.delta:.6g}"),)),

@@ -16,17 +16,15 @@ import numpy as np
 
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
-from confide.core.design import Design, published_mechanism
+from confide.core.design import Design, promised, published_mechanism
 from confide.core.documents import Kind, common_form, register
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.population import ClassShift, RecordWeights, read_population
-from confide.core.promised import promised
 from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release, mark_uncompared
 from confide.core.request import Request
-from confide.core.statement import Key
 from confide.core.terms import Terms
-from confide.core.thresholds import Threshold
+from confide.core.thresholds import Key, Threshold
 from confide.errors import FormatError
 from confide.mechanisms import (
     Chosen,
@@ -36,7 +34,6 @@ from confide.mechanisms import (
     PublishedHistogram,
     Slopes,
     decoded,
-    mechanism_fields,
     privacy_statement,
     read_mechanism,
 )
@@ -122,8 +119,8 @@ def _content(release: Release) -> dict[str, Any]:
     request = release.request
     assert isinstance(request, Request)
     loss: Any = json_number(release.privacy.epsilon)
-    drawn, n = _all_drawn(request, release.parts), release.first.n
-    file = _File(stated_request(request), drawn, epsilon=loss, versions=dict(release.versions), n=n)
+    drawn = _all_drawn(request, release.parts)
+    file = _File(stated_request(request), drawn, epsilon=loss, versions=dict(release.versions), n=release.first.n)
     content: dict[str, Any] = msgspec.to_builtins(file)
     return content
 
@@ -136,11 +133,10 @@ def _all_drawn(request: Request, thresholds: Mapping[Key, Threshold]) -> list[_D
 
 
 def _drawn(terms: Terms, threshold: Threshold, key: Key = None) -> _Drawn:
-    mechanism, value = threshold.mechanism, threshold.threshold
     return _Drawn(
-        threshold="+inf" if math.isinf(value) else value,
+        threshold="+inf" if math.isinf(threshold.threshold) else threshold.threshold,
         coverage=threshold.coverage,
-        mechanism=None if mechanism is None else mechanism_fields(mechanism),
+        mechanism=None if threshold.mechanism is None else threshold.mechanism.stated(),
         candidates=threshold.recipe["size"] if isinstance(terms.spread, Spread) else threshold.candidates,
         key=str(key) if isinstance(key, Fraction) else key,
         counted=None if threshold.size is None else threshold.size.counted,
@@ -258,9 +254,9 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
     """The threshold, if everything about it but its value follows from its terms and its mechanism."""
     # The candidates, and the value as one of them.
     spread = terms.spread
-    listed: Any = Candidates.quantiles(spread, drawn.candidates) if isinstance(spread, Spread) else spread
+    candidates: Any = Candidates.quantiles(spread, drawn.candidates) if isinstance(spread, Spread) else spread
     value = math.inf if isinstance(drawn.threshold, str) else drawn.threshold
-    if math.isfinite(value) and isinstance(listed, Candidates) and value not in listed.edges:
+    if math.isfinite(value) and isinstance(candidates, Candidates) and value not in candidates.edges:
         raise FormatError("release.threshold", "must be one of its candidates", remedy=UNUSABLE)
     if n is not None and not 1 <= n <= MOST_RECORDS:
         raise _contradiction("n")
@@ -274,18 +270,18 @@ def _read_threshold(terms: Terms, n: int | None, drawn: _Drawn) -> Threshold:
     size = None if drawn.counted is None else terms.noisy_size(drawn.counted)
 
     # The guarantee, certified again.
-    guarantee, privacy = promised(terms, n or 1, listed.size, mechanism, size)
+    guarantee, privacy = promised(terms, n or 1, candidates.size, mechanism, size)
     if not 0 <= drawn.coverage <= 1 or abs(guarantee.coverage - drawn.coverage) > _NEAR:
         raise _contradiction("coverage")
     if mechanism is not None:
         _check_mechanism(terms, n, mechanism, guarantee.coverage)
         histogram = isinstance(mechanism, NoisyHistogram | PublishedHistogram)
-        if histogram and mechanism != published_mechanism(terms, n or 1, listed.size, size):
+        if histogram and mechanism != published_mechanism(terms, n or 1, candidates.size, size):
             raise _contradiction("mechanism")
     guarantee = replace(guarantee, coverage=drawn.coverage)
 
     # The threshold; that of a noisy histogram follows from its counts.
-    design = Design(terms, n or 1, listed, mechanism, guarantee, privacy, size)
+    design = Design(terms, n or 1, candidates, mechanism, guarantee, privacy, size)
     if drawn.counts is None:
         if isinstance(mechanism, NoisyHistogram):
             raise _contradiction("counts")

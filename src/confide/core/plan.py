@@ -11,15 +11,14 @@ from typing import Any, Unpack
 from confide.candidates import AnyCandidates, Candidates
 from confide.core.description import needed_text
 from confide.core.design import Design, design_at
-from confide.core.expected import UNLIKELY, candidates_of, expectation, records_for, terms_of
-from confide.core.mean_price import gap_crossed
-from confide.core.pilot import OnPilot, Pilot, on_pilot
+from confide.core.expected import UNLIKELY, OnPilot, Pilot, candidates_of, expectation, on_pilot, records_for, terms_of
 from confide.core.population import ClassShift, shifted_population
 from confide.core.reference_laws import law_of, typical_law
 from confide.core.request import Request
 from confide.core.rules import unusual
 from confide.core.terms import CHOICES, Choices, Terms, typical_of_groups
 from confide.core.thresholds import Threshold, Thresholds
+from confide.core.tuning import gap_crossed
 from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes
 from confide.scores import score_kind
@@ -196,39 +195,7 @@ class Plan(Described):
         return too_few, *notes
 
     def _section(self) -> Section:
-        # What follows with this number of records.
-        infinite = chance_text(self.chance_of_all)
-        beyond = chance_text(self.chance_beyond)
-        if self.terms.population is None:
-            bound = ("coverage at most", self._at_most())
-        else:
-            bound = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
-        with_n = (
-            ("target rank", self._rank()),
-            ("rank without privacy", f"{self.nonprivate_rank}" if self.nonprivate_rank <= self.effective_n else "+inf"),
-            ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
-            ("beyond the request", f"about {excess_text(self)}"),
-            ("chance of +inf", f"{infinite}; of +inf or a threshold above every score, {beyond}"),
-            bound,
-            ("gaps in the scores", self._crossed_gaps()),
-        )
-
-        # What holds for any number of them.
-        always = [
-            ("records needed", needed_text(self.records_needed)),
-            ("loss, add or remove one", _loss(self.privacy.loss("add_remove"))),
-            ("loss, replace one", _loss(self.privacy.loss("replace_one"))),
-            ("candidate thresholds", self.candidates.description),
-        ]
-        if (scale := self.terms.size_scale) is not None:
-            text = f"released first, with noise of scale {scale:g}; the design follows it"
-            always.append(("number of records", text))
-
-        # Both, and the results on a public sample.
-        sections = [
-            Section(f"With {self.n} calibration records", facts=with_n),
-            Section("With any number of records", facts=tuple(always)),
-        ]
+        sections = [self._with_n(), self._with_any_number()]
         if (on_pilot := self.on_pilot) is not None:
             like = f"With {self.n} records like the {on_pilot.records} of the pilot sample"
             sections.append(Section(like, facts=tuple(on_pilot.in_words)))
@@ -238,6 +205,36 @@ class Plan(Described):
             warnings=tuple(self.remarks),
             parts=tuple(sections),
         )
+
+    def _with_n(self) -> Section:
+        infinite = chance_text(self.chance_of_all)
+        beyond = chance_text(self.chance_beyond)
+        if self.terms.population is None:
+            bound = ("coverage at most", self._at_most())
+        else:
+            bound = ("their weight", f"that of about {self.effective_n} of the largest weight, which ranks are of")
+        facts = (
+            ("target rank", self._rank()),
+            ("rank without privacy", f"{self.nonprivate_rank}" if self.nonprivate_rank <= self.effective_n else "+inf"),
+            ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
+            ("beyond the request", f"about {excess_text(self)}"),
+            ("chance of +inf", f"{infinite}; of +inf or a threshold above every score, {beyond}"),
+            bound,
+            ("gaps in the scores", self._crossed_gaps()),
+        )
+        return Section(f"With {self.n} calibration records", facts=facts)
+
+    def _with_any_number(self) -> Section:
+        facts = [
+            ("records needed", needed_text(self.records_needed)),
+            ("loss, add or remove one", _loss(self.privacy.loss("add_remove"))),
+            ("loss, replace one", _loss(self.privacy.loss("replace_one"))),
+            ("candidate thresholds", self.candidates.description),
+        ]
+        if (scale := self.terms.size_scale) is not None:
+            text = f"released first, with noise of scale {scale:g}; the design follows it"
+            facts.append(("number of records", text))
+        return Section("With any number of records", facts=tuple(facts))
 
     def _crossed_gaps(self) -> str:
         if self.mechanism is None:
@@ -385,10 +382,11 @@ def make_plan(terms: Terms, n: int) -> Plan:
 
 def plan_of(release: Thresholds) -> Plan:
     """The plan of a release with one threshold, by slopes."""
-    (terms,), (threshold,) = terms_of(release).values(), release.parts.values()
+    (terms,) = terms_of(release).values()
+    (threshold,) = release.parts.values()
     n = records_of_design(threshold)
-    candidates, mechanism = candidates_of(threshold), threshold.mechanism
-    return Plan(Design(terms, n, candidates, mechanism, threshold.guarantee, threshold.privacy), n)
+    candidates = candidates_of(threshold)
+    return Plan(Design(terms, n, candidates, threshold.mechanism, threshold.guarantee, threshold.privacy), n)
 
 
 def records_of_design(threshold: Threshold) -> int:

@@ -69,11 +69,10 @@ class ClassShift:
         InputError, InputTypeError
             If a weight is not 0 or a number from 0.0001 to 10000, or all are 0.
         """
-        named = _by_class("class_weights", weights)
-        ratios = tuple(_number(f"class_weights[{name!r}]", value, _MOST, _LEAST) for name, value in named.items())
-        if not any(ratios):
+        ratios = _by_class("class_weights", weights, _MOST, _LEAST)
+        if not any(ratios.values()):
             raise InputError("class_weights", "must not all be 0: no class would be left")
-        return cls(tuple(named), ratios)
+        return cls(tuple(ratios), tuple(ratios.values()))
 
     @classmethod
     def of_shares(cls, source: Mapping[Any, Any], target: Mapping[Any, Any]) -> "ClassShift":
@@ -89,22 +88,19 @@ class ClassShift:
         old, new = _by_class("source", source), _by_class("target", target)
         if set(old) != set(new):
             raise InputError("target", "must be of the same classes as the source shares, each once", got="others")
-        old_shares = tuple(_number(f"source[{name!r}]", value, Fraction(1)) for name, value in old.items())
-        new_shares = tuple(_number(f"target[{name!r}]", new[name], Fraction(1)) for name in old)
-        for name, shares in (("source", old_shares), ("target", new_shares)):
-            total = sum(shares, Fraction(0))
+        for argument, shares in (("source", old), ("target", new)):
+            total = sum(shares.values(), Fraction(0))
             if abs(total - 1) > _SUM_TO_ONE:
-                raise InputError(name, "must sum to 1", got=f"a sum of {float(total):.6g}")
+                raise InputError(argument, "must sum to 1", got=f"a sum of {float(total):.6g}")
 
         # No weight replaces records that do not exist.
-        pairs = list(zip(old_shares, new_shares, strict=True))
-        missing = [name for name, (before, after) in zip(old, pairs, strict=True) if after and not before]
+        missing = [name for name in old if new[name] and not old[name]]
         if missing:
             must = "must give a share above 0 to every class whose target share is above 0"
             remedy = "Weights cannot replace missing records: collect some, or use thresholds per class"
             raise InputError("source", must, got=f"0 for {missing[0]!r}", remedy=remedy)
-        ratios = tuple(after / before if after else Fraction(0) for before, after in pairs)
-        return cls(tuple(old), ratios, source=old_shares, target=new_shares)
+        ratios = tuple(new[name] / old[name] if new[name] else Fraction(0) for name in old)
+        return cls(tuple(old), ratios, source=tuple(old.values()), target=tuple(new[name] for name in old))
 
     def __post_init__(self) -> None:
         if len(self.ratios) != len(self.classes) or not any(self.ratios):
@@ -211,11 +207,11 @@ class RecordWeights:
         """The largest change of a share of the new population by rounding, if weights have the mean 1."""
         return 0.5 / float(self.scale)
 
-    def whole(self, weights: NDArray[Any], name: str = "weights") -> NDArray[np.int64]:
+    def whole(self, weights: NDArray[Any]) -> NDArray[np.int64]:
         """Validate weights of shape (n,) and return them as integers; errors contain a count and a first position."""
         array = np.asarray(weights, dtype=np.float64)
         invalid = ~((array >= 0) & (array <= self.bound))
-        raise_for_rows(name, invalid, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
+        raise_for_rows("weights", invalid, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
         return np.floor(array * self.scale + 0.5).astype(np.int64)
 
     def fields(self) -> dict[str, Any]:
@@ -267,13 +263,17 @@ def read_population(content: Mapping[str, Any]) -> Population:
     return ClassShift.of_weights(shares["ratios"]) if "ratios" in shares else ClassShift.of_shares(**shares)
 
 
-def _by_class(argument: str, values: Any) -> dict[Name, Any]:
+def _by_class(
+    argument: str, values: Any, most: Fraction = Fraction(1), least: Fraction = Fraction(0)
+) -> dict[Name, Fraction]:
+    """The numbers by class, each 0 or from `least` to `most`."""
     if not isinstance(values, Mapping):
         raise InputTypeError(argument, "must be a mapping from class to number", got=type(values).__name__)
-    return dict(zip(check_names(argument, list(values)), values.values(), strict=True))
+    named = zip(check_names(argument, list(values)), values.values(), strict=True)
+    return {name: _number(f"{argument}[{name!r}]", value, most, least) for name, value in named}
 
 
-def _number(name: str, value: Any, most: Fraction, least: Fraction = Fraction(0)) -> Fraction:
+def _number(name: str, value: Any, most: Fraction, least: Fraction) -> Fraction:
     """Return 0, or a number from `least` to `most`, as a fraction: the simplest within 1e-12, or in millionths."""
     if isinstance(value, bool) or not isinstance(value, Real | str | Fraction):
         raise InputTypeError(name, "must be a number", got=type(value).__name__)

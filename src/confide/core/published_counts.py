@@ -86,7 +86,8 @@ class PublishedCounts(Document):
             object.__setattr__(self, "n", self.counts.get("report_count"))
 
         # One integer for each bin.
-        counts, m = np.asarray(in_order(self.counts)), self.candidates.size
+        m = self.candidates.size
+        counts = np.asarray(in_order(self.counts))
         if counts.dtype.kind not in "iu":
             remedy = "Counts with continuous noise, such as floating-point Laplace noise, have no certificate"
             raise InputTypeError("counts", "must be integers", got=f"dtype {counts.dtype}", remedy=remedy)
@@ -153,23 +154,27 @@ class PublishedCounts(Document):
         confide.errors.InputError: counts: must add up to n=90, within 32 for the noise; got 16. State the right n, ...
         """
         # The probabilities of the noise in one count: of 0, and of at most 0.
-        m, counts, law = len(self), self.counts, self.noise.in_one_count()
+        m = len(self)
+        counts = self.counts
+        law = self.noise.in_one_count()
         at_zero = float(law[0])
         at_most_zero = at_zero + float(law[1:].sum())
 
         # Rounded counts, which noise makes rarely.
-        divisor, zeros = int(np.gcd.reduce(counts)), int((counts == 0).sum())
+        divisor = int(np.gcd.reduce(counts))
         if divisor > 1 and (at_zero + 2 * float(law[divisor::divisor].sum())) ** m <= _RARE:
             raise InputError("counts", "must not be rounded", got=f"multiples of {divisor}", remedy=_AS_DRAWN)
 
         # Counts far below 0.
-        least, reach = int(counts.min()), self._reach(law)
+        least = int(counts.min())
+        reach = self._reach(law)
         if least < -reach:
             must = f"must be above {-reach - 1}, as the stated noise makes them"
             remedy = "State the right noise, and read the counts in an integer type that holds them: others wrap around"
             raise InputError("counts", must, got=f"{(counts < -reach).sum()} below, the least {least}", remedy=remedy)
 
         # Suppressed counts: none is negative, or lies in a gap above 0, so that those of the gap are among the zeros.
+        zeros = int((counts == 0).sum())
         many_zeros = _MANY_ZEROS * zeros >= m
         clipped = not (counts < 0).any() and many_zeros and (at_zero / at_most_zero) ** zeros <= _RARE
         gap = int(counts[counts > 0].min(initial=MOST_RECORDS)) - 1
@@ -179,7 +184,8 @@ class PublishedCounts(Document):
 
         # The sum of all counts, which clipping only raises.
         if self.n is not None:
-            total, reach = int(counts.sum()), self.noise.reach(m, _VERY_RARE)
+            total = int(counts.sum())
+            reach = self.noise.reach(m, _VERY_RARE)
             if total < self.n - reach or (total > self.n + reach and not clipped):
                 must = f"must add up to n={self.n}, within {reach} for the noise"
                 raise InputError("counts", must, got=str(total), remedy=f"State the right n, and all bins. {_AS_DRAWN}")

@@ -10,15 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, Uniforms, as_array, as_vector, column_names, refuse_other_rows
 from confide.candidates import AnyCandidates, Candidates, Spread
+from confide.core.calibrate import Options, split_options
 from confide.core.losses import FALSE_NEGATIVES
-from confide.core.options import Options, split_options
 from confide.core.population import ClassShift
 from confide.core.release import Release, names_among
 from confide.core.request import Request
 from confide.core.risk import critical_thresholds, false_negative_thresholds
 from confide.core.sources import source_of
-from confide.core.statement import SIDES, Key
 from confide.core.steps import release
+from confide.core.thresholds import SIDES, Key
 from confide.errors import InputError, InputTypeError
 from confide.scores import interval_score, name_of_scores
 
@@ -143,7 +143,8 @@ def _check_records(request: Request, given: Mapping[str, Any]) -> None:
     elif request.disjoint:
         needed = ["groups"]
     elif request.loss is not None:
-        needed, optional = ["truth"] if request.loss == FALSE_NEGATIVES else [], ["u"]
+        needed = ["truth"] if request.loss == FALSE_NEGATIVES else []
+        optional = ["u"]
         kind += f" for the loss {request.loss!r}"
     if request.by is not None:
         kind += f" by {request.by}"

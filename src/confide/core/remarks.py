@@ -128,7 +128,8 @@ class _Case:
 
 def _remarks(case: _Case) -> Iterator[Remark]:
     """Remarks on a guarantee below the level, and on a threshold that is +inf or nearly so."""
-    threshold, level = case.threshold, 1 - case.threshold.alpha
+    threshold = case.threshold
+    level = 1 - threshold.alpha
     if isinstance(threshold.mechanism, PpsOfSecretSize) and threshold.coverage < float(level):
         enough = threshold.mechanism.certified_from(level, threshold.candidates)
         yield Remark(
@@ -145,7 +146,8 @@ def _remarks(case: _Case) -> Iterator[Remark]:
 
 
 def _remark_on_nothing_excluded(case: _Case) -> Remark:
-    threshold, infinite = case.threshold, case.threshold.threshold == math.inf
+    threshold = case.threshold
+    infinite = threshold.threshold == math.inf
     if isinstance(threshold.guarantee, LongRun):
         paid = "earlier records were missed more often than alpha, and +inf pays this back"
         return Remark("is +inf" if infinite else "is the largest value of the score", f"{case.meaning}; {paid}")
@@ -160,8 +162,9 @@ def _remark_on_nothing_excluded(case: _Case) -> Remark:
 def _reason_of_infinity(case: _Case) -> str:
     """Few records, or candidates that end too early, or both unless one of them is excluded."""
     # The number of records, compared with what is needed.
-    threshold, needed, known = case.threshold, case.needed, case.records
-    records = known or threshold.guarantee.n_min or 1
+    threshold = case.threshold
+    needed = case.needed
+    records = case.records or threshold.guarantee.n_min or 1
     plenty = needed is not None and records >= _NEAR_ENOUGH * needed
     if needed is None:
         reason = f"there are too few calibration records {case.conditions}: {_MORE}"
@@ -169,7 +172,7 @@ def _reason_of_infinity(case: _Case) -> str:
         useful = f"about {needed} calibration records are needed for a useful one {case.conditions}"
         reason = f"{useful}, and {case.there_are_fewer}: {case.more}"
     else:
-        bound = case.about if known else "at least "
+        bound = case.about if case.records else "at least "
         reason = f"there are {bound}{records} calibration records, where about {needed} are needed {case.conditions}"
         if not plenty:
             reason += f", so that +inf is still drawn by chance now and then: {_MORE}"
@@ -188,7 +191,8 @@ def _reason_of_infinity(case: _Case) -> str:
 
 def too_large(threshold: Threshold) -> str:
     """The reason why a threshold is the largest value of its score, other than few records, and the remedy."""
-    kind, name = score_kind(threshold.score), str(threshold.score).partition("(")[0]
+    kind = score_kind(threshold.score)
+    name = str(threshold.score).partition("(")[0]
     reason = "perhaps more than a share alpha of the scores are that large"
     temperature = max(4.0, 2 * (kind.temperature or 1.0))
     if kind.task == "classification" and kind.spread_kind == "mass" and not kind.randomised:
@@ -205,7 +209,8 @@ def too_large(threshold: Threshold) -> str:
 
 def _remark_on_size(case: _Case) -> Remark | None:
     """A remark on a size that no score has, or on candidates that are far apart."""
-    threshold, recipe = case.threshold, case.threshold.recipe
+    threshold = case.threshold
+    recipe = threshold.recipe
     around = f" around unit {recipe['unit']:g}" if "unit" in recipe else ""
     spread = f"{recipe.get('kind')}{around}"
     high = case.kind.plausible_size(recipe)
@@ -227,8 +232,10 @@ def _remark_on_size(case: _Case) -> Remark | None:
 
 def _remark_on_few_records(case: _Case) -> Remark | None:
     """A remark on few records where candidates have every size, so that one beyond all scores looks like any other."""
-    records, log_spaced = case.records, _is_log_spaced(case.threshold.recipe)
-    if not case.is_drawn or records is None or not log_spaced or case.needed is None or records >= case.needed:
+    records = case.records
+    if not case.is_drawn or not _is_log_spaced(case.threshold.recipe):
+        return None
+    if records is None or case.needed is None or records >= case.needed:
         return None
     there = f"there are {case.about}{records} calibration records"
     fewer = f"with fewer than about {case.needed} {case.conditions} more than 1 threshold in 100 does"

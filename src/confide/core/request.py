@@ -22,7 +22,6 @@ from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.reference_laws import law_of
 from confide.core.rules import check_combinations
-from confide.core.statement import SCORE_OF_SIDE, By, Key
 from confide.core.terms import (
     NUMBERED,
     Budget,
@@ -34,6 +33,7 @@ from confide.core.terms import (
     share_of_number,
     typical_of_groups,
 )
+from confide.core.thresholds import SCORE_OF_SIDE, By, Key
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import MECHANISMS, NEIGHBORS, Chosen, MechanismName, Neighbors, Noise, PublishedHistogram
 from confide.scores import score_kind
@@ -75,11 +75,9 @@ def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
         return MappingProxyType({})
     if not isinstance(about, Mapping):
         raise InputTypeError("about", "must map keys such as 'model' to str", got=type(about).__name__)
-    # Known keys, and printable texts.
-    unknown = [key for key in about if key not in ABOUT]
-    if unknown:
-        raise InputError("about", f"must have the keys {', '.join(ABOUT)}", got=repr(unknown[0]))
     for key, text in about.items():
+        if key not in ABOUT:
+            raise InputError("about", f"must have the keys {', '.join(ABOUT)}", got=repr(key))
         if not isinstance(text, str):
             raise InputTypeError(f"about[{key!r}]", "must be a str", got=type(text).__name__)
         if not (text.strip() and len(text) <= MOST_CHARACTERS and text.isprintable()):
@@ -169,6 +167,9 @@ class Request:
             )
         if self.renews is not None and not re.fullmatch("[0-9a-f]{64}", str(self.renews)):
             raise InputError("renews", "must be None or 64 hexadecimal digits")
+        if self.population is not None and not isinstance(self.population, ClassShift | RecordWeights):
+            got = type(self.population).__name__
+            raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=got)
         check_fingerprint(self.fingerprint)
         # The fields as a release contains them, however they were typed.
         by_class = self.by == "class"  # then the keys are the names of the classes
@@ -195,15 +196,13 @@ class Request:
         """The request of one of several levels, or of one side, alone, with its share of the budget."""
         if self.joint:
             return self.at_level(key)
-        places = list(self.terms)
-        shares = exact_shares(self.shares, len(places))
-        budget = Budget(self.epsilon, self.rho).divided(shares)[places.index(key)]
-        delta = part_of_failure(self.delta, len(places))
-        part, terms = copy(self), self.terms[key]
-        part._set(
-            by=None, alpha=terms.alpha, score=terms.score, shares=None, delta=delta, terms={None: terms}, **vars(budget)
-        )
-        return part
+        terms = self.terms[key]
+        budgets, delta = self._divided(len(self.terms), joint=False)
+        budget = dict(zip(self.terms, budgets, strict=True))[key]
+        stated = {"alpha": terms.alpha, "score": terms.score, "delta": delta, **vars(budget)}
+        alone = copy(self)
+        alone._set(by=None, shares=None, terms={None: terms}, **stated)
+        return alone
 
     def at_level(self, alpha: Fraction) -> Request:
         """The request of another level, which a noisy histogram answers as well."""
@@ -240,11 +239,6 @@ class Request:
     def public_n(self) -> bool:
         """Whether the number of records is public; the sizes of groups and classes never are."""
         return not self.disjoint and self._first.public_n
-
-    @property
-    def sized(self) -> bool:
-        """Whether a noisy number of records is released first."""
-        return any(terms.size_scale is not None for terms in self.terms.values())
 
     # How its records are counted.
 
@@ -297,9 +291,6 @@ class Request:
         # What all have in common.
         first_score = self._score_of(next(iter(levels)))
         mechanism = self._mechanism(joint=joint)
-        if self.population is not None and not isinstance(self.population, ClassShift | RecordWeights):
-            got = type(self.population).__name__
-            raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=got)
         n_min = positive_integer("n_min", self.n_min, most=MOST_RECORDS)
         neighbors = self._neighbors(mechanism)
         spread = self._spread(first_score)

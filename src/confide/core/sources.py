@@ -11,7 +11,7 @@ from confide.arrays import Groups, as_positions, as_vector
 from confide.candidates import Candidates
 from confide.core.population import ClassShift, Population
 from confide.core.request import Request
-from confide.core.statement import Key
+from confide.core.thresholds import Key
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.support import canonical_name

@@ -11,9 +11,8 @@ from functools import cached_property
 from typing import Any, Literal, TypedDict
 
 from confide.candidates import Candidates, OwnCandidates, Spread
-from confide.core.mean_price import PARTS, TuningInputs
 from confide.core.population import Population
-from confide.core.tuning import LEFTS
+from confide.core.tuning import LEFTS, PARTS, TuningInputs
 from confide.errors import InputError
 from confide.guarantee import moving_rate
 from confide.mechanisms import (
@@ -305,10 +304,8 @@ class Budget:
             epsilon = float_below(Fraction(range_of_zcdp(rest)) + records / Fraction(scale))
         if epsilon < LEAST_LOSS * records:
             must = f"leaves each record a privacy loss of less than {LEAST_LOSS:g}"
-            got, remedy = (
-                f"{records} records for epsilon={epsilon:g}",
-                "Raise epsilon or keep fewer records of each person",
-            )
+            got = f"{records} records for epsilon={epsilon:g}"
+            remedy = "Raise epsilon or keep fewer records of each person"
             raise InputError("records_per_person", must, got=got, remedy=remedy)
         return epsilon, scale
 

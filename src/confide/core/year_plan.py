@@ -8,13 +8,13 @@ person is in one release of a kind, charges name a partition with a cell for eac
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Integral
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, get_args
 
 from confide.core.plan import Plan, plan
 from confide.errors import InputError, InputTypeError
@@ -53,6 +53,9 @@ MOST_PLANNED = 1_000_000
 
 # Significant digits of the epsilon of each release, so that the printed number is the charged one.
 _DIGITS = 6
+
+# What the rounding of a square root may add to it.
+_ROUNDED_DOWN = 1 - 1e-15
 
 
 @dataclass(frozen=True)
@@ -134,12 +137,11 @@ class BudgetPlan(Described):
     @property
     def loss(self) -> float:
         """The total privacy loss of one person, by the plan's rule at `dp_delta`; rounded up."""
+        costs = [(entry.per_person, entry.cost(self.neighbors)) for entry in self.entries]
         if self.rule == "basic":
-            return decimal_above(self._sum(lambda cost: cost.exact))
-        return epsilon_of_zcdp(float_above(self._sum(lambda cost: cost.zcdp)), self.dp_delta)
-
-    def _sum(self, weight: Callable[[Cost], Fraction]) -> Fraction:
-        return sum((entry.per_person * weight(entry.cost(self.neighbors)) for entry in self.entries), Fraction(0))
+            return decimal_above(sum((count * cost.exact for count, cost in costs), Fraction(0)))
+        rho = sum((count * cost.zcdp for count, cost in costs), Fraction(0))
+        return epsilon_of_zcdp(float_above(rho), self.dp_delta)
 
     def plan(self, n: int = 1000, alpha: Level = 0.1) -> Plan | None:
         """What one planned calibration promises and costs with n records; None if no calibration is planned."""
@@ -280,41 +282,30 @@ def best_of(plans: Mapping[Rule, BudgetPlan], n: int | Sequence[int] = 1000, alp
 
 def by_rule(rule: Rule, epsilon: float, **year: Unpack[Year]) -> BudgetPlan:
     """The most expensive plan by one rule; arguments as in `budget_plan`."""
-    # What is planned, and the share of each kind for one of a person's releases.
     stated: dict[str, Any] = {**_DEFAULTS, **year}
-    total, delta = privacy_loss("epsilon", epsilon), check_delta(stated["dp_delta"])
+    total = privacy_loss("epsilon", epsilon)
+    delta = check_delta(stated["dp_delta"])
     if rule != "basic" and delta == 0:
         raise InputError("dp_delta", f"must be above 0 for rule={rule!r}", remedy="With dp_delta=0 use rule='basic'")
-    planned = {}
-    for kind in PLANNED:
-        argument = f"{_NOUNS[kind]}s"
-        count, per_person = _count(argument, stated[argument], stated.get(f"{argument}_per_person"))
-        if count:
-            planned[kind] = count, per_person
+
+    # What is planned, and the share of each kind.
+    planned = [_planned(kind, stated) for kind in PLANNED]
+    planned = [each for each in planned if each.number]
     if not planned:
         raise InputError("releases", "releases, evaluations or looks must be planned", got="none")
-    shares = _shares(list(planned), exact_level("share", stated["share"]))
-    weights = {kind: shares[kind] / per_person for kind, (_, per_person) in planned.items()}
-    relation = one_of("neighbors", stated["neighbors"], NEIGHBORS)
+    shares = _shares([each.kind for each in planned], exact_level("share", stated["share"]))
+    neighbors = one_of("neighbors", stated["neighbors"], NEIGHBORS)
     records = positive_integer("records_per_person", stated["records_per_person"], most=MOST_PER_PERSON)
 
-    # The epsilon of each release, by kind.
-    losses: dict[str, float | Fraction]
-    if rule == "basic":
-        losses = {kind: decimal(total) * weight for kind, weight in weights.items()}
-    else:
-        rho = Fraction(rho_within(total, delta))
-        losses = {kind: _largest_epsilon(kind, float_below(rho * weight)) for kind, weight in weights.items()}
-
-    # The plan.
+    # The epsilon of each release.
     entries = []
-    for kind, (count, per_person) in planned.items():
-        each = _rounded_down(losses[kind])
-        if each < LEAST_LOSS * records:
-            must = f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}"
-            raise InputError("epsilon", must, remedy="Plan fewer releases, or fewer per person")
-        entries.append(PlannedReleases(kind, count, per_person, each))
-    return BudgetPlan(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
+    for each in planned:
+        weight = shares[each.kind] / each.per_person
+        entries.append(PlannedReleases(*each, epsilon=_epsilon_of_each(rule, each.kind, total, delta, weight)))
+    if any(entry.epsilon < LEAST_LOSS * records for entry in entries):
+        must = f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}"
+        raise InputError("epsilon", must, remedy="Plan fewer releases, or fewer per person")
+    return BudgetPlan(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), neighbors, records)
 
 
 @lru_cache(maxsize=64)
@@ -337,29 +328,38 @@ def rho_within(epsilon: float, dp_delta: float) -> float:
     return low
 
 
-def _largest_epsilon(kind: str, rho: float) -> float:
-    if kind == "calibration":
-        return range_of_zcdp(rho)
-    return math.sqrt(2 * rho) * (1 - 1e-15)  # Laplace noise of this epsilon costs epsilon**2 / 2; rounded down
+def _epsilon_of_each(rule: Rule, kind: str, total: float, delta: float, weight: Fraction) -> float:
+    """The largest epsilon of a release whose privacy loss is this part of the total, rounded down to six digits."""
+    if rule == "basic":
+        epsilon = decimal(total) * weight
+    else:
+        rho = float_below(Fraction(rho_within(total, delta)) * weight)
+        # Laplace noise of an epsilon costs epsilon**2 / 2; a calibration less, because its range is bounded.
+        epsilon = Fraction(range_of_zcdp(rho) if kind == "calibration" else math.sqrt(2 * rho) * _ROUNDED_DOWN)
+    down = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+    return float(down.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)))
 
 
-def _rounded_down(value: float | Fraction) -> float:
-    ratio, down = Fraction(value), Context(prec=_DIGITS, rounding=ROUND_FLOOR)
-    return float(down.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
+class _Planned(NamedTuple):
+    """The number of releases of a kind, and of those that one person is in."""
+
+    kind: str
+    number: int
+    per_person: int
 
 
-def _count(name: str, count: Any, per_person: Any) -> tuple[int, int]:
-    """The number of releases of a kind, and the number of them that one person is in."""
+def _planned(kind: str, stated: Mapping[str, Any]) -> _Planned:
+    name = f"{_NOUNS[kind]}s"
+    count, per_person = stated[name], stated.get(f"{name}_per_person")
     if isinstance(count, bool) or not isinstance(count, Integral):
         raise InputTypeError(name, "must be an integer", got=type(count).__name__)
     number = int(count)
     if not 0 <= number <= MOST_PLANNED:
         raise InputError(name, f"must be an integer from 0 to {MOST_PLANNED}", got=str(number))
-    if per_person is None:
-        return number, number
-    if number == 0:
+    if per_person is not None and number == 0:
         raise InputError(f"{name}_per_person", f"must be left out without {name}")
-    return number, positive_integer(f"{name}_per_person", per_person, most=number)
+    most = number if per_person is None else positive_integer(f"{name}_per_person", per_person, most=number)
+    return _Planned(kind, number, most)
 
 
 def _shares(kinds: Sequence[str], share: Fraction) -> dict[str, Fraction]:

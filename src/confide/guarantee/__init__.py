@@ -37,7 +37,6 @@ from confide.guarantee.random_rank import (
     tail,
 )
 from confide.guarantee.statement import (
-    GUARANTEE_KINDS,
     AboutSilos,
     Guarantee,
     GuaranteeKind,

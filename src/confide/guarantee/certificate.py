@@ -30,8 +30,8 @@ _GROUPED = 0.04
 # Weights fall by this log-odds per index at most, which only raises L: floats could not tell which W are 0.
 _STEEP = 25.0
 
-# What floats may lose, relative to the number of points that can be missed.
-_ROUNDING = 1e-12
+# What floats may lose, relative to the number of points that can be missed, and to a probability.
+_ROUNDING, _RELATIVE_SPARE = 1e-12, 1e-9
 
 
 def sharp_losses(
@@ -145,6 +145,9 @@ def sharp_target_rank(n: int, level: Fraction, noise: SlopeNoise, unit: int) -> 
 # The step, in log-odds, of an upper Riemann sum of Lambda.
 _RIEMANN_STEP = 1 / 16
 
+# The steps in which a prior bonus is searched, in log-odds.
+_BONUS_STEP = 0.05
+
 # The number of intervals of total weights that are checked one by one.
 _INTERVALS = 64
 
@@ -184,7 +187,8 @@ def weighted_prior_bonus(rate: Fraction, offset: Fraction, fade: float, noise: S
     True
     """
     # Where the bonus fades, the largest weights need the largest bonus; then the others mostly need no more.
-    step, bonus = 0.05 / noise.left, 0.0
+    step = _BONUS_STEP / noise.left
+    bonus = 0.0
     for low, high, weight in reversed(list(_short_intervals(rate, offset))):
         faded = max(0.0, bonus - fade * weight)
 
@@ -210,6 +214,6 @@ def _short_intervals(rate: Fraction, offset: Fraction) -> Iterator[tuple[float, 
 
 def _bonus_serves(z: float, high: float, rate: Fraction, offset: Fraction, noise: SlopeNoise) -> bool:
     # Where +inf always covers, the missed weight must be small enough for each point, or for all together.
-    if float(tail(np.array([z]), noise.left, noise.rivals)[0]) <= float(1 - rate) * (1 - 1e-9):
+    if float(tail(np.array([z]), noise.left, noise.rivals)[0]) <= float(1 - rate) * (1 - _RELATIVE_SPARE):
         return True
     return high < offset and weighted_loss(z, noise.left, noise.rivals) + high <= float(offset)

@@ -25,6 +25,27 @@ _MOST_BLOCKS = 2**16
 # The number of pairs (deficit, n) that are computed at once.
 _CELLS = 2**16
 
+# A rate is a multiple of at most a twentieth of its rise above the level, with a denominator of about this at most.
+_PARTS_OF_RISE, _LARGEST_DENOMINATOR = 20, 1e7
+
+# So many numbers of records are tried for a line, up to so many times the guess; first each of so many of them.
+_TRIED, _REACH, _FIRST = 400, 20, 25
+
+# The accuracy of the offset that they need, in log-odds.
+_OFFSET_ACCURACY = 0.05
+
+# The margin of a line between them: a part of a standard deviation of the covered records, and of the missed ones.
+_PART_OF_DEVIATION, _PART_OF_MISSED = 25, 1000
+
+# The number of blocks with which the check of a line begins.
+_FIRST_BLOCKS = 200
+
+# The noise leaves larger deficits with a probability below e to the minus this.
+_NEGLIGIBLE = 25
+
+# The deficits of a group differ by so much log-odds at most, or by so many standard deviations of the binomial count.
+_GROUPED_ODDS, _GROUPED_DEVIATIONS = 0.1, 0.02
+
 
 def conditional_target_rank(n: int, level: Fraction, delta: float, noise: SlopeNoise, unit: int) -> Fraction | None:
     """The smallest multiple of 1/unit with conditional failure at most delta, or None if even T = n fails."""
@@ -44,8 +65,9 @@ def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:
     p = float(level)
     rise = max(0.5, float(-ndtri(delta))) * math.sqrt(p * (1 - p) / n) / 2
 
-    # A multiple of 1/denominator, which is fine enough for a twentieth of the rise.
-    denominator = level.denominator * max(2, math.ceil(min(20 / rise, 1e7) / level.denominator))
+    denominator = level.denominator * max(
+        2, math.ceil(min(_PARTS_OF_RISE / rise, _LARGEST_DENOMINATOR) / level.denominator)
+    )
     step = Fraction(1, denominator)
     return min(max(math.floor((p + rise) * denominator) * step, level + step), 1 - step)
 
@@ -54,9 +76,9 @@ def conditional_offset(
     rate: Fraction, level: Fraction, delta: float, n_min: int, n_typical: int, noise: SlopeNoise, unit: int
 ) -> Fraction:
     """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min."""
-    # 400 numbers of records, of which every 25th shows most failures.
-    n = np.unique(np.geomspace(n_min, 20 * max(n_min, n_typical), 400).astype(np.int64))
-    few = n[::25]
+    # Numbers of records, some of which show most failures.
+    n = np.unique(np.geomspace(n_min, _REACH * max(n_min, n_typical), _TRIED).astype(np.int64))
+    few = n[::_FIRST]
     step = _group_size(int(n.min()), float(level), noise.left)
 
     def failing(offset: float, n: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -70,7 +92,7 @@ def conditional_offset(
     while failing(high, few).size or failing(high, n).size:
         low, high = high, 2 * high
     failed = failing(low, n)
-    while high - low > 0.05 / noise.left:
+    while high - low > _OFFSET_ACCURACY / noise.left:
         middle = (low + high) / 2
         failed_again = failing(middle, failed)
         if failed_again.size:
@@ -79,7 +101,9 @@ def conditional_offset(
             high = middle
 
     # All other n are checked in blocks, for which a line needs a margin.
-    margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
+    deviation = math.sqrt(n_typical * float(level * (1 - level)))
+    missed = n_typical * float(1 - level)
+    margin = max(1 / unit, deviation / _PART_OF_DEVIATION, missed / _PART_OF_MISSED)
     while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, noise):
         margin *= 2
     return ceil_to(high + margin, unit)
@@ -100,7 +124,7 @@ def line_holds(rate: Fraction, offset: Fraction, level: Fraction, delta: float, 
     last = _chernoff_from(float(rate), float(offset), float(level), delta, n_min, noise)
     if last > _LARGEST_N:
         return False
-    starts = np.unique(np.geomspace(n_min, last + 1, 200).astype(np.int64))
+    starts = np.unique(np.geomspace(n_min, last + 1, _FIRST_BLOCKS).astype(np.int64))
 
     # A block that fails is divided, down to single n.
     low, high = starts[:-1], starts[1:] - 1
@@ -126,9 +150,8 @@ def _block_failure(
     target: NDArray[Any], n: NDArray[np.int64], level: float, noise: SlopeNoise, step: int | None = None
 ) -> NDArray[np.float64]:
     """Theorem C1b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
-    # The noise leaves larger deficits with a probability below e^-25.
     step = _group_size(int(n.min()), level, noise.left) if step is None else step
-    deficits = np.arange(0, math.ceil((math.log1p(noise.rivals) + 25) / noise.left) + 1, step, dtype=np.int64)
+    deficits = np.arange(0, math.ceil((math.log1p(noise.rivals) + _NEGLIGIBLE) / noise.left) + 1, step, dtype=np.int64)
 
     # The lowest rank of each group, and the mass that the noise leaves behind it.
     top = np.ceil(target)
@@ -151,8 +174,7 @@ def _block_failure(
 
 
 def _group_size(n: int, level: float, slope: float) -> int:
-    # The deficits of a group differ little in log-odds, or in standard deviations of the binomial count.
-    return max(1, int(0.1 / slope), int(0.02 * math.sqrt(float(n) * level * (1 - level))))
+    return max(1, int(_GROUPED_ODDS / slope), int(_GROUPED_DEVIATIONS * math.sqrt(float(n) * level * (1 - level))))
 
 
 def _chernoff_from(rate: float, offset: float, level: float, delta: float, n_min: int, noise: SlopeNoise) -> int:

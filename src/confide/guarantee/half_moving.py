@@ -24,14 +24,17 @@ from confide.support import bisect, ceil_to
 # below 0: this costs a reserve in tau, which falls as n~ grows. Below a least n~, n_0, the answer is +inf. Coverage
 # holds on average over Z as well, for every n.
 
-# The rate, unless the level is below 5/8.
-_HALF = Fraction(1, 2)
+# The rate: one half, and for a level below 5/8 this share of it.
+_HALF, _SHARE_OF_LEVEL = Fraction(1, 2), Fraction(4, 5)
 
 # gamma and gamma_2: tau is at most this share of (1 - level) n~, the second one with the two-sided certificate.
-_SHARE, _TWO_SIDED_SHARE = Fraction(1, 3), Fraction(1, 8)
+_SHARP_SHARE, _TWO_SIDED_SHARE = Fraction(1, 3), Fraction(1, 8)
 
-# The reserve at n_0, in scales z_0.
-_MOST_RESERVE = 0.1
+# A target T covers at least T + 2 - x - L(x) of the n + 1 points (Theorem C2a).
+_RANKS_GAINED = 2
+
+# The largest reserve at n_0, in scales z_0.
+_LARGEST_RESERVE = 0.1
 
 # F, in scales z_0: the reserve of n~ is that of n = n~ - F.
 _LAG = 4
@@ -45,10 +48,13 @@ _POINTS = Fraction(5, 4)
 # Steps of the search in each rank; a level of many digits has multiples of 1/unit a millionth apart.
 _STEPS_PER_RANK = 20
 
+# The search for n_0 begins here.
+_FIRST_TRIED = 16
+
 
 def moving_rate(level: Fraction) -> Fraction:
     """The ranks by which the target moves with each record: one half for a level of 5/8 or more."""
-    return min(_HALF, level * Fraction(4, 5))
+    return min(_HALF, level * _SHARE_OF_LEVEL)
 
 
 def moving_offset(level: Fraction, scale: float, counted: int, noise: SlopeNoise, unit: int) -> Fraction | None:
@@ -56,15 +62,20 @@ def moving_offset(level: Fraction, scale: float, counted: int, noise: SlopeNoise
 
     `counted` is the noisy number n~, `scale` the scale of its noise, and `noise` the noise of the selection.
     """
-    base, margin = _base(level, counted), reserve(level, scale, counted)
-    if math.isinf(margin):
+    reserved = reserve(level, scale, counted)
+    if math.isinf(reserved):
         return None
 
-    # What either certificate needs, then steps upwards until the conditions are met.
-    offset = sharp = base + ceil_to(max(0.0, worst_loss(unit, noise) - 2 + margin), unit)
+    # The offset that the sharp certificate needs, and a first one: with the two-sided certificate it may be smaller.
+    base = _base(level, counted)
+    sharp = base + ceil_to(max(0.0, worst_loss(unit, noise) - _RANKS_GAINED + reserved), unit)
+    offset = sharp
     if _is_two_sided(level, scale, counted):
-        least = two_sided_loss(1.0, noise, _in_scales(_POINTS, scale), at_least=True) - 1 + margin
-        offset = min(sharp, base + ceil_to(max(0.0, least), unit))
+        # At a whole target, whose fractional part is 1.
+        lost = two_sided_loss(1.0, noise, _in_scales(_POINTS, scale), at_least=True) + (1.0 - _RANKS_GAINED)
+        offset = min(sharp, base + ceil_to(max(0.0, lost + reserved), unit))
+
+    # Steps upwards until the conditions are met.
     step = Fraction(math.ceil(unit / _STEPS_PER_RANK), unit)
     while not moving_line_holds(level, scale, counted, offset, noise):
         if offset >= sharp:
@@ -84,24 +95,27 @@ def moving_line_holds(level: Fraction, scale: float, counted: int, offset: Fract
     [False, True]
     """
     # A finite reserve, a tau of at least 0, and every n with a target above n covered (Lemma H4).
-    rate, margin = moving_rate(level), reserve(level, scale, counted)
-    tau, most = offset - _base(level, counted), (1 - level) * counted
-    if math.isinf(margin) or tau < 0 or not _is_covered_above(level, counted, tau, noise):
+    tau = offset - _base(level, counted)
+    reserved = reserve(level, scale, counted)
+    if math.isinf(reserved) or tau < 0 or not _is_covered_above(level, counted, tau, noise):
         return False
 
     # The sharp certificate.
-    allowed = float(tau) + 2 - margin
-    sharp = worst_loss(math.lcm(rate.denominator, offset.denominator), noise)
-    if sharp <= allowed and tau <= _SHARE * most:
+    rate = moving_rate(level)
+    missed = (1 - level) * counted
+    gained = float(tau) + _RANKS_GAINED
+    sharp_loss_of_all = worst_loss(math.lcm(rate.denominator, offset.denominator), noise)
+    if sharp_loss_of_all <= gained - reserved and tau <= _SHARP_SHARE * missed:
         return True
 
     # The two-sided certificate (Lemma H5); the sharp one serves the Z that do not count.
-    rest = float(level - rate) * _in_scales(_CUT, scale) + float(tau) + 2
-    if sharp > rest or tau > _TWO_SIDED_SHARE * most or not _is_two_sided(level, scale, counted):
+    gained_beyond_cut = float(level - rate) * _in_scales(_CUT, scale) + float(tau) + _RANKS_GAINED
+    is_small = tau <= _TWO_SIDED_SHARE * missed and sharp_loss_of_all <= gained_beyond_cut
+    if not is_small or not _is_two_sided(level, scale, counted):
         return False
     points = _in_scales(_POINTS, scale)
-    fractions = [(rate * n + offset) % 1 or Fraction(1) for n in range(rate.denominator)]
-    return all(two_sided_loss(float(x), noise, points, at_least=True) + float(x) <= allowed for x in fractions)
+    fractions = [float((rate * n + offset) % 1 or Fraction(1)) for n in range(rate.denominator)]
+    return all(two_sided_loss(x, noise, points, at_least=True) + x <= gained - reserved for x in fractions)
 
 
 @lru_cache(maxsize=1024)
@@ -118,64 +132,70 @@ def least_number(level: Fraction, scale: float) -> int:
     >>> [least_number(Fraction(9, 10), scale) for scale in (1.0, 5.0, 20.0, 1000.0)]
     [25, 69, 228, 10667]
     """
-    return _reserve_for(level, scale).least
+    return _reserve_for(level, scale).least_number
 
 
 @dataclass(frozen=True)
 class _Reserve:
-    """The reserve for the least noisy number `least`, n_0, by the formulas of Lemma H3."""
+    """The reserve for the least noisy number n_0, by the formulas of Lemma H3."""
 
     level: Fraction
     scale: float
-    least: int
+    least_number: int
 
-    def last(self, n: int) -> int:
+    def last_counted(self, n: int) -> int:
         """b(n): the last Z that counts for n records."""
-        later = math.floor(_certain_up_to(self.level, n, _TWO_SIDED_SHARE, _in_scales(_POINTS, self.scale)))
-        return min(math.floor(_certain_up_to(self.level, n, _SHARE)), max(later, _in_scales(_CUT, self.scale)))
+        two_sided = _certain_up_to(self.level, n, _TWO_SIDED_SHARE, _in_scales(_POINTS, self.scale))
+        counted = max(math.floor(two_sided), _in_scales(_CUT, self.scale))
+        return min(math.floor(_certain_up_to(self.level, n, _SHARP_SHARE)), counted)
 
     @cached_property
-    def first(self) -> int:
+    def first_cut_above(self) -> int:
         """n_1: the first n above n_0 for which more of the Z up to D are cut off above than below."""
-        most = self.least + _in_scales(_CUT, self.scale) + 1
+        largest = self.least_number + _in_scales(_CUT, self.scale) + 1
 
         def is_cut_above(n: int) -> bool:
-            return n == most or _certain_up_to(self.level, n, _SHARE) < n - self.least
+            return n == largest or _certain_up_to(self.level, n, _SHARP_SHARE) < n - self.least_number
 
-        return self.least + 1 if is_cut_above(self.least + 1) else bisect(is_cut_above, self.least + 1, most)
+        first = self.least_number + 1
+        return first if is_cut_above(first) else bisect(is_cut_above, first, largest)
 
     def chance(self, n: int) -> float:
         """P(n_0 - n <= Z <= b(n))."""
-        return 1 - _beyond(self.scale, self.last(n)) - _beyond(self.scale, n - self.least)
+        return 1 - _beyond(self.scale, self.last_counted(n)) - _beyond(self.scale, n - self.least_number)
 
     @cached_property
     def lost(self) -> float:
         """P(Z > F), relative to the chance for n_1."""
-        return _beyond(self.scale, _in_scales(_LAG, self.scale)) / self.chance(self.first)
+        return _beyond(self.scale, _in_scales(_LAG, self.scale)) / self.chance(self.first_cut_above)
 
     def at(self, counted: int) -> float:
         """sigma(n~) = R(n) / (1 - lost), with R(n) = (level - rate) E[Z; Z > b(n)] / chance for n = n~ - F."""
-        if counted < self.least:
+        if counted < self.least_number:
             return math.inf
-        n = max(self.first, counted - _in_scales(_LAG, self.scale))
-        last = self.last(n)
+        n = max(self.first_cut_above, counted - _in_scales(_LAG, self.scale))
+        last = self.last_counted(n)
         mean = (last + laplace_residual_life(self.scale)) * _beyond(self.scale, last)
         return float(self.level - moving_rate(self.level)) * mean / self.chance(n) / (1 - self.lost)
 
     @property
     def is_enough(self) -> bool:
         """Whether n_0 meets the conditions of Lemma H3; if so, every larger n_0 does."""
-        if _certain_up_to(self.level, self.least + 1, _SHARE) < 0 or self.lost >= 1:
+        if _certain_up_to(self.level, self.least_number + 1, _SHARP_SHARE) < 0 or self.lost >= 1:
             return False
-        return self.at(self.least) <= min(_MOST_RESERVE * self.scale, float(_SHARE * (1 - self.level) * self.least))
+        largest_tau = float(_SHARP_SHARE * (1 - self.level) * self.least_number)
+        return self.at(self.least_number) <= min(_LARGEST_RESERVE * self.scale, largest_tau)
 
 
 @lru_cache(maxsize=256)
 def _reserve_for(level: Fraction, scale: float) -> _Reserve:
-    most = 16
-    while not _Reserve(level, scale, most).is_enough:
-        most *= 2
-    return _Reserve(level, scale, bisect(lambda least: _Reserve(level, scale, least).is_enough, 0, most))
+    def is_enough(number: int) -> bool:
+        return _Reserve(level, scale, number).is_enough
+
+    tried = _FIRST_TRIED
+    while not is_enough(tried):
+        tried *= 2
+    return _Reserve(level, scale, bisect(is_enough, 0, tried))
 
 
 def _base(level: Fraction, counted: int) -> Fraction:
@@ -195,11 +215,14 @@ def _beyond(scale: float, z: int) -> float:
 
 def _is_covered_above(level: Fraction, counted: int, tau: Fraction, noise: SlopeNoise) -> bool:
     """Whether every n with a target above n is covered (Lemma H4): few points, so that +inf is near enough."""
-    least, loss = 2 * float(1 - level), sharp_loss(1.0, noise.left, noise.rivals)
-    if loss <= least:
+    allowed = 2 * float(1 - level)
+    lost = sharp_loss(1.0, noise.left, noise.rivals)
+    if lost <= allowed:
         return True
-    nearest = float(_base(level, counted) + tau + 2) - float((1 - moving_rate(level)) / (1 - level)) * loss
-    return nearest > 1 and sharp_loss(nearest, noise.left, noise.rivals) <= least
+    # X_0, by which the target exceeds the number of the points that would be missed.
+    gained = float(_base(level, counted) + tau + _RANKS_GAINED)
+    exceeded = gained - float((1 - moving_rate(level)) / (1 - level)) * lost
+    return exceeded > 1 and sharp_loss(exceeded, noise.left, noise.rivals) <= allowed
 
 
 def _in_scales(number: int | Fraction, scale: float) -> int:

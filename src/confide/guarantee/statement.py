@@ -6,7 +6,6 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 GuaranteeKind: TypeAlias = Literal["marginal", "training_conditional", "none"]
-GUARANTEE_KINDS: tuple[GuaranteeKind, ...] = ("marginal", "training_conditional", "none")
 
 AboutSilos: TypeAlias = Literal["alike", "by size"]
 

@@ -50,6 +50,9 @@ _ROUNDS = 12
 # The number of multipliers that are tried for each line: steps of Newton's method.
 _NEWTON_STEPS = 4
 
+# Divisors are at least this: costs of points, and derivatives in Newton's method.
+_LEAST_COST, _LEAST_SPEED = 1e-300, 1e-100
+
 # Small slopes: neighbouring s are counted as one if their weights differ by at most this log-odds.
 _GROUPED = 0.05
 
@@ -112,7 +115,8 @@ def two_sided_target_rank(n: int, level: Fraction, noise: SlopeNoise, unit: int)
     """
     # The target rank in steps of 1/unit: `below` fails, and `above` holds or is past n.
     below, above = 0, n * unit + 1
-    step, stride = math.ceil(level * (n + 1) * unit), Fraction(1, 4)
+    step = math.ceil(level * (n + 1) * unit)
+    stride = Fraction(1, 4)
     while above - below > 1:
         if not below < step < above:
             step = n * unit if above > n * unit else (below + above) // 2
@@ -200,7 +204,7 @@ def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
     # Newton's method for the multiplier that spends all of it; the best bound counts.
     for _ in range(_NEWTON_STEPS):
         price = u**-2
-        second, cost = price * near * share, np.maximum(price * nearer, 1e-300)
+        second, cost = price * near * share, np.maximum(price * nearer, _LEAST_COST)
         ideal = (root / np.sqrt(cost) - B) / share
         W_1, capped = np.clip(ideal, 0.0, weight), ideal >= weight
         full = np.maximum(np.floor(np.log(B / (D * D * second)) / slope), 0.0)  # number of f >= 2 with W_f = W_0
@@ -214,7 +218,7 @@ def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
         best, rises, prices = np.where(better, [value, rise, price], [best, rises, prices])
         used = W_1 * nearer + weight * (first - near) + (root * u * roots - B * (last - first)) / share
         speed = root * (roots + np.where((ideal > 0) & ~capped, np.sqrt(nearer), 0.0)) / share
-        u = np.clip(u + (free - used) / np.maximum(speed, 1e-100), u / 8, 8 * u)
+        u = np.clip(u + (free - used) / np.maximum(speed, _LEAST_SPEED), u / 8, 8 * u)
 
     # The credit, which does not depend on the multiplier.
     race = row.race + weight

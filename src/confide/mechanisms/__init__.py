@@ -4,13 +4,13 @@ interface.py has the protocol, and slopes.py the mechanism of this project. The 
 their published names, so that their prices can be compared (docs/methods.md).
 """
 
-from confide.mechanisms.facts import decoded, mechanism_facts, mechanism_fields, proof_of, read_mechanism
 from confide.mechanisms.interface import (
     MECHANISMS,
     Mechanism,
     MechanismName,
     SplitConformal,
     certify,
+    mechanism_facts,
     split_conformal_for,
 )
 from confide.mechanisms.noisy_histogram import (
@@ -18,7 +18,6 @@ from confide.mechanisms.noisy_histogram import (
     PublishedHistogram,
     noisy_histogram_for,
     published_histogram_for,
-    sized_histogram_for,
 )
 from confide.mechanisms.noisy_size import (
     OF_DESIGN,
@@ -62,6 +61,7 @@ from confide.mechanisms.privacy import (
     weak_privacy_text,
     with_choice,
 )
+from confide.mechanisms.reading import decoded, read_mechanism
 from confide.mechanisms.score_choice import Chosen, ScoreChoice
 from confide.mechanisms.slopes import UNIT, Slopes, free_fade, slopes_for
 from confide.mechanisms.stated_noise import Noise, StatedPrivacy

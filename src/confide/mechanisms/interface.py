@@ -5,16 +5,16 @@ numbers, so that every reader can compute them again.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Literal, Protocol, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee import Guarantee, GuaranteeKind, RankLaw
-from confide.support import float_below
+from confide.support import Facts, float_below
 
 MechanismName: TypeAlias = Literal["slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none"]
 
@@ -22,6 +22,17 @@ MECHANISMS: tuple[MechanismName, ...] = get_args(MechanismName)
 
 # Utilities and noisy counts up to this fit into 64 bits, and so does the difference of two of them.
 INT64_ROOM = 2**62
+
+
+def saturated(utilities: NDArray[Any]) -> NDArray[np.int64]:
+    """Utilities as int64; Python's integers, which might exceed 64 bits, relative to the largest, saturated at -2^62.
+
+    This has no privacy cost. Relative to their largest utilities, neighbours differ by amounts in an interval around 0
+    as long as the range distance, and saturation moves every difference towards 0.
+    """
+    if utilities.dtype == object:
+        utilities = np.maximum(utilities - utilities.max(), -INT64_ROOM)
+    return utilities.astype(np.int64, copy=False)
 
 
 class Mechanism(Protocol):
@@ -60,6 +71,10 @@ class Mechanism(Protocol):
         """Guaranteed marginal coverage over m candidates, for a public n or every n >= n_min; None if none."""
         return None
 
+    def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
+        """Whether `level` is guaranteed on average over noisy numbers of records, of which `counted` is one."""
+        return False
+
     def covers_conditionally(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float) -> bool:
         """Whether coverage given the calibration data is at least `level` with probability 1 - delta."""
         return False
@@ -71,6 +86,31 @@ class Mechanism(Protocol):
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound on mean coverage for continuous scores, up to the mass of one bin; 1 if none is claimed."""
         return 1.0
+
+    def stated(self) -> dict[str, Any]:
+        """Its name and its fields, with fractions as str; without a law of noise, which a request states."""
+        content: dict[str, Any] = {"name": self.name}
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if field.name != "noise":
+                content[field.name] = str(value) if isinstance(value, Fraction) else value
+        return content
+
+    def facts(self, m: int) -> Facts:
+        """The mechanism and its parameters in words, for m candidates."""
+        parameters = {name: str(value) for name, value in self.stated().items()}
+        return (("mechanism", parameters.pop("name")), *parameters.items())
+
+    def theorem(self, guarantee: Guarantee) -> str:
+        """The page of the documentation that proves such a guarantee, and its theorem."""
+        return "docs/methods.md"
+
+
+def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
+    """`Mechanism.facts`; None stands for +inf without reading the data."""
+    if mechanism is None:
+        return (("mechanism", "none: +inf was returned without reading the data"),)
+    return mechanism.facts(m)
 
 
 @lru_cache(maxsize=256)

@@ -17,11 +17,18 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import chosen_by_last_rule, laplace_residual_life, least_counted, limit_coverage, most_beyond
+from confide.guarantee import (
+    Guarantee,
+    chosen_by_last_rule,
+    laplace_residual_life,
+    least_counted,
+    limit_coverage,
+    most_beyond,
+)
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.stated_noise import Noise
 from confide.selection import noisy_counts
-from confide.support import float_above, scale_for
+from confide.support import Facts, float_above, scale_for
 
 
 class _LastRule(Mechanism):
@@ -29,18 +36,18 @@ class _LastRule(Mechanism):
 
     beyond: int
 
-    def _ranks(self, m: int, n: int) -> float:
-        """The cost of the noise in m counts of n records, in ranks."""
+    def cost(self, m: int, n: int) -> float:
+        """What the noise in m counts of n records costs, in ranks."""
         raise NotImplementedError
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
         """Guaranteed coverage for a public n (Theorem W3); None for a secret one: see `serves`."""
-        return None if n is None else limit_coverage(self.beyond, n, self._ranks(m, n))
+        return None if n is None else limit_coverage(self.beyond, n, self.cost(m, n))
 
     def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
         """Whether `level` is guaranteed, on average over noisy numbers of records of this scale (Theorem W3b)."""
-        ranks = self._ranks(m, counted)
-        return counted >= least_counted(level, size_scale, ranks) and self.beyond <= most_beyond(level, counted, ranks)
+        limit = _largest_limit(level, counted, self.cost(m, counted), size_scale)
+        return limit is not None and self.beyond <= limit
 
 
 @dataclass(frozen=True)
@@ -62,13 +69,9 @@ class NoisyHistogram(_LastRule):
         """1/scale: one count changes by one."""
         return float_above(1 / Fraction(self.scale))
 
-    @property
-    def cost(self) -> float:
-        """What the noise costs, in ranks."""
+    def cost(self, m: int, n: int) -> float:
+        """The same for all numbers of counts and records."""
         return laplace_residual_life(self.scale)
-
-    def _ranks(self, m: int, n: int) -> float:
-        return self.cost
 
     def noisy(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Add noise to all counts, shape (m,): the only step that uses private counts."""
@@ -82,24 +85,39 @@ class NoisyHistogram(_LastRule):
         """Add noise to all counts, and select by the last rule."""
         return self.select(self.noisy(counts))
 
+    def facts(self, m: int) -> Facts:
+        """The mechanism and its parameters in words."""
+        rule = "a noisy histogram, and the first candidate from which on few enough records lie beyond each"
+        return (
+            ("mechanism", rule),
+            ("noise in each bin", f"discrete Laplace of scale {self.scale:.17g} (OpenDP)"),
+            ("noisy records beyond the threshold", f"at most {self.beyond:,}"),
+        )
 
-def noisy_histogram_for(level: Fraction, epsilon: float, n: int) -> NoisyHistogram | None:
-    """The largest limit that guarantees `level` for a public n and a loss epsilon of a replaced record; or None."""
-    scale = scale_for(2, epsilon)
-    limit = most_beyond(level, n, laplace_residual_life(scale))
-    return None if limit < 0 else NoisyHistogram(limit, scale)
+    def theorem(self, guarantee: Guarantee) -> str:
+        """Theorem W3, or W3b for a noisy number of records."""
+        return f"docs/theory-one-number.md, Theorem W3{'b' if guarantee.sized else ''}; privacy by docs/methods.md"
 
 
-def sized_histogram_for(level: Fraction, epsilon: float, counted: int, size_scale: float) -> NoisyHistogram | None:
-    """The largest limit for a noisy number of records, with noise of scale `size_scale`; None if no limit suffices.
+def noisy_histogram_for(
+    level: Fraction, epsilon: float, n: int, size_scale: float | None = None
+) -> NoisyHistogram | None:
+    """The largest limit that guarantees the level for a public or a noisy n; None if no limit does.
 
-    epsilon is the loss when a record is added or removed, without the loss of the noisy number.
+    epsilon is the loss of a replaced record if n is public. If n is a noisy number with noise of scale `size_scale`, it
+    is the loss when a record is added or removed, without the loss of the noisy number.
     """
-    scale = scale_for(1, epsilon)
-    cost = laplace_residual_life(scale)
-    if counted < least_counted(level, size_scale, cost):
+    scale = scale_for(2 if size_scale is None else 1, epsilon)
+    limit = _largest_limit(level, n, laplace_residual_life(scale), size_scale)
+    return None if limit is None else NoisyHistogram(limit, scale)
+
+
+def _largest_limit(level: Fraction, n: int, cost: float, size_scale: float | None) -> int | None:
+    """The largest limit that guarantees the level for a public or a noisy n; None if no limit does."""
+    if size_scale is not None and n < least_counted(level, size_scale, cost):
         return None
-    return NoisyHistogram(most_beyond(level, counted, cost), scale)
+    limit = most_beyond(level, n, cost)
+    return None if limit < 0 else limit
 
 
 @dataclass(frozen=True)
@@ -121,12 +139,26 @@ class PublishedHistogram(_LastRule):
     noise: Noise
     beyond: int
 
-    def _ranks(self, m: int, n: int) -> float:
-        return _cost_of_counts(self.noise, m, n)
+    def cost(self, m: int, n: int) -> float:
+        """What the noise in m counts of n records costs, in ranks.
+
+        A law that is given as a table may lack mass. A noise that falls into the lacking mass may cost all records.
+        """
+        probability_of_any = m * self.noise.copies * self.noise.missing  # at most, by a union bound
+        return self.noise.cost + probability_of_any * max(n + 1, 1)
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """The index of the threshold, from noisy counts, int64 of shape (m,)."""
         return int(chosen_by_last_rule(counts, self.beyond))
+
+    def facts(self, m: int) -> Facts:
+        """The mechanism, the law of the noise, and the limit."""
+        mechanism, *parameters = super().facts(m)
+        return (mechanism, ("noise", str(self.noise)), *parameters)
+
+    def theorem(self, guarantee: Guarantee) -> str:
+        """Theorem E1."""
+        return "docs/theory-published-counts.md, Theorem E1"
 
 
 def published_histogram_for(
@@ -136,17 +168,6 @@ def published_histogram_for(
 
     `size_scale` is the scale of the noise in n if it is a noisy number; None if n is public.
     """
-    cost = _cost_of_counts(noise, m, n)
-    if size_scale is not None and n < least_counted(level, size_scale, cost):
-        return None
-    limit = most_beyond(level, n, cost)
-    return None if limit < 0 else PublishedHistogram(noise, limit)
-
-
-def _cost_of_counts(noise: Noise, m: int, n: int) -> float:
-    """The cost of a stated noise in m counts of n records, in ranks.
-
-    A law that is given as a table may lack mass. A noise that falls into the lacking mass may cost all records.
-    """
-    probability_of_any = m * noise.copies * noise.missing  # at most, by a union bound
-    return noise.cost + probability_of_any * max(n + 1, 1)
+    cost = PublishedHistogram(noise, beyond=0).cost(m, n)  # the same for every limit
+    limit = _largest_limit(level, n, cost, size_scale)
+    return None if limit is None else PublishedHistogram(noise, limit)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from confide.errors import InputError
 from confide.selection import noisy_number
-from confide.support import LEAST_LOSS, MOST_RECORDS, float_above, scale_for
+from confide.support import LEAST_LOSS, MOST_RECORDS, scale_for
 
 
 class SizeShare(NamedTuple):
@@ -59,11 +59,6 @@ class NoisySize:
     def of(cls, counted: int, scale: float, n_min: int) -> "NoisySize":
         """The noisy number, with the number of records of the design for it."""
         return cls(counted, scale, design_for(counted, scale, n_min))
-
-    @property
-    def loss(self) -> float:
-        """The privacy loss of one record that is added or removed; it is 0 for a replaced record."""
-        return float_above(1 / Fraction(self.scale))
 
     def most(self, error: float) -> int:
         """The number of records that is exceeded with probability `error` at most, and at least 1."""

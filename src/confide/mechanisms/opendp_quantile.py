@@ -49,13 +49,10 @@ class OpenDPQuantile(Mechanism):
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate with OpenDP's private quantile."""
-        return int(self._measurement(len(counts))(_records(counts)))
+        return int(self.measurement(len(counts))(_records(counts)))
 
-    def privacy_map(self, distance: int) -> float:
-        """OpenDP's statement of the zCDP loss at a symmetric distance: 1 for add or remove, 2 for replace."""
-        return float(self._measurement(2).map(distance))
-
-    def _measurement(self, m: int) -> Any:
+    def measurement(self, m: int) -> Any:
+        """OpenDP's measurement over m candidates; its map states a zCDP loss by distance, 2 for a replaced record."""
         check_sampler()
         from opendp.measurements import make_private_quantile
         from opendp.measures import zero_concentrated_divergence

@@ -9,14 +9,14 @@ import math
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw, marginal_coverage, mean_overshoot, rank_law
-from confide.mechanisms.interface import INT64_ROOM, Mechanism
+from confide.mechanisms.interface import INT64_ROOM, Mechanism, saturated
 from confide.selection import select
 from confide.support import ceil_to, float_above, scale_for
 
@@ -125,9 +125,9 @@ class PrivatePredictionSets(Mechanism):
         return min(1.0, (float(self.level * n) + mean_overshoot(self.slope_right, m - 1.0) + 1) / (n + 1))
 
 
-def pps_for(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float | None = None) -> PrivatePredictionSets:
-    """The mechanism for a public n: adjusted level (3), with the gamma that minimises it unless one is given."""
-    gamma = optimal_gamma(n, alpha, epsilon, m) if gamma is None else gamma
+def pps_for(n: int, alpha: Fraction, epsilon: float, m: int) -> PrivatePredictionSets:
+    """The mechanism for a public n: adjusted level (3), with the gamma that minimises it."""
+    gamma = optimal_gamma(n, alpha, epsilon, m)
     level = min(ceil_to(adjusted_level(n, alpha, epsilon, m, gamma), GRID), Fraction(1))
     larger = max(level.numerator, level.denominator - level.numerator)
     return PrivatePredictionSets(level, gamma, scale_for(2 * larger, epsilon))
@@ -266,7 +266,7 @@ class PpsOfSecretSize(Mechanism):
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
 
-        Utilities that might exceed 64 bits are saturated relative to the largest one, as in `Slopes.utilities`.
+        If they might exceed 64 bits, they are computed with Python's integers, and saturated.
         """
         # r = (1-q)/q, and whether 64 bits are enough.
         n = int(counts.sum())
@@ -277,10 +277,7 @@ class PpsOfSecretSize(Mechanism):
         at_or_below = np.cumsum(counts, dtype=np.int64)
         above = GRID * (n - at_or_below).astype(np.int64 if fits else object)
         below = (at_or_below - counts).astype(object) * (GRID * odds.numerator) // odds.denominator
-        utility: NDArray[Any] = -np.maximum(below.astype(np.int64) if fits else below, above)
-        if not fits:
-            utility = np.maximum(utility - utility.max(), -INT64_ROOM)
-        return utility.astype(np.int64, copy=False)
+        return saturated(-np.maximum(below.astype(np.int64) if fits else below, above))
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate with OpenDP's exponential mechanism."""

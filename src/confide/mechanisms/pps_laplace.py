@@ -93,23 +93,20 @@ class LaplaceHistogram(Mechanism):
         return float((fails + (1 - fails) * np.minimum(most / (n + 1), 1.0)).min())
 
 
-def pps_laplace_for(
-    n: int, alpha: Fraction, epsilon: float, m: int, gamma: float | None = None
-) -> LaplaceHistogram | None:
+def pps_laplace_for(n: int, alpha: Fraction, epsilon: float, m: int) -> LaplaceHistogram | None:
     """The mechanism for a public n; None if its level exceeds 1, where the answer is +inf for all data.
 
-    gamma is the best of a grid between 1e-4 and 0.1, unless one is given.
+    gamma is the best of a grid between 1e-4 and 0.1.
     """
     # The level for each gamma, rounded up, with zeta by Theorem 2 or Corollary 1, whichever is smaller.
     scale = scale_for(2, epsilon)
-    gammas = GAMMAS if gamma is None else np.array([gamma])
-    zeta = noise_bounds(m, gammas * float(alpha), scale) / n
-    levels = laplace_level(n, alpha, gammas, zeta) + 1e-12
+    zeta = noise_bounds(m, GAMMAS * float(alpha), scale) / n
+    levels = laplace_level(n, alpha, GAMMAS, zeta) + 1e-12
 
     # The smallest level, if a multiple of 1/GRID below 1 reaches it.
     best = int(np.argmin(levels))
     level = float(levels[best])
-    return LaplaceHistogram(ceil_to(level, GRID), float(gammas[best]), scale) if level <= 1 - 1 / GRID else None
+    return LaplaceHistogram(ceil_to(level, GRID), float(GAMMAS[best]), scale) if level <= 1 - 1 / GRID else None
 
 
 # The level.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import (
+    Guarantee,
     RankLaw,
     SlopeNoise,
     competitor_ratio,
@@ -25,9 +26,9 @@ from confide.guarantee import (
     two_sided_holds,
     weighted_shortfall,
 )
-from confide.mechanisms.interface import INT64_ROOM, Mechanism
+from confide.mechanisms.interface import INT64_ROOM, Mechanism, saturated
 from confide.selection import select
-from confide.support import float_above, scale_for
+from confide.support import Facts, float_above, scale_for
 
 # Target ranks are searched in steps of 1/16 rank, or of 1/denominator of the level if that is finer.
 UNIT = 16
@@ -149,11 +150,6 @@ class Slopes(Mechanism):
         distance = add_remove_range(self.left, self.right, self.rate, self.unit, self.fade if self.head_start else 0)
         return float_above(self.heaviest * distance / Fraction(self.scale))
 
-    @property
-    def records_needed(self) -> int | None:
-        """The smallest number of records that is at least its target rank; None for a public number of records."""
-        return max(1, math.ceil((self.rate + self.offset) / (1 - self.rate))) if self.rate > 0 else None
-
     def target(self, n: int | Fraction) -> Fraction:
         """The target rank for n records; with weights, for a total of n times the largest weight."""
         return self.rate * (n + 1) + self.offset
@@ -192,9 +188,7 @@ class Slopes(Mechanism):
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
 
-        If they might exceed 64 bits, they are computed with Python's integers, taken relative to the largest one, and
-        saturated at -2^62. This has no privacy cost. Relative to their largest utilities, neighbours differ by amounts
-        in an interval around 0 as long as the range distance, and saturation moves every difference towards 0.
+        If they might exceed 64 bits, they are computed with Python's integers, and saturated.
         """
         # The target, in steps of 1/unit of the smallest weight.
         n, unit = int(counts.sum()), self.unit
@@ -213,9 +207,7 @@ class Slopes(Mechanism):
         # Prior weights, and the bonus of +inf.
         utility: NDArray[Any] = self.log_prior_weights(len(counts)) - np.maximum(beyond_penalty, short_penalty)
         utility[-1] += bonus
-        if not fits:
-            utility = np.maximum(utility - utility.max(), -INT64_ROOM)
-        return utility.astype(np.int64, copy=False)
+        return saturated(utility)
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate: the only step that uses private counts."""
@@ -272,6 +264,53 @@ class Slopes(Mechanism):
         if self.weight is not None:
             return 1.0
         return min(1.0, (float(self.target(n)) + self.overshoot(n, m) + 1) / (n + 1))
+
+    def facts(self, m: int) -> Facts:
+        """The mechanism and its parameters in words, for m candidates."""
+        # The largest weight, and the target rank that grows with the number of records.
+        weight: Facts = ()
+        if self.weight is not None:
+            weight = (("largest weight", f"{self.weight:,} steps; ranks and n are weights, divided by it"),)
+        growing = "" if self.rate == 0 else f"{self.rate} (n + 1) + "
+        decimal = f"{float(self.offset):.15g}"
+        offset = decimal if Fraction(decimal) == self.offset else str(self.offset)
+        return (
+            ("mechanism", "slopes on both sides of a target rank"),
+            *weight,
+            ("target rank", f"{growing}{offset}"),
+            ("slopes per rank, below and above it", f"{self.slope_left:.6g} and {self.slope_right:.6g}"),
+            ("rise of the prior weights", self._rise_text(m)),
+            *((("prior bonus of +inf", self._bonus_text()),) if self.head_start else ()),
+            ("drawn by", f"the exponential mechanism, noise scale {self.scale:.17g} (OpenDP)"),
+        )
+
+    def _rise_text(self, m: int) -> str:
+        if not self.rise:
+            return "none: all candidates have equal prior odds"
+        return (
+            f"the first {float(self.flat):,.6g} of {m:,} candidates have equal prior odds; from there on the prior "
+            f"log-odds increase evenly, by {self.total_rise:.4g} in all. So the many candidates below the target have "
+            "a small total weight, and the promise costs few ranks"
+        )
+
+    def _bonus_text(self) -> str:
+        if not self.fade:
+            return f"{self.head_start_ranks:.6g} ranks"
+        return (
+            f"{self.head_start_ranks:.6g} ranks without records; it decreases by {self.fade_ranks:.4g} with each "
+            f"record{' of the largest weight' if self.weight else ''}, because only few records need it"
+        )
+
+    def theorem(self, guarantee: Guarantee) -> str:
+        """The theorem of the type of guarantee."""
+        if guarantee.delta is not None:
+            return "docs/theory.md, Theorem C3" if guarantee.n is None else "docs/theory.md, Theorem C1b"
+        if guarantee.population is not None:
+            return "docs/theory-after-release.md, Theorem A6; privacy by docs/theory.md, Theorem P1, and group privacy"
+        if guarantee.sized:
+            return "docs/theory-one-number.md, Theorem H1; privacy by docs/theory.md, Theorem P1"
+        either = "docs/theory.md, Theorem C2a or docs/theory-one-number.md, Theorem T1a"
+        return f"{either}; privacy by docs/theory.md, Theorem P1"
 
 
 # The least competitor ratio, an upper bound with room for four digits; plans stay above 1e-44.

@@ -2,10 +2,11 @@
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,21 @@ from confide.support import decimal_text, float_above, one_of, positive_integer,
 
 NoiseKind: TypeAlias = Literal["discrete_laplace", "discrete_gaussian", "table"]
 
-# The kinds of noise, and the name of their parameter.
-_PARAMETERS: dict[str, str] = {"discrete_laplace": "scale", "discrete_gaussian": "sigma", "table": "probabilities"}
+
+class _Family(NamedTuple):
+    """A named law: P(z) is proportional to exp(-exponent(abs(z)/parameter)), and below 1e-30 beyond `reach`."""
+
+    words: str
+    parameter: str
+    exponent: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    reach: int  # in units of the parameter
+
+
+# The named kinds of noise; e^-70 and e^(-12^2/2) are below 1e-30.
+_FAMILIES: Mapping[str, _Family] = {
+    "discrete_laplace": _Family("discrete Laplace", "scale", lambda z: z, 70),
+    "discrete_gaussian": _Family("discrete Gaussian", "sigma", lambda z: z**2 / 2, 12),
+}
 
 _LEAST_SCALE, _LARGEST_SCALE = 1e-3, 1e4
 _MOST_COPIES = 100
@@ -76,14 +90,14 @@ class Noise:
     copies: int = 1
 
     def __post_init__(self) -> None:
-        name = _PARAMETERS[one_of("kind", self.kind, tuple(_PARAMETERS))]
+        is_table = one_of("kind", self.kind, get_args(NoiseKind)) == "table"
         positive_integer("copies", self.copies, most=_MOST_COPIES)
-        is_table = self.kind == "table"
+        name = "probabilities" if is_table else _FAMILIES[self.kind].parameter
         if is_table != isinstance(self.parameter, tuple):
             must = "must be a tuple of probabilities" if is_table else "must be a number"
             raise InputTypeError(name, must, got=type(self.parameter).__name__)
-        if isinstance(self.parameter, tuple):
-            _check_table(np.array(self.parameter, dtype=np.float64))
+        if is_table:
+            _check_table(self._table)
             return
         scale = positive_number(name, self.parameter)
         if not _LEAST_SCALE <= scale <= _LARGEST_SCALE:
@@ -123,9 +137,9 @@ class Noise:
 
         # The kind, and its options as numbers.
         match = _LAW_TEXT.fullmatch(text.replace(" ", ""))
-        if match is None or match[1] not in _PARAMETERS or match[1] == "table":
+        if match is None or match[1] not in _FAMILIES:
             raise unreadable
-        kind, parameter = match[1], _PARAMETERS[match[1]]
+        kind, parameter = match[1], _FAMILIES[match[1]].parameter
         try:
             options = {key: float(value) for key, _, value in (option.partition("=") for option in match[2].split(","))}
         except ValueError:
@@ -140,12 +154,12 @@ class Noise:
     @property
     def law(self) -> NDArray[np.float64]:
         """P(X = -half), ..., P(X = half) of one copy; beyond it a named law has less than 1e-30."""
-        if isinstance(self.parameter, tuple):
-            return np.array([*self.parameter[:0:-1], *self.parameter])
-        is_laplace = self.kind == "discrete_laplace"
-        half = math.ceil(self.parameter * (70 if is_laplace else 12)) + 1  # e^-70 and e^(-12^2/2) are below 1e-30
-        z = np.abs(np.arange(-half, half + 1)) / self.parameter
-        weights = np.exp(-z if is_laplace else -(z**2) / 2)
+        if self.kind == "table":
+            return np.append(self._table[:0:-1], self._table)
+        family = _FAMILIES[self.kind]
+        half = math.ceil(self.scale * family.reach) + 1
+        z = np.abs(np.arange(-half, half + 1)) / self.scale
+        weights = np.exp(-family.exponent(z))
         return np.asarray(weights / weights.sum())
 
     @property
@@ -154,9 +168,14 @@ class Noise:
         return math.nan if isinstance(self.parameter, tuple) else self.parameter
 
     @property
+    def _table(self) -> NDArray[np.float64]:
+        """P(0), P(1), ... of one copy, if they are stated."""
+        return np.array(self.parameter, dtype=np.float64)
+
+    @property
     def missing(self) -> float:
         """The probability that one copy is unlimited: the mass that a table lacks."""
-        return max(0.0, 1 - float(self.law.sum())) if isinstance(self.parameter, tuple) else 0.0
+        return max(0.0, 1 - float(self.law.sum())) if self.kind == "table" else 0.0
 
     def in_one_count(self) -> NDArray[np.float64]:
         """P(S = 0), P(S = 1), ... for the noise S of all makers in one count."""
@@ -194,8 +213,8 @@ class Noise:
         InputError
             If the cost is unknown, as for several copies of a table that is not log-concave.
         """
-        if isinstance(self.parameter, tuple):
-            p = np.array(self.parameter)
+        if self.kind == "table":
+            p = self._table
             if self.copies == 1:
                 return residual_life(p)
             is_log_concave = bool((p[1:-1] ** 2 >= p[:-2] * p[2:] * (1 - _CONCAVITY_ERROR)).all())
@@ -205,12 +224,11 @@ class Noise:
         return log_concave_residual_life(self.in_one_count())
 
     def __str__(self) -> str:
-        name = {"discrete_laplace": "discrete Laplace", "discrete_gaussian": "discrete Gaussian", "table": "tabled"}
-        size = ""
-        if not isinstance(self.parameter, tuple):
-            size = f" of {_PARAMETERS[self.kind]} {decimal_text(self.parameter)}"
         repeated = {1: "", 2: ", twice"}.get(self.copies, f", {self.copies} times")
-        return f"independent {name[self.kind]} noise{size}{repeated}"
+        if self.kind == "table":
+            return f"independent tabled noise{repeated}"
+        family = _FAMILIES[self.kind]
+        return f"independent {family.words} noise of {family.parameter} {decimal_text(self.scale)}{repeated}"
 
 
 def _check_table(p: NDArray[np.float64]) -> None:
@@ -246,11 +264,12 @@ class StatedPrivacy(PrivacyStatement):
         """
         rho = None
         if epsilon is None:
-            if isinstance(noise.parameter, tuple):
+            if noise.kind == "table":
                 raise InputError("epsilon", "must be given, as the maker of the counts states it: noise is a table")
 
             # A record that is added changes one count by one and the noisy number, a replaced one two counts.
-            noise_scale, changed_counts = Fraction(noise.parameter), 1 if n is None else 2
+            noise_scale = Fraction(noise.scale)
+            changed_counts = 1 if n is None else 2
             number_loss = Fraction(0) if size_scale is None else 1 / Fraction(size_scale)
             epsilon = float_above(changed_counts / noise_scale + number_loss)
             if noise.kind == "discrete_gaussian":
