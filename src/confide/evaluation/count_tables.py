@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.evaluation.partitions import Partition
 from confide.evaluation.parts import Part, PartCounts
-from confide.evaluation.query import CountQuery
+from confide.evaluation.query import CountQuery, Partition
 from confide.support import MOST_RECORDS, require
 
 MOST_EXAMPLES = 1000
@@ -158,12 +157,11 @@ class CountTables:
             n=q.n if place is None else None,
         )
 
-    def bin_shares(self, place: int, error: float) -> tuple[Part, ...]:
-        """Share of all records in each bin of a partition, at its place in the query; empty bins only with noise."""
+    def bin_shares(self, partition: Partition, error: float) -> tuple[Part, ...]:
+        """Share of all records in each bin of a partition; empty bins only with noise."""
         # A record in the bin counts as covered, and every other one as missed.
         q = self.query
-        partition = self.query.partitions[place]
-        cells = self.partition_cells(place)
+        cells = self.partition_cells(q.partitions.index(partition))
         inside, k = cells.counts.sum(axis=1), len(partition)
         by_bin = PartCounts(partition.names, covered=inside, missed=inside.sum() - inside)
         if q.epsilon is None:

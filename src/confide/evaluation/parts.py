@@ -10,8 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.evaluation.partitions import OTHER
-from confide.evaluation.query import Measure
+from confide.evaluation.query import OTHER, Measure
 from confide.guarantee import coverage_text
 from confide.noisy_counts import coverage_interval, coverage_share, one_count_interval
 from confide.sets import exact_interval, mean_limit
@@ -414,12 +413,12 @@ class Measured(Described, ABC):
 
     @property
     @abstractmethod
-    def finding(self) -> Any:
-        """The finding whose tables these are."""
+    def tables(self) -> tuple[CoverageTable, ...]:
+        """Coverage by part, one table for each kind of parts."""
 
     def table(self, kind: TableKind) -> CoverageTable:
         """Coverage of the parts of one kind; without parts if it was not counted."""
-        return next((table for table in self.finding.tables if table.kind == kind), CoverageTable(kind, ()))
+        return next((table for table in self.tables if table.kind == kind), CoverageTable(kind, ()))
 
     @property
     def classes(self) -> CoverageTable:

@@ -119,7 +119,7 @@ def _measured(release: Release, evaluation: Evaluation) -> Iterator[dict[str, An
     epsilon = evaluation.epsilon if evaluation.private else None
     law = {"private": evaluation.private, "confidence": evaluation.confidence, "epsilon": epsilon}
     for finding in evaluation.findings.values():
-        total = finding.coverage if release.loss is None else finding.coverage.as_loss(release.bound)
+        total = finding.measured
         if total.value is None:
             continue
         records = evaluation.query.n if evaluation.private else total.n
