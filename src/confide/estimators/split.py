@@ -135,6 +135,13 @@ def has_entry_per_record(value: Any, n: int) -> bool:
     return bool(shape[0] == n) if shape else hasattr(value, "__len__") and len(value) == n
 
 
+def of_rows(arguments: Mapping[str, Any], n: int, index: NDArray[np.int64]) -> dict[str, Any]:
+    """Arguments for training on some rows: of those with one entry for each of n records, only these rows."""
+    return {
+        name: rows_of(value, index) if has_entry_per_record(value, n) else value for name, value in arguments.items()
+    }
+
+
 def rows_of(X: Any, index: NDArray[np.int64]) -> Any:
     """Some rows of a data frame, a sparse matrix, an array or a list."""
     rows = _safe_indexing(*indexable(X), index)
