@@ -12,7 +12,7 @@ from confide.cli.options import EVALUATE, PREDICT
 from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warnings
 from confide.cli.request import arguments_of, split, take_columns
 from confide.cli.values import Source, read_release
-from confide.cli.written import Findings
+from confide.cli.written import OptionalPrintedOutput
 from confide.core import Release, remarks
 from confide.errors import CoverageWarning
 from confide.evaluation import Evaluation
@@ -140,7 +140,11 @@ def evaluate(options: Evaluate) -> int:
 
 
 def _print(
-    evaluation: Evaluation, released: Release, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]
+    evaluation: Evaluation,
+    released: Release,
+    receipt: Receipt,
+    output: OptionalPrintedOutput,
+    left_out: Mapping[str, Any],
 ) -> None:
     # Warnings. The text of an evaluation contains those about coverage, its JSON does not.
     notes = list(receipt.captured.notes if evaluation.private else remarks(released))

@@ -70,7 +70,7 @@ class OptionalOutput(_Written):
 
 
 @dataclass(frozen=True)
-class Findings(OptionalOutput):
+class OptionalPrintedOutput(OptionalOutput):
     """An optional output file, and the choice of printing JSON."""
 
     as_json: bool = False
