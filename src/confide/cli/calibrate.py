@@ -62,16 +62,16 @@ def calibrate(options: Calibrate) -> None:
 
     # Each has its own arguments, and its own way to pay.
     arguments = read_request(options, CALIBRATE)
-    budget, output = Accounting.of(options.budget, arguments), options.output
+    budget = Accounting.of(options.budget, arguments)
     if options.counts:
-        _from_counts(_Counts(str(options.counts[0]), files=options.counts), arguments, budget, output)
+        _from_counts(_Counts(str(options.counts[0]), files=options.counts), arguments, budget, options.output)
     elif options.noisy_counts is not None:
         budget.refuse("--noisy-counts: their maker has chosen the records and spent the privacy loss")
-        _from_published(options.noisy_counts, arguments, output)
+        _from_published(options.noisy_counts, arguments, options.output)
     else:
         source = Source(options.file, options.table, arguments.pop("decimal", "."))
         release_from = _from_choice if "choose" in arguments else _from_table
-        release_from(source, arguments, budget, output)
+        release_from(source, arguments, budget, options.output)
 
 
 def _from_table(source: Source, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
@@ -247,7 +247,8 @@ def _check_same(columns: ColumnSpec, arguments: dict[str, Any], release: Release
     left_out = (*COLUMN_NAMES, *ACCOUNTING, "decimal", "about", "fingerprint", "partition")
     of_request = {name: value for name, value in arguments.items() if name not in left_out}
     table_request = TableRequest.of(columns, **of_request)
-    request, before = table_request.request.stated(), release.request
+    request = table_request.request.stated()
+    before = release.request
 
     # Every field that a renewal keeps, and the groups.
     same = {name: getattr(request, name) == getattr(before, name, None) for name in _SAME}

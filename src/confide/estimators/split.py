@@ -53,7 +53,8 @@ def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool
 
 def _hash_numbers(key: bytes, n: int, columns: tuple[Any, ...]) -> NDArray[np.float64]:
     """Numbers in [0, 1), shape (n,): the keyed hash of a record's content and of its position among equal records."""
-    counts, numbers = Counter[bytes](), np.empty(n)
+    counts = Counter[bytes]()
+    numbers = np.empty(n)
     contents = [_contents(column) for column in columns]
     for i in range(n):
         # The content; lengths separate the columns.

@@ -94,7 +94,8 @@ class RecordComparison(ABC):
         kind = release.by if as_release(release).loss is None else "loss"
         if kind in self.refused:
             raise InputTypeError("release", f"must have {self.must_have}", got=f"those of a {kind}", remedy=self.remedy)
-        self.release, self.classes = release, tuple(map(str, classes))
+        self.release = release
+        self.classes = tuple(map(str, classes))
         self.levels = [release.at(alpha) for alpha in release.levels]
         self.needs_groups = release.needs_groups(sets=bool(classes))
 
@@ -207,7 +208,8 @@ class ScoreOutcomes(RecordComparison):
     """Coverage by the scores of true labels."""
 
     refused = ("side",)
-    must_have, remedy = "one threshold per record", "Evaluate the intervals"
+    must_have = "one threshold per record"
+    remedy = "Evaluate the intervals"
 
     def __init__(self, release: Release) -> None:
         super().__init__(release)

@@ -47,9 +47,9 @@ class CountNoise:
         if size is not None and not self.missed:
             low, high = one_count_interval(covered, size, self.parameter, error=error)
         else:
-            noises, guess = (self.covered, self.missed), self.guess
+            noises = (self.covered, self.missed)
             low, high = coverage_interval(
-                covered, missed, self.parameter, error=error, guess=guess, noises=noises, size=size
+                covered, missed, self.parameter, error=error, guess=self.guess, noises=noises, size=size
             )
         return Intervals(coverage_share(covered, missed, size), low, high)
 
@@ -201,7 +201,8 @@ class CountTables:
         table = min(tables, key=lambda table: math.prod(self.cells[table].shape[:-1]))
 
         # One row for each part: the other partitions of a crossed table are added up.
-        counts, parts = self.cells[table], 1
+        counts = self.cells[table]
+        parts = 1
         if place is not None:
             counts = np.moveaxis(counts, self.query.tables[table].index(place), 0)
             parts = len(self.query.partitions[place])
@@ -229,11 +230,10 @@ class CountTables:
         promised = q.statements[statement]
         noise = None
         if q.epsilon is not None:
-            noises = [int(outcomes.sum()) * cells.summed for outcomes in (held, ~held)]
+            of_covered = int(held.sum()) * cells.summed
+            of_missed = 0 if q.one_count else int((~held).sum()) * cells.summed
             guess = f"{min(max(round(promised, 2), 0.01), 0.99):.2f}"
-            noise = CountNoise(
-                q.noise, noises[0], 0 if q.one_count else noises[1], guess, q.n if place is None else None
-            )
+            noise = CountNoise(q.noise, of_covered, of_missed, guess, q.n if place is None else None)
         if place is None:
             return PartCounts([""], covered, missed, [promised], means, q.measure, noise)
 
@@ -251,7 +251,8 @@ class CountTables:
         # A record in the bin counts as covered, and every other one as missed.
         q = self.query
         cells = self.partition_cells(q.partitions.index(partition))
-        inside, k = cells.counts.sum(axis=1), len(partition)
+        inside = cells.counts.sum(axis=1)
+        k = len(partition)
         by_bin = PartCounts(partition.names, covered=inside, missed=inside.sum() - inside)
         if q.epsilon is None:
             return tuple(share for share in by_bin.parts(error) if share.covered)

@@ -74,7 +74,8 @@ def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 
     y = as_labels("labels", labels, len(sets), k, sets.classes, unknown=True)
     names = tuple(sets.classes or range(k))
     if (y < 0).any():
-        names, y = (*names, OTHER), np.where(y < 0, k, y)
+        names = (*names, OTHER)
+        y = np.where(y < 0, k, y)
     return _table("class", names, y, sets.sizes, sets.contains(labels), confidence)
 
 
@@ -131,7 +132,8 @@ def group_coverage(
 
 def _groups_of_columns(columns: Mapping[str, ArrayLike], n: int) -> tuple[list[str], NDArray[np.int64]]:
     """Names `column=value` of all columns, and the position of each record's group among them, column by column."""
-    names, places = list[str](), []
+    names = list[str]()
+    places = []
     for column, values in columns.items():
         distinct, place = group_names(values, n)
         places.append(place + len(names))

@@ -351,30 +351,37 @@ class CountQuery:
             object.__setattr__(self, "epsilon", self.cost.epsilon)
             object.__setattr__(self, "records_per_person", self.cost.records_per_person)
 
-        # The promises of the release with this checksum.
+        self._check_statements()
+        self._check_partitions()
+        self._check_noise()
+
+    def _check_statements(self) -> None:
+        """Check the promises of the release with this checksum."""
         is_sha256 = re.fullmatch("[0-9a-f]{64}", self.calibration)
         require("calibration", is_sha256, "must be a SHA-256, 64 hexadecimal digits")
         names = tuple(self.statements)
         promised = list(self.statements.values())
         expected = {"covered": ("",), "area": ("",), "sides": SIDES}.get(self.outcome, names)
         are_shares = names == expected and names and all(0 <= level <= 1 for level in promised)
-        require(
-            "statements", are_shares, "must have the names that belong to the outcome, and each a coverage in [0, 1]"
-        )
+        must = "must have the names that belong to the outcome, and each a coverage in [0, 1]"
+        require("statements", are_shares, must)
         are_levels = all(name.startswith(ALPHA) for name in names) and promised == sorted(promised)
         must = "must have names such as 'alpha 1/10' for levels, in increasing order of coverage"
         require("statements", self.outcome != "levels" or are_levels, must)
         if self.loss is not None:
             positive_number("bound", self.loss[1])
 
-        # The parts.
-        are_stated = all(partition.statement in ("", *names) for partition in self.partitions)
+    def _check_partitions(self) -> None:
+        are_stated = all(partition.statement in ("", *self.statements) for partition in self.partitions)
         require("partitions", are_stated, "must each be about all levels, or about one stated level")
         # Records may be divided by several columns of groups, which have different names.
         kinds = {(p.kind, p.statement, p.names if p.kind == "group" else ()) for p in self.partitions}
-        require("partitions", len(kinds) == len(sizes), "must differ in their kinds, or be groups by different columns")
+        must = "must differ in their kinds, or be groups by different columns"
+        require("partitions", len(kinds) == len(self.partitions), must)
 
-        # What noise excludes, and what it requires.
+    def _check_noise(self) -> None:
+        """Check what noise excludes, and what it requires."""
+        noisy = self.epsilon is not None
         if (self.n is None) != (not noisy or self.neighbors == "add_remove"):
             raise InputError("n", "must be given if and only if neighbors is 'replace_one'; else it is secret")
         if noisy and (self.measure or self.outcome == "area"):
@@ -382,9 +389,8 @@ class CountQuery:
         if not noisy and (self.measure == "size") != any(partition.kind == "size" for partition in self.partitions):
             raise InputError("measure", "must be 'size' if and only if a partition is by set size")
         if noisy and sum(self.cells) > _MOST_CELLS:
-            raise InputError(
-                "tables", f"must have at most {_MOST_CELLS:,} counts", remedy="Request fewer parts at once"
-            )
+            must = f"must have at most {_MOST_CELLS:,} counts"
+            raise InputError("tables", must, remedy="Request fewer parts at once")
 
     @classmethod
     def of(cls, release: Release, partitions: Sequence[Partition], **fields: Any) -> "CountQuery":

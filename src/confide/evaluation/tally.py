@@ -80,7 +80,8 @@ class Counts:
     """
 
     def __init__(self, cells: Sequence[int], sums: Sequence[int] = (0,)) -> None:
-        self.cells, self.sums = np.zeros(cells, np.int64), np.zeros(sums)
+        self.cells = np.zeros(cells, np.int64)
+        self.sums = np.zeros(sums)
 
     def add(
         self, places: Sequence[NDArray[np.int64]], outcome: NDArray[Any], sizes: Sequence[NDArray[Any] | None] = ()
@@ -110,7 +111,8 @@ class Tally:
     def __init__(self, comparison: RecordComparison, query: CountQuery, examples: int = 0) -> None:
         if examples and not isinstance(comparison, SetOutcomes):
             raise InputError("examples", "must be left out unless sets of classes are evaluated")
-        self.comparison, self.query = comparison, query
+        self.comparison = comparison
+        self.query = query
         self._tables = [Counts(query.shape(table), query.sums_shape(table)) for table in query.tables]
         self._most_examples = examples
         self._examples: list[list[Example]] = [[] for _ in range(query.levels)]
@@ -227,7 +229,8 @@ class Tally:
         partitions = []
         for partition, counts in zip(self.query.partitions, self._tables[1:], strict=True):
             occurring, places = self._occurring(partition, counts.cells.sum(axis=1))
-            counts.cells, counts.sums = counts.cells[places], counts.sums[places]
+            counts.cells = counts.cells[places]
+            counts.sums = counts.sums[places]
             partitions.append(occurring)
 
         # The counts in their order.

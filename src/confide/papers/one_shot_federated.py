@@ -102,7 +102,7 @@ def order_statistic_density(at: ArrayLike, density: ArrayLike, l: int, n: int) -
     at, density
         F(x) and f(x), of one shape.
     l, n
-        Rank, and number of scores.
+        As in `order_statistic_cdf`.
 
     Examples
     --------
@@ -325,7 +325,8 @@ def rectangle_probability(low: NDArray[np.int64], high: NDArray[np.int64], n: in
     m = len(low)
     if not 0 <= r <= m * n:
         raise InputError("r", f"must lie in 0..{m * n}, the total number of balls", got=str(r))
-    t, numbers = r / (m * n), np.arange(n + 1)
+    t = r / (m * n)
+    numbers = np.arange(n + 1)
     mass = binom.pmf(numbers, n, t)
 
     # The law of the total within the rectangle. It includes the product of the P(a_i <= W_i <= b_i), because the
@@ -707,10 +708,8 @@ def non_iid_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary: Cur
 
     Parameters
     ----------
-    silos
-        F_j(F_S^-1(u)), one curve per silo.
-    l, k, n
-        Ranks within a silo and among the replies; number of scores in each silo.
+    silos, l, k, n
+        As in `non_iid_coverage`.
     auxiliary
         F~(S~) as a function of u where S = F_S^-1(u): any map of [0, 1] to itself that preserves the uniform law. By
         default S~ = S and the S~_i are copies of it, which Remark C.2 conjectures to be a good choice. It need not be
@@ -766,12 +765,7 @@ def distance_to_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def ehm_bound(p: ArrayLike) -> NDArray[np.float64]:
-    """Theorem C.3 (Ehm 1991), upper side: m/(m+1) a b, with a and b as in `ehm_lower_bound`.
-
-    Parameters
-    ----------
-    p
-        Probabilities, shape (m,) or (m, nodes).
+    """Theorem C.3 (Ehm 1991), upper side: m/(m+1) a b, with p, a and b as in `ehm_lower_bound`.
 
     Examples
     --------
@@ -804,7 +798,8 @@ def ehm_lower_bound(p: ArrayLike, constant: float) -> NDArray[np.float64]:
 
 
 def _ehm_product(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    m, q = len(p), p.mean(axis=0)
+    m = len(p)
+    q = p.mean(axis=0)
     spread = ((p - q) ** 2).sum(axis=0)  # m q (1-q) - sum p (1-p)
     with np.errstate(invalid="ignore", divide="ignore"):
         product = (1 - q ** (m + 1) - (1 - q) ** (m + 1)) * spread / (m * q * (1 - q))

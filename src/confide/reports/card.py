@@ -97,7 +97,8 @@ def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:
     """Guaranteed coverage, or the bound on a loss; and the privacy loss."""
     # Coverage, or the bound on a loss.
     for name, threshold in release.by_name.items():
-        alpha, guarantee = float(threshold.alpha), threshold.guarantee
+        alpha = float(threshold.alpha)
+        guarantee = threshold.guarantee
         stated = {"alpha": alpha, "guarantee": guarantee.kind, "delta": guarantee.delta, "records": threshold.n}
         if release.loss is not None:
             yield _metric("expected loss", release.loss, release.risk, "guaranteed, at most", **stated)

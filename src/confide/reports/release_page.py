@@ -140,7 +140,8 @@ def sizes(known: int | None, least: int | None) -> list[int]:
 
 def _plan(release: Release) -> Plan | None:
     """The plan of a release with one threshold at its public or noisy number of records; None for other methods."""
-    first, terms = release.first, terms_of(release)
+    first = release.first
+    terms = terms_of(release)
     if release.by is not None or not terms or not isinstance(first.mechanism, Slopes):
         return None
     n = records_of_design(first) if first.size is None else max(first.guarantee.n_min or 1, first.size.counted)
@@ -226,7 +227,8 @@ def silos(release: Release, answers: Sequence[str]) -> Section | None:
     require("answers", is_single or not answers, "must be left out: the calibration has several thresholds")
 
     # One row for each silo, and for each message of a sender that is not in the plan.
-    plan, replies = release.plan, _replies(release, answers)
+    plan = release.plan
+    replies = _replies(release, answers)
     rows = [_silo_row(release, replies, i) for i in range(len(plan.silos))]
     known = {silo.name for silo in plan.silos}
     rows += [
@@ -244,7 +246,8 @@ def silos(release: Release, answers: Sequence[str]) -> Section | None:
 
 
 def _silo_row(release: FederatedRelease, replies: Mapping[str, float], i: int) -> tuple[str, ...]:
-    plan, refused = release.plan, dict(release.refused)
+    plan = release.plan
+    refused = dict(release.refused)
     silo = plan.silos[i]
     size = "secret" if silo.size is None else f"{silo.size:,}"
     targets = dict.fromkeys(threshold.protocol.target_rank(i) for threshold in plan.different)
@@ -262,7 +265,8 @@ def _silo_row(release: FederatedRelease, replies: Mapping[str, float], i: int) -
 def _replies(release: FederatedRelease, answers: Sequence[str]) -> dict[str, float]:
     """The replies of the given answers, which give the released threshold, or are some of those that count."""
     accepted, _ = read_answers(release.plan, answers, drop_refused=False)
-    replies, threshold = replies_of(release.plan, accepted), release.first
+    replies = replies_of(release.plan, accepted)
+    threshold = release.first
     assert isinstance(threshold, FederatedThreshold)
     if replies and set(replies) == set(release.answered):
         ordered = [*replies.values(), math.inf]

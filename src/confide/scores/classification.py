@@ -129,7 +129,8 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
         return _entry_scores(p, y)
 
     # Compute block by block.
-    out, rule = np.empty(len(p)), kind.rule
+    out = np.empty(len(p))
+    rule = kind.rule
     compiled = rule is not None and worth_selecting(p.size)
     ranked_scores = compiled_true_class_scores if compiled else true_class_scores
 

@@ -168,7 +168,8 @@ class PredictionIntervals(_Ends, Records):
         level = self.promised if level is None else level
 
         # Finite intervals; very many are stored as an image.
-        axes, finite = axes_of(ax), np.isfinite(low) & np.isfinite(high) & (low <= high)
+        axes = axes_of(ax)
+        finite = np.isfinite(low) & np.isfinite(high) & (low <= high)
         weight = math.sqrt(min(1.0, _FEW / len(x)))
         stored = {"rasterized": len(x) > 2000}
         axes.vlines(
@@ -241,7 +242,8 @@ class PredictionIntervals(_Ends, Records):
         return frame
 
     def __repr__(self) -> str:
-        n, widths = len(self.lower), self.widths
+        n = len(self.lower)
+        widths = self.widths
         mean = f"{widths.mean():.4g}" if n else "undefined"
         empty = int((self.lower > self.upper).sum())
         infinite = int(np.isinf(widths).sum())
