@@ -108,6 +108,10 @@ class Partition:
     def __len__(self) -> int:
         return len(self.names)
 
+    def bin_of(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
+        """The bin of each size or width; an interval whose ends are crossed has no width, and is in the first one."""
+        return np.maximum(np.searchsorted(np.array(self.edges), numbers, side="right") - 1, 0)
+
 
 def class_parts(names: Sequence[object], promised: Sequence[float] | None = None) -> Partition:
     """Partition by true class, with a part for labels that are not among the names, for which nothing is promised."""
