@@ -281,7 +281,8 @@ def make_release(
     with budget.charging() as receipt:
         # Check the ledger's limit before the table is opened, if the charge is known.
         request = replace(request, payer=budget.payer(source.file, partition, divided=request.is_divided))
-        if request.payer.has_ledger and not request.is_divided and (request.n is not None or not public):
+        is_known = not request.is_divided and (request.n is not None or not public)
+        if request.payer.has_ledger and is_known:
             request.check_limit()
 
         # The number of records left out is secret with that of the others, and unknown if only counts are read.

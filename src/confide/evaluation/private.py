@@ -67,9 +67,10 @@ class PrivateRequest:
     again: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.parts, str) or (unknown := [name for name in self.parts or () if name not in PARTS]):
-            got = "str" if isinstance(self.parts, str) else repr(unknown[0])
-            raise InputError("parts", f"must be a list of {', '.join(map(repr, PARTS))}, or empty", got=got)
+        must = f"must be a list of {', '.join(map(repr, PARTS))}, or empty"
+        require("parts", not isinstance(self.parts, str), must, got="str")
+        if unknown := [name for name in self.parts or () if name not in PARTS]:
+            raise InputError("parts", must, got=repr(unknown[0]))
         for name in ("parts", "group_names", "width_bins"):
             values = getattr(self, name)
             if values is not None:

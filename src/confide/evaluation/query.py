@@ -386,7 +386,8 @@ class CountQuery:
     def _check_noise(self) -> None:
         """Check what noise excludes, and what it requires."""
         noisy = self.epsilon is not None
-        if (self.n is None) != (not noisy or self.neighbors == "add_remove"):
+        is_public = noisy and self.neighbors == "replace_one"
+        if is_public != (self.n is not None):
             raise InputError("n", "must be given if and only if neighbors is 'replace_one'; else it is secret")
         if noisy and (self.measure or self.outcome == "area"):
             raise InputError("measure", "must be left out if counts have noise")

@@ -88,9 +88,10 @@ def _results(release: Release, evaluation: Evaluation | None, task: str) -> Iter
     metrics = {"calibration": list(_guaranteed(release))}
     if evaluation is not None:
         metrics["evaluation"] = list(_measured(release, evaluation))
-    for split in filter(metrics.get, metrics):
-        dataset = {"name": names[split], "type": slug, "split": split}
-        yield {"task": {"type": task}, "dataset": dataset, "metrics": metrics[split]}
+    for split, of_split in metrics.items():
+        if of_split:
+            dataset = {"name": names[split], "type": slug, "split": split}
+            yield {"task": {"type": task}, "dataset": dataset, "metrics": of_split}
 
 
 def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:

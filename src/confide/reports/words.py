@@ -49,7 +49,9 @@ def number(value: float) -> str:
     >>> number(0.912345678), number(float("inf"))
     ('0.91235', '+∞')
     """
-    return f"{value:.5g}".replace("-", "−") if math.isfinite(value) else "+∞" if value > 0 else "−∞"
+    if not math.isfinite(value):
+        return "+∞" if value > 0 else "−∞"
+    return f"{value:.5g}".replace("-", "−")
 
 
 def as_sentence(text: str) -> str:
@@ -93,8 +95,9 @@ def headline(release: Release) -> str:
     """Promise of the whole release."""
     if release.loss is not None:
         limit = limit_text(release.loss, release.bound, release.risk)
-        loss = f"the loss “{release.loss}”"
-        return f"On average, {limit if limit.startswith('at most') else f'{loss} is at most {release.risk:.6g}'}."
+        if not limit.startswith("at most"):
+            limit = f"the loss “{release.loss}” is at most {release.risk:.6g}"
+        return f"On average, {limit}."
     if release.by == "level":
         shares = ", ".join(_share(level.coverage) for level in release.parts.values())
         return say("promise", "levels", share=shares)
