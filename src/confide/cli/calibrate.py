@@ -18,9 +18,9 @@ from confide.cli.command import renamed
 from confide.cli.commands import Calibrate, Demo, Recalibrate, Sql
 from confide.cli.options import ACCOUNTING, CALIBRATE, COLUMN_NAMES, RECALIBRATE
 from confide.cli.output import left_out_text, print_result, print_text
+from confide.cli.output_options import PrintedOutput
 from confide.cli.request import arguments_of, read_request, take, take_columns, take_metadata
 from confide.cli.values import ALTERNATIVES, Source
-from confide.cli.written import PrintedOutput
 from confide.core import (
     CHOICE_ARGUMENTS,
     Plan,

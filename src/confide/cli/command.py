@@ -54,7 +54,7 @@ class Command(click.Command):
                 formatter.write_text(", ".join(others))
 
 
-class Declared(NamedTuple):
+class Declaration(NamedTuple):
     """A command or a group with its first sentence; it is built when it is used."""
 
     summary: str
@@ -65,16 +65,16 @@ class Declarations(UserDict[str, Any]):
     """Commands by name, each built when it is used."""
 
     def __getitem__(self, name: str) -> click.Command:
-        declared: Declared = super().__getitem__(name)
-        return declared.build()
+        declaration: Declaration = super().__getitem__(name)
+        return declaration.build()
 
 
 class Group(click.Group):
     """A group of commands."""
 
-    def __init__(self, name: str, commands: Mapping[str, Declared], **options: Any) -> None:
+    def __init__(self, name: str, commands: Mapping[str, Declaration], **options: Any) -> None:
         super().__init__(name, **options)
-        self.declared = commands
+        self.declarations = commands
         self.commands = Declarations(commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -102,7 +102,7 @@ class Group(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its first sentence; then the options."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, command.summary) for name, command in self.declared.items()])
+            formatter.write_dl([(name, command.summary) for name, command in self.declarations.items()])
         _write_parameters(self.get_params(ctx), ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -135,7 +135,7 @@ def _write_parameters(
 # Commands from dataclasses
 
 # The commands by their words after `confide`
-COMMANDS: dict[str, Declared] = {}
+COMMANDS: dict[str, Declaration] = {}
 
 _Options = TypeVar("_Options")
 
@@ -151,7 +151,7 @@ def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[typ
     def register(options: type[_Options]) -> type[_Options]:
         text = cleandoc(options.__doc__ or "")
         build = cache(lambda: _build(path, options, text, place, names))
-        COMMANDS[path] = Declared(text.partition("\n")[0], build)
+        COMMANDS[path] = Declaration(text.partition("\n")[0], build)
         return options
 
     return register
@@ -166,7 +166,7 @@ def _build(path: str, undecorated: type, text: str, place: str, names: Collectio
 
     def run(**values: object) -> int | None:
         with _named_as_typed(parameters):
-            code: int | None = resolve_name(f"confide.cli.{place}")(_filled(options, values))
+            code: int | None = resolve_name(f"confide.cli.{place}")(_instance(options, values))
             return code
 
     command = Command(path.rpartition(" ")[2], params=parameters, callback=run, help=text)
@@ -206,11 +206,11 @@ def _nested_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
             yield name, kind, default
 
 
-def _filled(group: type, values: Mapping[str, object]) -> Any:
+def _instance(group: type, values: Mapping[str, object]) -> Any:
     """A dataclass, and the dataclasses in it, with these values of their fields."""
     return group(
         **{
-            name: _filled(cast(type, kind), values) if is_dataclass(kind) else values[name]
+            name: _instance(cast(type, kind), values) if is_dataclass(kind) else values[name]
             for name, kind, _ in _typed_fields(group)
         }
     )

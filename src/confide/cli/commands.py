@@ -8,7 +8,7 @@ from pathlib import Path
 
 from confide.cli.command import command
 from confide.cli.options import CALIBRATE, EVALUATE, NAMES, PREDICT, RECALIBRATE, WATCH, Neighbors
-from confide.cli.written import OptionalOutput, OptionalPrintedOutput, Output, PrintedOutput
+from confide.cli.output_options import OptionalOutput, OptionalPrintedOutput, Output, PrintedOutput
 
 # Options that several commands share
 

@@ -10,9 +10,9 @@ from confide.cli.commands import Evaluate, Predict
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.options import EVALUATE, PREDICT
 from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warnings
+from confide.cli.output_options import OptionalPrintedOutput
 from confide.cli.request import arguments_of, split, take_columns
 from confide.cli.values import Source, read_release
-from confide.cli.written import OptionalPrintedOutput
 from confide.core import Release, remarks
 from confide.errors import CoverageWarning
 from confide.evaluation import Evaluation
