@@ -92,14 +92,9 @@ _GROUPS = {
 
 
 def _commands_of(group: str) -> dict[str, Declaration]:
-    """The commands of a group in the order of their declaration; those of the program have the group ""."""
     # Importing a module declares its commands.
     import_module("confide.cli.federated" if group == "federated" else "confide.cli.commands")
-    return {
-        path.rpartition(" ")[2]: declaration
-        for path, declaration in COMMANDS.items()
-        if path.rpartition(" ")[0] == group
-    }
+    return COMMANDS[group]
 
 
 def _build_group(name: str) -> Group:

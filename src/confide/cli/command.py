@@ -4,7 +4,7 @@ An option without a default is required. Options are shown in the order of their
 """
 
 import re
-from collections import UserDict
+from collections import UserDict, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
@@ -134,8 +134,8 @@ def _write_parameters(
 
 # Commands from dataclasses
 
-# The commands by their words after `confide`
-COMMANDS: dict[str, Declaration] = {}
+# The commands of each group, in the order of their declaration; those of the program have the group ""
+COMMANDS = defaultdict[str, dict[str, Declaration]](dict)
 
 _Options = TypeVar("_Options")
 
@@ -151,7 +151,8 @@ def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[typ
     def register(options: type[_Options]) -> type[_Options]:
         text = cleandoc(options.__doc__ or "")
         build = cache(lambda: _build(path, options, text, place, names))
-        COMMANDS[path] = Declaration(text.partition("\n")[0], build)
+        group, _, name = path.rpartition(" ")
+        COMMANDS[group][name] = Declaration(text.partition("\n")[0], build)
         return options
 
     return register
@@ -159,10 +160,10 @@ def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[typ
 
 def _build(path: str, undecorated: type, text: str, place: str, names: Collection[str]) -> Command:
     options: type = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(undecorated)
-    # Arguments first, then options in the order of their rows.
-    order = {name: row_number for row_number, name in enumerate(OPTIONS)}
+    # Arguments first, in the order of their fields, then options in that of their rows.
+    rows = list(OPTIONS)
     parameters = [_parameter(path, *option) for option in _nested_fields(options)]
-    parameters.sort(key=lambda parameter: -1 if isinstance(parameter, click.Argument) else order[str(parameter.name)])
+    parameters.sort(key=lambda parameter: -1 if isinstance(parameter, Argument) else rows.index(str(parameter.name)))
 
     def run(**values: object) -> int | None:
         with _named_as_typed(parameters):
@@ -181,7 +182,8 @@ def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter
     # Commands of groups, and the demo, read and write files of this machine only.
     value_type = LOCAL if row.kind is PLACE and (" " in path or path == "demo") else row.kind
     settings: dict[str, Any] = {"metavar": row.metavar, "required": default is MISSING}
-    settings |= {} if default in (MISSING, None, ()) else {"default": default}
+    if default not in (MISSING, None, ()):
+        settings["default"] = default
     if row.argument:
         argument = Argument([name], type=value_type, nargs=-1 if several else 1, **settings)
         argument.help = row.help
