@@ -255,9 +255,12 @@ def take_columns(arguments: dict[str, Any], release: Release | None = None) -> C
     kind: Any = _KINDS[first]
     is_named = first != "losses" or release is not None or "loss" in arguments
     require("loss", is_named, "must be given with losses: the name of the loss")
-    if release is not None and release.loss is not None and kind in (ClassColumns, LossColumns):
+    of_loss = None if release is None or release.loss is None else release
+    if of_loss is not None and kind in (ClassColumns, LossColumns):
         kind = LossColumns
-        arguments |= {} if first != "losses" else {"loss": release.loss, "bound": release.bound} | arguments
+        if first == "losses":
+            arguments.setdefault("loss", of_loss.loss)
+            arguments.setdefault("bound", of_loss.bound)
 
     # The columns of this kind, and no others.
     of_kind = {field.name for field in fields(kind)}
@@ -266,8 +269,8 @@ def take_columns(arguments: dict[str, Any], release: Release | None = None) -> C
         named["candidates"] = arguments["candidates"]
     if others := [name for name in COLUMN_NAMES if name in arguments]:
         why = f"with {first}, which names the columns of another score"
-        if release is not None and release.loss is not None:
-            why = f"for a release that bounds the loss {release.loss!r}: state truth or losses"
+        if of_loss is not None:
+            why = f"for a release that bounds the loss {of_loss.loss!r}: state truth or losses"
         raise InputError(others[0], f"must be left out {why}")
     stated_arguments().of_score = first
     columns: ColumnSpec = kind(**named)
