@@ -128,7 +128,7 @@ def capture_warnings(*kinds: type[Warning]) -> Iterator[CapturedWarnings]:
     Warnings of all other kinds are dropped.
     """
     with warnings.catch_warnings(record=True) as caught:
-        for kind in kinds or EXPECTED:
+        for kind in (*EXPECTED, *kinds):  # also those that are dropped, which a filter could turn into errors
             warnings.simplefilter("always", kind)
         yield CapturedWarnings(kinds or EXPECTED, caught)
 
