@@ -41,6 +41,9 @@ from confide.support import (
 )
 from confide.watching import Watch
 
+# Of points: whether they are below what is promised, with color, marker and size
+_STYLES = ((False, INK, "o", 4.5), (True, BAD, "v", 7))
+
 __all__ = ["plot_coverage", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch"]
 
 # Coverage by class or group: one row for each, the least covered first.
@@ -117,7 +120,7 @@ def plot_coverage(
     axes = axes_of(ax, width=max(6.0, 4.6 + 0.085 * letters), height=1.9 + height * len(shown))
 
     # Intervals and shares.
-    for is_below, color, marker, size in ((False, INK, "o", 4.5), (True, BAD, "v", 7)):
+    for is_below, color, marker, size in _STYLES:
         places = np.flatnonzero(below[shown] == is_below)
         rows = shown[places]
         axes.hlines(places, table.low[rows], table.high[rows], color=color, linewidth=1.6)
@@ -207,7 +210,8 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
     require("sets", len(sizes), "must contain a record", "none")
 
     # Many sizes share a bar.
-    axes, largest = axes_of(ax), int(sizes.max(initial=1))
+    axes = axes_of(ax)
+    largest = int(sizes.max(initial=1))
     width = max(1, -(-(largest + 1) // _MOST_BARS))
     starts = np.arange(0, largest + 1, width)
     share = np.bincount(sizes // width, minlength=len(starts)) / len(sizes)
@@ -324,7 +328,9 @@ def _price(plan: Plan, of: Price) -> tuple[float, float]:
         sizes = plan.on_pilot
         assert sizes is not None
         return sizes.size, sizes.plain_size  # type: ignore[return-value]  # both are known with scores of all classes
-    rank, n, level = plan.nonprivate_rank, plan.effective_n, float(plan.terms.level)
+    rank = plan.nonprivate_rank
+    n = plan.effective_n
+    level = float(plan.terms.level)
     plain = rank / (n + 1) if rank <= n else 1.0
     return (plan.expected_coverage, plain) if of == "coverage" else (plan.expected_excess, (plain - level) * (n + 1))
 
@@ -358,7 +364,8 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
     # The thresholds of each part.
     if not releases or not all(isinstance(release, Release) for release in releases):
         raise InputTypeError("releases", "must be a sequence of releases with thresholds")
-    first, names = releases[0], list(releases[0].by_name)
+    first = releases[0]
+    names = list(releases[0].by_name)
     if any(list(release.by_name) != names for release in releases):
         raise InputError("releases", "must all have the same parts")
     dates = [release.about.get("date") for release in releases]
@@ -366,7 +373,8 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
     values = {name: [release.by_name[name].threshold for release in releases] for name in names[:_MOST_LINES]}
 
     # One line for each part; +inf at the upper edge.
-    axes, x = axes_of(ax), range(len(releases))
+    axes = axes_of(ax)
+    x = range(len(releases))
     for place, (name, course) in enumerate(values.items()):
         finite = [value if math.isfinite(value) else math.nan for value in course]
         axes.plot(x, finite, marker=_MARKS[place], markersize=5, linewidth=1.4, color=f"C{place}" if name else INK,
@@ -419,7 +427,8 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
     require("watch", not watch.monitors_sizes and watch.looks, "must be a watch of coverage with at least one look")
 
     # The share of each look, all parts together, with an interval for noise and sampling.
-    points, settings = watch.points, watch.settings
+    points = watch.points
+    settings = watch.settings
     counts = np.array([point.look.counts for point in points], np.int64).reshape(len(points), -1, 2).sum(axis=1)
     covered, missed = counts.T
     share = coverage_share(covered, missed)
@@ -428,19 +437,18 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
 
     # The confidence sequence of all looks so far.
     alarmed = np.array([point.alarmed for point in points])
-    x, axes = np.arange(len(points)), axes_of(ax)
+    x = np.arange(len(points))
+    axes = axes_of(ax)
     band = [(point.low or 0.0, 1.0 if point.high is None else point.high) for point in points]
     bottom, top = np.array(band).T
     axes.fill_between(x, bottom, top, where=bottom <= top, step="mid", color=FILL, alpha=0.3, linewidth=0,
                       label="all looks so far, if coverage has not changed")  # fmt: skip
 
     # Looks before and since the alarm.
-    for since_alarm, label, color, marker, size in (
-        (False, "this look", INK, "o", 4.5),
-        (True, "since the alarm", BAD, "v", 7),
-    ):
+    for since_alarm, color, marker, size in _STYLES:
         drawn = np.flatnonzero((alarmed == since_alarm) & np.isfinite(share))
         axes.vlines(x[drawn], low[drawn], high[drawn], color=color, linewidth=1.2)
+        label = "since the alarm" if since_alarm else "this look"
         axes.plot(x[drawn], share[drawn], marker, markersize=size, color=color, label=label if drawn.size else None)
 
     # The tested levels, names, and words.

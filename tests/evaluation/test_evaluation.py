@@ -35,7 +35,8 @@ from confide.evaluation import (
     size_coverage,
 )
 from confide.evaluation.comparison import LabelledRecords, RecordOutcomes, outcomes_of
-from confide.evaluation.parts import PartCounts, marked
+from confide.evaluation.count_tables import PartCounts
+from confide.evaluation.parts import marked
 from confide.evaluation.tally import Counts
 from confide.sets import coverage_from_counts
 from confide.tables import TargetColumns, evaluate_table

@@ -185,7 +185,7 @@ def records(tmp_path_factory) -> tuple[Path, np.ndarray]:
     raised = np.exp(x - x.max(axis=1, keepdims=True))
     scores = confide.aps_score(raised / raised.sum(axis=1, keepdims=True), label, randomised=False)
     return folder, ScoreHistogram.from_scores(
-        scores, confide.scores.names.score_kind("aps_deterministic").candidates()
+        scores, confide.scores.score_kind("aps_deterministic").candidates()
     ).counts
 
 

@@ -11,9 +11,8 @@ loops.py          loops that would take numpy several passes, as machine code if
 """
 
 from confide.arrays import loops
-from confide.arrays.blocks import ELEMENTS, first_and_all, in_blocks
+from confide.arrays.blocks import ELEMENTS, all_valid, first_and_all, in_blocks
 from confide.arrays.checked import (
-    AllValid,
     ExperimentalUniforms,
     Uniforms,
     as_array,

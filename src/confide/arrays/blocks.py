@@ -63,6 +63,13 @@ def in_blocks(work: Callable[[slice], object], rows: int, columns: int = 1, elem
         task.result()
 
 
+def all_valid(work: Callable[[slice], bool], rows: int, columns: int = 1, elements: int = ELEMENTS) -> bool:
+    """Call `work` once for every block of rows, and return whether it found all of them valid."""
+    valid: list[bool] = []
+    in_blocks(lambda block: valid.append(work(block)), rows, columns, elements)
+    return all(valid)
+
+
 def first_and_all(batches: Iterable[Batch]) -> tuple[Batch | None, Iterator[Batch]]:
     """Return the first of batches that are read once (None if there is none), and an iterator over all of them."""
     rest = iter(batches)

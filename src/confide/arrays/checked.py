@@ -180,19 +180,6 @@ def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArr
     return array
 
 
-class AllValid:
-    """Whether every block was valid; only otherwise are errors counted and raised."""
-
-    def __init__(self) -> None:
-        self.all = True
-
-    def see(self, is_valid: bool) -> bool:
-        """Record one block, and return its result."""
-        if not is_valid:  # threads never set it to True, so that none of them undoes the result of another one
-            self.all = False
-        return is_valid
-
-
 def finite(block: NDArray[np.float64]) -> bool:
     """Whether every entry is finite, in one pass without a temporary array; False also if the sum overflows."""
     with np.errstate(over="ignore", invalid="ignore"):

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import click
 
-from confide.cli.command import COMMANDS, Declared, Group
+from confide.cli.command import COMMANDS, Declaration, Group
 from confide.cli.exit_codes import (
     DONE,
     EXISTS,
@@ -91,20 +91,17 @@ _GROUPS = {
 }
 
 
-def _commands_of(group: str) -> dict[str, Declared]:
-    """The commands of a group in the order of their declaration; those of the program have the group ""."""
+def _commands_of(group: str) -> dict[str, Declaration]:
     # Importing a module declares its commands.
     import_module("confide.cli.federated" if group == "federated" else "confide.cli.commands")
-    return {
-        path.rpartition(" ")[2]: declared for path, declared in COMMANDS.items() if path.rpartition(" ")[0] == group
-    }
+    return COMMANDS[group]
 
 
 def _build_group(name: str) -> Group:
     return Group(name, _commands_of(name), help=_GROUPS[name])
 
 
-_groups = {name: Declared(text.partition("\n")[0], partial(_build_group, name)) for name, text in _GROUPS.items()}
+_groups = {name: Declaration(text.partition("\n")[0], partial(_build_group, name)) for name, text in _GROUPS.items()}
 
 # The program
 

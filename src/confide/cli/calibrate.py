@@ -18,9 +18,9 @@ from confide.cli.command import renamed
 from confide.cli.commands import Calibrate, Demo, Recalibrate, Sql
 from confide.cli.options import ACCOUNTING, CALIBRATE, COLUMN_NAMES, RECALIBRATE
 from confide.cli.output import left_out_text, print_result, print_text
+from confide.cli.output_options import PrintedOutput
 from confide.cli.request import arguments_of, read_request, take, take_columns, take_metadata
 from confide.cli.values import ALTERNATIVES, Source
-from confide.cli.written import PrintedOutput
 from confide.core import (
     CHOICE_ARGUMENTS,
     Plan,
@@ -62,16 +62,16 @@ def calibrate(options: Calibrate) -> None:
 
     # Each has its own arguments, and its own way to pay.
     arguments = read_request(options, CALIBRATE)
-    budget, output = Accounting.of(options.budget, arguments), options.output
+    budget = Accounting.of(options.budget, arguments)
     if options.counts:
-        _from_counts(_Counts(str(options.counts[0]), files=options.counts), arguments, budget, output)
+        _from_counts(_Counts(str(options.counts[0]), files=options.counts), arguments, budget, options.output)
     elif options.noisy_counts is not None:
         budget.refuse("--noisy-counts: their maker has chosen the records and spent the privacy loss")
-        _from_published(options.noisy_counts, arguments, output)
+        _from_published(options.noisy_counts, arguments, options.output)
     else:
         source = Source(options.file, options.table, arguments.pop("decimal", "."))
         release_from = _from_choice if "choose" in arguments else _from_table
-        release_from(source, arguments, budget, output)
+        release_from(source, arguments, budget, options.output)
 
 
 def _from_table(source: Source, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
@@ -247,7 +247,8 @@ def _check_same(columns: ColumnSpec, arguments: dict[str, Any], release: Release
     left_out = (*COLUMN_NAMES, *ACCOUNTING, "decimal", "about", "fingerprint", "partition")
     of_request = {name: value for name, value in arguments.items() if name not in left_out}
     table_request = TableRequest.of(columns, **of_request)
-    request, before = table_request.request.stated(), release.request
+    request = table_request.request.stated()
+    before = release.request
 
     # Every field that a renewal keeps, and the groups.
     same = {name: getattr(request, name) == getattr(before, name, None) for name in _SAME}
@@ -280,7 +281,8 @@ def make_release(
     with budget.charging() as receipt:
         # Check the ledger's limit before the table is opened, if the charge is known.
         request = replace(request, payer=budget.payer(source.file, partition, divided=request.is_divided))
-        if request.payer.has_ledger and not request.is_divided and (request.n is not None or not public):
+        is_known = not request.is_divided and (request.n is not None or not public)
+        if request.payer.has_ledger and is_known:
             request.check_limit()
 
         # The number of records left out is secret with that of the others, and unknown if only counts are read.

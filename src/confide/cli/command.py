@@ -4,10 +4,10 @@ An option without a default is required. Options are shown in the order of their
 """
 
 import re
-from collections import UserDict
+from collections import UserDict, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from inspect import cleandoc
 from pkgutil import resolve_name
@@ -54,7 +54,7 @@ class Command(click.Command):
                 formatter.write_text(", ".join(others))
 
 
-class Declared(NamedTuple):
+class Declaration(NamedTuple):
     """A command or a group with its first sentence; it is built when it is used."""
 
     summary: str
@@ -65,16 +65,16 @@ class Declarations(UserDict[str, Any]):
     """Commands by name, each built when it is used."""
 
     def __getitem__(self, name: str) -> click.Command:
-        declared: Declared = super().__getitem__(name)
-        return declared.build()
+        declaration: Declaration = super().__getitem__(name)
+        return declaration.build()
 
 
 class Group(click.Group):
     """A group of commands."""
 
-    def __init__(self, name: str, commands: Mapping[str, Declared], **options: Any) -> None:
+    def __init__(self, name: str, commands: Mapping[str, Declaration], **options: Any) -> None:
         super().__init__(name, **options)
-        self.declared = commands
+        self.declarations = commands
         self.commands = Declarations(commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -102,7 +102,7 @@ class Group(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its first sentence; then the options."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, command.summary) for name, command in self.declared.items()])
+            formatter.write_dl([(name, command.summary) for name, command in self.declarations.items()])
         _write_parameters(self.get_params(ctx), ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -134,8 +134,8 @@ def _write_parameters(
 
 # Commands from dataclasses
 
-# The commands by their words after `confide`
-COMMANDS: dict[str, Declared] = {}
+# The commands of each group, in the order of their declaration; those of the program have the group ""
+COMMANDS = defaultdict[str, dict[str, Declaration]](dict)
 
 _Options = TypeVar("_Options")
 
@@ -151,7 +151,8 @@ def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[typ
     def register(options: type[_Options]) -> type[_Options]:
         text = cleandoc(options.__doc__ or "")
         build = cache(lambda: _build(path, options, text, place, names))
-        COMMANDS[path] = Declared(text.partition("\n")[0], build)
+        group, _, name = path.rpartition(" ")
+        COMMANDS[group][name] = Declaration(text.partition("\n")[0], build)
         return options
 
     return register
@@ -159,14 +160,14 @@ def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[typ
 
 def _build(path: str, undecorated: type, text: str, place: str, names: Collection[str]) -> Command:
     options: type = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(undecorated)
-    # Arguments first, then options in the order of their rows.
-    order = {name: row_number for row_number, name in enumerate(OPTIONS)}
-    parameters = [_parameter(path, *field) for field in _nested_fields(options)]
-    parameters.sort(key=lambda parameter: -1 if isinstance(parameter, click.Argument) else order[str(parameter.name)])
+    # Arguments first, in the order of their fields, then options in that of their rows.
+    rows = list(OPTIONS)
+    parameters = [_parameter(path, *option) for option in _nested_fields(options)]
+    parameters.sort(key=lambda parameter: -1 if isinstance(parameter, Argument) else rows.index(str(parameter.name)))
 
     def run(**values: object) -> int | None:
         with _named_as_typed(parameters):
-            code: int | None = resolve_name(f"confide.cli.{place}")(_filled(options, values))
+            code: int | None = resolve_name(f"confide.cli.{place}")(_instance(options, values))
             return code
 
     command = Command(path.rpartition(" ")[2], params=parameters, callback=run, help=text)
@@ -176,11 +177,13 @@ def _build(path: str, undecorated: type, text: str, place: str, names: Collectio
 
 def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter:
     """The option or argument of a field, by its row; a tuple type may be repeated."""
-    row, several = row_of(path, name), get_origin(kind) is tuple
+    row = row_of(path, name)
+    several = get_origin(kind) is tuple
     # Commands of groups, and the demo, read and write files of this machine only.
     value_type = LOCAL if row.kind is PLACE and (" " in path or path == "demo") else row.kind
     settings: dict[str, Any] = {"metavar": row.metavar, "required": default is MISSING}
-    settings |= {} if default in (MISSING, None, ()) else {"default": default}
+    if default not in (MISSING, None, ()):
+        settings["default"] = default
     if row.argument:
         argument = Argument([name], type=value_type, nargs=-1 if several else 1, **settings)
         argument.help = row.help
@@ -192,8 +195,8 @@ def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter
 
 def _typed_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
     types = get_type_hints(group)
-    for field in fields(group):
-        yield field.name, types[field.name], field.default
+    for option in fields(group):
+        yield option.name, types[option.name], option.default
 
 
 def _nested_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
@@ -205,11 +208,11 @@ def _nested_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
             yield name, kind, default
 
 
-def _filled(group: type, values: Mapping[str, object]) -> Any:
+def _instance(group: type, values: Mapping[str, object]) -> Any:
     """A dataclass, and the dataclasses in it, with these values of their fields."""
     return group(
         **{
-            name: _filled(cast(type, kind), values) if is_dataclass(kind) else values[name]
+            name: _instance(cast(type, kind), values) if is_dataclass(kind) else values[name]
             for name, kind, _ in _typed_fields(group)
         }
     )
@@ -217,11 +220,8 @@ def _filled(group: type, values: Mapping[str, object]) -> Any:
 
 # Errors, which name the option that was typed
 
-# The key of the arguments that a file or `--set` states, among the names of the running command
+# The key of how arguments were stated, in click's context
 _STATED = "confide.stated"
-
-# The key of the columns that arguments name, each with its argument
-_COLUMNS = "confide.columns"
 
 # Arguments whose errors are about an option only if they say what it must be; others are about what was read
 _WORDS = ("table", "column")
@@ -243,25 +243,25 @@ def renamed(argument: str, option: str) -> Iterator[None]:
         raise
 
 
-def columns_named_by(option: str) -> None:
-    """Let errors about `what`, the columns of a score, name this option in the rest of the running command."""
-    _names()["what"] = option
+@dataclass
+class StatedArguments:
+    """How the arguments of the running command were stated, which determines the names in its errors.
+
+    Errors about arguments that are stated `elsewhere`, in a file or by `--set`, name no option. Errors about an unknown
+    column name the argument `of_column`, and those about `what`, the columns of a score, the argument `of_score`.
+    """
+
+    elsewhere: Collection[str] = ()
+    of_column: Mapping[str, str] = field(default_factory=dict)
+    of_score: str = "what"
 
 
-def stated_elsewhere(names: Collection[str]) -> None:
-    """Let errors about these arguments name no option: a file or `--set` states them."""
-    _names()[_STATED] = names
-
-
-def columns_stated(arguments: Mapping[str, str]) -> None:
-    """Let errors about unknown columns name the argument of the column; the keys are columns."""
-    _names()[_COLUMNS] = arguments
-
-
-def _names() -> dict[str, Any]:
-    """What errors of the running command call arguments of the API: a part of click's context."""
+def stated_arguments() -> StatedArguments:
+    """Those of the running command: a part of click's context."""
     context = click.get_current_context(silent=True)
-    return {} if context is None else context.meta
+    meta = {} if context is None else context.meta
+    stated: StatedArguments = meta.setdefault(_STATED, StatedArguments())
+    return stated
 
 
 @contextmanager
@@ -276,11 +276,11 @@ def _named_as_typed(parameters: Collection[click.Parameter]) -> Iterator[None]:
         yield
     except ConfideError as error:
         # A file or `--set` states some arguments; errors about tables are often about what was read.
-        names = _names()
-        of_column = names.get(_COLUMNS, {}).get(error._column)
-        name = of_column or names.get(error.argument, error.argument)
+        stated = stated_arguments()
+        of_column = stated.of_column.get(error._column or "")
+        name = of_column or (stated.of_score if error.argument == "what" else error.argument)
         is_option = of_column or name not in _WORDS or error.requirement.startswith("must")
         if is_option:
-            error.argument = name if name in names.get(_STATED, ()) else options.get(name, name)
+            error.argument = name if name in stated.elsewhere else options.get(name, name)
         error.remedy = re.sub(r"\b(\w+)=True\b", lambda flag: options.get(flag[1], flag[0]), error.remedy)
         raise

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from confide.cli.command import command
 from confide.cli.options import CALIBRATE, EVALUATE, NAMES, PREDICT, RECALIBRATE, WATCH, Neighbors
-from confide.cli.written import Findings, OptionalOutput, Output, PrintedOutput
+from confide.cli.output_options import OptionalOutput, OptionalPrintedOutput, Output, PrintedOutput
 
 # Options that several commands share
 
@@ -85,7 +85,7 @@ class Plan(RequestOptions):
     pilot: str | None = None
     table: str | None = None
     needed: bool = False
-    output: Findings
+    output: OptionalPrintedOutput
 
 
 @command("calibrate", "calibrate:calibrate", CALIBRATE)
@@ -203,7 +203,7 @@ class Evaluate(Scored, OfRelease):
     examples: int | None = None
     fail_below_promise: bool = False
     budget: LedgerOptions
-    output: Findings
+    output: OptionalPrintedOutput
 
 
 @command("watch", "watch:watch", WATCH)
@@ -234,7 +234,7 @@ class Watch(Scored, OfRelease):
     unlabelled: bool = False
     in_force: Path | None = None
     budget: LedgerOptions
-    output: Findings
+    output: OptionalPrintedOutput
 
 
 @command("show", "show:show")
@@ -455,7 +455,7 @@ class LedgerShow:
     dp_delta: float = 0.0
     without_names: bool = False
     title: str | None = None
-    output: Findings
+    output: OptionalPrintedOutput
 
 
 @command("ledger limit", "ledger:limit")

@@ -282,97 +282,66 @@ _NAMED_LEDGER = (
     "Name this silo's budget ledger (created if new) in the public file; copies of the keys then need it, too."
 )
 
-# Differences in a command or in all commands of a group, by field: the help, or the whole row
-BY_COMMAND: Mapping[str, Mapping[str, Row | str]] = {
-    "plan": {
-        "alpha": Row("LEVEL", "Miscoverage level: 0.1 means 90 % coverage; also a fraction."),
-        "n": "Number of calibration records for which costs are stated. Under add_remove it is a guess and is never "
-             "used.",
-        "out": "Also write the plan as an HTML page.",
-    },
-    "sql": {"table": "The table, its parts between points."},
-    "recalibrate": {
-        "release": "The release to renew.",
-        "epsilon": "Another privacy budget than that of the earlier release.",
-        "request_file": "The file of the earlier request, again: what the release states must be equal.",
-    },
-    "predict": {
-        "alpha": _ONE_LEVEL,
-        "out": Row("FILE|FOLDER", "Output file. A name without an ending, or with / at its end, is a new folder of "
-                   "Parquet files.", ADDRESS),
-    },
-    "evaluate": {
-        "alpha": _ONE_LEVEL,
-        "by": "Column of each record's group, or any column by which coverage is measured.",
-        "epsilon": "Evaluate privately with this budget: noisy counts, which may be published.",
-        "out": "Also write the results as JSON, for `confide report --evaluation FILE`.",
-    },
-    "watch": {
-        "alpha": Row("LEVEL", "Of several levels, the one to monitor."),
-        "epsilon": "First look: privacy budget of every look.",
-        "out": "Also write an HTML page with all looks.",
-    },
-    "show": {
-        "path": _argument("FILE", "A release, an evaluation, a monitor, a plan, a file of a federation.", PLACE),
-    },
-    "verify": {
-        "path": _argument("RELEASE", "A release of `confide calibrate`, `recalibrate` or `federated aggregate`, a "
-                          "private evaluation, or a monitor.", PLACE),
-        "answers": "A silo's answer, which must be counted; repeat it.",
-        "neighbors": "With --epsilon-at-most: only this adjacency (default: all that are stated).",
-    },
-    "sign": {
-        "path": _argument("RELEASE", "A release of `confide calibrate` or `recalibrate`.", PLACE),
-        "keys": "The private keys of the signer.",
-    },
-    "report": {
-        "ledger": "Ledger with its charge and those before and since: a file, or postgresql://ROLE@HOST/DB.",
-    },
-    "card": {"out": "Output file: Markdown (.md), such as README.md, or a page (.html)."},
-    "demo": {
-        "out": Row("FOLDER", "Folder for the files.", PLACE),
-        "force": "Replace the files of an earlier demo.",
-    },
-    "budget plan": {
-        "alpha": Row("LEVEL", "Miscoverage level of a release, for the stated coverage."),
-        "n": Row("N,N", "Numbers of records in one release for which coverage is stated."),
-        "epsilon": "The total per person, over the whole plan.",
-        "dp_delta": "The total is (epsilon, delta)-privacy; with 0 epsilons add up.",
-        "neighbors": "The adjacency of privacy losses: add_remove or replace_one.",
-    },
-    "ledger": {"file": _argument("LEDGER", "A file, or postgresql://ROLE@HOST/DB (default: CONFIDE_LEDGER).", ADDRESS)},
-    "ledger show": {
-        "dataset": _DATASET,
-        "dp_delta": "Also state totals at this delta; 0 for pure epsilon only.",
-        "out": "A page, with the newest charges of one data set or of all.",
-    },
-    "ledger init": {
-        "file": _argument("LEDGER", "A new file, or postgresql://OWNER@HOST/DB, a database for it.", ADDRESS),
-    },
-    "ledger limit": {
-        "dataset": _DATASET,
-        "epsilon": _argument("EPSILON", "The limit; leave it out to remove the limit.", float),
-        "neighbors": "The adjacency of the data set: add_remove or replace_one.",
-    },
-    "ledger export": {"out": "Output file (default: standard output)."},
-    "federated": {
-        "release": "The release of aggregate.",
-        "dataset": "The name of these records in the ledger.",
-        "ledger": _SILO_LEDGER,
-    },
-    "federated keygen": {"keys": "Output file for the private keys.", "ledger": _NAMED_LEDGER},
-    "federated public": {"ledger": _NAMED_LEDGER},
-    "federated plan": {
-        "pilot": "With --compare: PUBLIC records with true labels; name their columns. Never private records: the "
-                 "output reveals them.",
-        "groups": "private-qq: a threshold for each of these; a public list, not taken from the records.",
-        "out": "Output file for the plan; optional with --compare.",
-    },
-    "federated answer": {"by": "For a plan with a threshold for each group: the column of each record's group."},
-    "federated aggregate": {
-        "answers": _argument("ANSWER...", "The silos' answers.", PLACE),
-        "keys": "The coordinator's private keys, to sign for `confide verify`.",
-    },
+# Differences in a command or in all commands of a group: the help of a field, or its whole row
+BY_COMMAND: Mapping[tuple[str, str], Row | str] = {
+    ("plan", "alpha"): Row("LEVEL", "Miscoverage level: 0.1 means 90 % coverage; also a fraction."),
+    ("plan", "n"): "Number of calibration records for which costs are stated. Under add_remove it is a guess and is "
+        "never used.",
+    ("plan", "out"): "Also write the plan as an HTML page.",
+    ("sql", "table"): "The table, its parts between points.",
+    ("recalibrate", "release"): "The release to renew.",
+    ("recalibrate", "epsilon"): "Another privacy budget than that of the earlier release.",
+    ("recalibrate", "request_file"): "The file of the earlier request, again: what the release states must be equal.",
+    ("predict", "alpha"): _ONE_LEVEL,
+    ("predict", "out"): Row("FILE|FOLDER", "Output file. A name without an ending, or with / at its end, is a new "
+        "folder of Parquet files.", ADDRESS),
+    ("evaluate", "alpha"): _ONE_LEVEL,
+    ("evaluate", "by"): "Column of each record's group, or any column by which coverage is measured.",
+    ("evaluate", "epsilon"): "Evaluate privately with this budget: noisy counts, which may be published.",
+    ("evaluate", "out"): "Also write the results as JSON, for `confide report --evaluation FILE`.",
+    ("watch", "alpha"): Row("LEVEL", "Of several levels, the one to monitor."),
+    ("watch", "epsilon"): "First look: privacy budget of every look.",
+    ("watch", "out"): "Also write an HTML page with all looks.",
+    ("show", "path"): _argument("FILE", "A release, an evaluation, a monitor, a plan, a file of a federation.", PLACE),
+    ("verify", "path"): _argument("RELEASE", "A release of `confide calibrate`, `recalibrate` or `federated "
+        "aggregate`, a private evaluation, or a monitor.", PLACE),
+    ("verify", "answers"): "A silo's answer, which must be counted; repeat it.",
+    ("verify", "neighbors"): "With --epsilon-at-most: only this adjacency (default: all that are stated).",
+    ("sign", "path"): _argument("RELEASE", "A release of `confide calibrate` or `recalibrate`.", PLACE),
+    ("sign", "keys"): "The private keys of the signer.",
+    ("report", "ledger"): "Ledger with its charge and those before and since: a file, or postgresql://ROLE@HOST/DB.",
+    ("card", "out"): "Output file: Markdown (.md), such as README.md, or a page (.html).",
+    ("demo", "out"): Row("FOLDER", "Folder for the files.", PLACE),
+    ("demo", "force"): "Replace the files of an earlier demo.",
+    ("budget plan", "alpha"): Row("LEVEL", "Miscoverage level of a release, for the stated coverage."),
+    ("budget plan", "n"): Row("N,N", "Numbers of records in one release for which coverage is stated."),
+    ("budget plan", "epsilon"): "The total per person, over the whole plan.",
+    ("budget plan", "dp_delta"): "The total is (epsilon, delta)-privacy; with 0 epsilons add up.",
+    ("budget plan", "neighbors"): "The adjacency of privacy losses: add_remove or replace_one.",
+    ("ledger", "file"): _argument("LEDGER", "A file, or postgresql://ROLE@HOST/DB (default: CONFIDE_LEDGER).", ADDRESS),
+    ("ledger show", "dataset"): _DATASET,
+    ("ledger show", "dp_delta"): "Also state totals at this delta; 0 for pure epsilon only.",
+    ("ledger show", "out"): "A page, with the newest charges of one data set or of all.",
+    ("ledger init", "file"): _argument("LEDGER", "A new file, or postgresql://OWNER@HOST/DB, a database for it.",
+        ADDRESS),
+    ("ledger limit", "dataset"): _DATASET,
+    ("ledger limit", "epsilon"): _argument("EPSILON", "The limit; leave it out to remove the limit.", float),
+    ("ledger limit", "neighbors"): "The adjacency of the data set: add_remove or replace_one.",
+    ("ledger export", "out"): "Output file (default: standard output).",
+    ("federated", "release"): "The release of aggregate.",
+    ("federated", "dataset"): "The name of these records in the ledger.",
+    ("federated", "ledger"): _SILO_LEDGER,
+    ("federated keygen", "keys"): "Output file for the private keys.",
+    ("federated keygen", "ledger"): _NAMED_LEDGER,
+    ("federated public", "ledger"): _NAMED_LEDGER,
+    ("federated plan", "pilot"): "With --compare: PUBLIC records with true labels; name their columns. Never private "
+        "records: the output reveals them.",
+    ("federated plan", "groups"): "private-qq: a threshold for each of these; a public list, not taken from the "
+        "records.",
+    ("federated plan", "out"): "Output file for the plan; optional with --compare.",
+    ("federated answer", "by"): "For a plan with a threshold for each group: the column of each record's group.",
+    ("federated aggregate", "answers"): _argument("ANSWER...", "The silos' answers.", PLACE),
+    ("federated aggregate", "keys"): "The coordinator's private keys, to sign for `confide verify`.",
 }  # fmt: skip
 
 
@@ -380,7 +349,6 @@ def row_of(command: str, field: str) -> Row:
     """The row of an option in a command, such as `ledger show`."""
     group = command.partition(" ")[0]
     for place in (command, group):
-        row = BY_COMMAND.get(place, {}).get(field)
-        if row is not None:
+        if (row := BY_COMMAND.get((place, field))) is not None:
             return replace(OPTIONS[field], help=row) if isinstance(row, str) else row
     return OPTIONS[field]

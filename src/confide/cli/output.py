@@ -123,9 +123,12 @@ class CapturedWarnings:
 
 @contextmanager
 def capture_warnings(*kinds: type[Warning]) -> Iterator[CapturedWarnings]:
-    """Capture the library's warnings of these kinds, by default of `EXPECTED`, for the command to print."""
+    """Print no warning within the block; yield those of these kinds, by default `EXPECTED`, for the command to print.
+
+    Warnings of all other kinds are dropped.
+    """
     with warnings.catch_warnings(record=True) as caught:
-        for kind in (*EXPECTED, *kinds):
+        for kind in (*EXPECTED, *kinds):  # also those that are dropped, which a filter could turn into errors
             warnings.simplefilter("always", kind)
         yield CapturedWarnings(kinds or EXPECTED, caught)
 

@@ -24,7 +24,7 @@ from confide.tables import ClassColumns, ColumnSpec, read_pilot
 def plan(options: Plan) -> None:
     """Plan a calibration, and print the plan."""
     # The request, without what a plan does not depend on.
-    arguments, output = read_request(options), options.output
+    arguments = read_request(options)
     columns = take_columns(arguments)
     source = None if options.pilot is None else Source(options.pilot, options.table, arguments.pop("decimal", "."))
     score = arguments.pop("score", "lac") if columns is None else columns.kind.name
@@ -37,16 +37,16 @@ def plan(options: Plan) -> None:
     division = take(arguments, ("by", "groups", "by_class"))
 
     # Plan, which checks public choices before the public sample is opened.
-    output.check(FileKind.PAGE, *(() if source is None else source.files))
+    options.output.check(FileKind.PAGE, *(() if source is None else source.files))
     planned = _plan(arguments, division, columns)
     left_out: dict[str, int] = {}
     if source is not None:
         sample, left_out = read_sample(source, columns, skip=skip)
         planned = replace(planned, pilot=Pilot.of(sample, arguments["score"]))
-    if output.out is not None:
+    if options.output.out is not None:
         from confide.reports import report
 
-        output.write(report(planned).html)
+        options.output.write(report(planned).html)
 
     # Print it, with the records that common scores need.
     of_score = ("score", "candidates", "unit", "n")
@@ -55,8 +55,8 @@ def plan(options: Plan) -> None:
     document = {**_document(planned), "records_needed_by_scores": numbers or None, **left_out}
     table_of_needed = _table_of_needed(numbers) if numbers else None
     heading = f"for each group or class, with {planned.n} records in it:" if division else None
-    texts = (heading, planned, table_of_needed, left_out_text(left_out), output.saved())
-    print_result(lambda: document, *texts, as_json=output.as_json)
+    texts = (heading, planned, table_of_needed, left_out_text(left_out), options.output.saved())
+    print_result(lambda: document, *texts, as_json=options.output.as_json)
 
 
 def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], columns: ColumnSpec | None) -> CalibrationPlan:
@@ -126,12 +126,14 @@ def budget_plan(options: Budget) -> None:
     sizes = [_whole(number) for number in split(options.n)]
     with progress_bar("composing", lambda: None):
         plans = by_rules(**vars(options.year))
-        rule, alpha = options.rule, options.alpha
+        rule = options.rule
         if rule not in ("best", *plans):
             why = "with --dp-delta 0 only epsilons add up; give a delta above 0, or --rule basic"
             raise InputError("rule", f"{rule} is not available: {why}")
-        chosen = best_of(plans, sizes, alpha) if rule == "best" else plans[rule]  # type: ignore[index]
-        rules = {name: [_worth(year, entry, sizes, alpha) for entry in year.entries] for name, year in plans.items()}
+        chosen = best_of(plans, sizes, options.alpha) if rule == "best" else plans[rule]  # type: ignore[index]
+        rules = {
+            name: [_worth(year, entry, sizes, options.alpha) for entry in year.entries] for name, year in plans.items()
+        }
 
     # The chosen plan, and a table of each.
     texts: list[object] = [chosen]

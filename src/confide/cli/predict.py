@@ -10,9 +10,9 @@ from confide.cli.commands import Evaluate, Predict
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.options import EVALUATE, PREDICT
 from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warnings
+from confide.cli.output_options import OptionalPrintedOutput
 from confide.cli.request import arguments_of, split, take_columns
 from confide.cli.values import Source, read_release
-from confide.cli.written import Findings
 from confide.core import Release, remarks
 from confide.errors import CoverageWarning
 from confide.evaluation import Evaluation
@@ -45,10 +45,11 @@ def predict(options: Predict) -> None:
             summary["left_out"] = opened.left_out()
 
     # Print the warnings and the summary.
-    notes = [*captured.notes, *_too_many_empty(released, summary)]
+    empty = int(summary.get("empty_sets", 0))
+    rows = int(summary["rows"])
+    notes = [*captured.notes, *_too_many_empty(released, empty, rows)]
     print_warnings(notes)
     size = f", {summary['mean_set_size']:.2f} classes each on average" if "mean_set_size" in summary else ""
-    empty, rows = _empty_sets(summary)
     print_result(
         lambda: {"out": options.out, **_promised(released), **summary, "warnings": notes},
         f"{short_number(summary['rows'])} {'intervals' if options.probabilities is None else 'sets'}{size}",
@@ -68,14 +69,8 @@ def _check_output(source: Source, options: Predict) -> None:
         check_output(options.out, FileKind.PREDICTIONS, *source.files, options.release, force=options.force)
 
 
-def _empty_sets(summary: Mapping[str, float]) -> tuple[int, int]:
-    """The number of empty sets, and of rows."""
-    return int(summary.get("empty_sets", 0)), int(summary["rows"])
-
-
-def _too_many_empty(released: Release, summary: Mapping[str, float]) -> list[str]:
+def _too_many_empty(released: Release, empty: int, rows: int) -> list[str]:
     """A warning if there are too many empty sets for the promise: a sign of a shift that needs no true labels."""
-    empty, rows = _empty_sets(summary)
     if not empty or released.loss or count_shortfall(released, rows - empty, rows) is None:
         return []
     return [
@@ -140,7 +135,11 @@ def evaluate(options: Evaluate) -> int:
 
 
 def _print(
-    evaluation: Evaluation, released: Release, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]
+    evaluation: Evaluation,
+    released: Release,
+    receipt: Receipt,
+    output: OptionalPrintedOutput,
+    left_out: Mapping[str, Any],
 ) -> None:
     # Warnings. The text of an evaluation contains those about coverage, its JSON does not.
     notes = list(receipt.captured.notes if evaluation.private else remarks(released))
@@ -154,10 +153,14 @@ def _print(
         return {**evaluation.fields(), **cost, "shortfalls": shortfalls, "warnings": notes, **left_out}
 
     # A private evaluation also has a cost.
-    left_out_line, saved = left_out_text(left_out), output.saved()
-    if evaluation.private:
-        published = "These numbers are private: they may be published."
-        texts = [*receipt.captured.earlier, evaluation, left_out_line, receipt.text(), saved, published]
-    else:
-        texts = [evaluation, left_out_line, saved]
-    print_result(document, *texts, as_json=output.as_json)
+    private = evaluation.private
+    print_result(
+        document,
+        *(receipt.captured.earlier if private else ()),
+        evaluation,
+        left_out_text(left_out),
+        receipt.text() if private else None,
+        output.saved(),
+        "These numbers are private: they may be published." if private else None,
+        as_json=output.as_json,
+    )

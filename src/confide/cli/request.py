@@ -5,6 +5,7 @@ removes arguments from those of a command, which hands the others on to a functi
 a file with every argument.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 import click
 
 from confide.candidates import AnyCandidates, Candidates
-from confide.cli.command import columns_named_by, columns_stated, stated_elsewhere
+from confide.cli.command import stated_arguments
 from confide.cli.commands import Predicted, Recalibrate, RequestOptions, WriteRequest
 from confide.cli.options import CHOICE_NAMES, COLUMN_NAMES, NAMES, NOISE_NAMES, PEOPLE, PEOPLE_NAMES, REQUEST_NAMES
 from confide.cli.values import place_of, read_fingerprint
@@ -63,7 +64,7 @@ def read_arguments(
     for pair in pairs:
         _add(arguments, _parse(pair), "--set")
     stated = {name: value for name, value in typed.items() if value not in (None, ())}
-    stated_elsewhere(set(arguments) - set(stated))
+    stated_arguments().elsewhere = set(arguments) - set(stated)
     _add(arguments, stated, "an option")
     check_unknown_arguments(function, arguments, known, _ELSEWHERE)
 
@@ -73,7 +74,7 @@ def read_arguments(
     if PEOPLE in checked:
         people = checked[PEOPLE] = _contribution_bound(checked[PEOPLE])
         named |= {**dict.fromkeys(people.order, f"{PEOPLE}.order"), people.person: f"{PEOPLE}.person"}
-    columns_stated(named)
+    stated_arguments().of_column = named
     if isinstance(checked.get("candidates"), str):
         checked["candidates"] = parse_candidates(checked["candidates"])
     return checked
@@ -254,9 +255,12 @@ def take_columns(arguments: dict[str, Any], release: Release | None = None) -> C
     kind: Any = _KINDS[first]
     is_named = first != "losses" or release is not None or "loss" in arguments
     require("loss", is_named, "must be given with losses: the name of the loss")
-    if release is not None and release.loss is not None and kind in (ClassColumns, LossColumns):
+    of_loss = None if release is None or release.loss is None else release
+    if of_loss is not None and kind in (ClassColumns, LossColumns):
         kind = LossColumns
-        arguments |= {} if first != "losses" else {"loss": release.loss, "bound": release.bound} | arguments
+        if first == "losses":
+            arguments.setdefault("loss", of_loss.loss)
+            arguments.setdefault("bound", of_loss.bound)
 
     # The columns of this kind, and no others.
     of_kind = {field.name for field in fields(kind)}
@@ -265,10 +269,10 @@ def take_columns(arguments: dict[str, Any], release: Release | None = None) -> C
         named["candidates"] = arguments["candidates"]
     if others := [name for name in COLUMN_NAMES if name in arguments]:
         why = f"with {first}, which names the columns of another score"
-        if release is not None and release.loss is not None:
-            why = f"for a release that bounds the loss {release.loss!r}: state truth or losses"
+        if of_loss is not None:
+            why = f"for a release that bounds the loss {of_loss.loss!r}: state truth or losses"
         raise InputError(others[0], f"must be left out {why}")
-    columns_named_by(first)
+    stated_arguments().of_score = first
     columns: ColumnSpec = kind(**named)
     return columns
 
@@ -326,7 +330,8 @@ def written_request() -> str:
     for title, (names, sources) in _SECTIONS.items():
         lines += ["", f"# {title}"]
         prefix = f"{PEOPLE}." if names is PEOPLE_NAMES else ""
-        sentences, defaults = _sentences(sources), _defaults(sources)
+        sentences = _sentences(sources)
+        defaults = _defaults(sources)
         for name in names:
             sentence = sentences.get(name, _UNDESCRIBED.get(name, ""))
             lines += ["", *wrap(sentence, 100, initial_indent="# ", subsequent_indent="# ")]
@@ -357,8 +362,5 @@ def _defaults(sources: Sequence[Any]) -> dict[str, Any]:
 
 
 def _toml(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    """A text, a number or a boolean, which TOML writes as JSON does; nothing for None."""
+    return "" if value is None else json.dumps(value)

@@ -117,7 +117,8 @@ def _document(document: Document, records: int) -> FileDescription:
         return _evaluation(document, records)
 
     # A release, with its privacy loss for so many records of a person.
-    released, loss = as_release(document), _privacy_loss(document, records)
+    released = as_release(document)
+    loss = _privacy_loss(document, records)
     values = {"records": records, "losses": losses(document.privacy, records), "warnings": notes}
     about = Section("Model and data", facts=tuple((name, text) for name, text in about_facts(released) if text))
     section = _with_parts(released, about, loss, making_section(released))

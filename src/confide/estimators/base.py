@@ -38,7 +38,14 @@ from confide.core import (
     source_of,
 )
 from confide.errors import InputError, InputTypeError, RetrainedWarning
-from confide.estimators.split import calibrating, checked_weights, has_entry_per_record, refuse_missing, rows_of
+from confide.estimators.split import (
+    calibrating,
+    checked_weights,
+    has_entry_per_record,
+    of_rows,
+    refuse_missing,
+    rows_of,
+)
 from confide.mechanisms import Chosen, Neighbors
 from confide.scores import NamedScores
 from confide.support import Level, caller_stacklevel, exact_level, require
@@ -49,6 +56,19 @@ if TYPE_CHECKING:
 
 class SecondReleaseWarning(UserWarning):
     """An estimator was calibrated again: on shared records the privacy loss of this second release adds up."""
+
+
+@dataclass(frozen=True)
+class _Offer:
+    """A trained model and a score, from which thresholds may be released; a single model has no name."""
+
+    model: str
+    estimator: Any
+    score: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.model} {self.score}" if self.model else self.score
 
 
 @dataclass(eq=False, repr=False)
@@ -130,11 +150,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         require("X", len(training), "must contain records that train the model", got=f"none among n_samples={n}")
 
         # Train on some records, and calibrate on the others.
-        for of_estimator in arguments.values():
-            for name, value in of_estimator.items():
-                if has_entry_per_record(value, n):
-                    of_estimator[name] = rows_of(value, training)
-        self._train(rows_of(X, training), rows_of(target, training), arguments)
+        arguments_of_training = {name: of_rows(stated, n, training) for name, stated in arguments.items()}
+        self._train(rows_of(X, training), rows_of(target, training), arguments_of_training)
         calibration_groups = None if groups is None else rows_of(groups, calibration)
         return self._release(rows_of(X, calibration), target[calibration], calibration_groups)
 
@@ -212,9 +229,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return {name: dict(fit_params) for name in self._inner()}
         # Weights that this estimator requests itself are passed on; scikit-learn routes the others.
         requests_weights = self._get_metadata_request().fit.requests.get("sample_weight") not in (None, False)
-        own = {"sample_weight"} if requests_weights else set()
-        weights = {name: value for name, value in fit_params.items() if name in own}
-        others = {name: value for name, value in fit_params.items() if name not in own}
+        weights = {name: value for name, value in fit_params.items() if requests_weights and name == "sample_weight"}
+        others = {name: value for name, value in fit_params.items() if name not in weights}
         requested = process_routing(self, "fit", **others)
         return {name: {**requested[name].fit, **weights} for name in self._inner()}
 
@@ -287,15 +303,18 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_releases_ = releases + 1
         return self
 
-    def _offers(self) -> dict[str, tuple[Any, str]]:
+    def _offers(self) -> dict[str, _Offer]:
         """The pairs of a trained model and a score from which one is chosen, by their names."""
         models = self.estimators_ if isinstance(self.estimator, Mapping) else {"": self.estimator_}
-        scores = [self.conformity_score] if isinstance(self.conformity_score, str) else list(self.conformity_score)
-        # A single model has no name.
-        pairs = [(name, score) for name in models for score in scores]
-        return {f"{name} {score}" if name else score: (models[name], score) for name, score in pairs}
+        scores = [self.conformity_score] if isinstance(self.conformity_score, str) else self.conformity_score
+        offers = (_Offer(name, model, score) for name, model in models.items() for score in scores)
+        return {offer.name: offer for offer in offers}
 
-    def _choose(self, X: Any, y: NDArray[Any], offers: Mapping[str, tuple[Any, str]]) -> Choice:
+    def _use(self, offer: _Offer) -> None:
+        self.estimator_ = offer.estimator
+        self.conformity_score_ = offer.score
+
+    def _choose(self, X: Any, y: NDArray[Any], offers: Mapping[str, _Offer]) -> Choice:
         """Choose a model and a score on a share of the records, privately, and use them from now on."""
         # One threshold at one level.
         alpha = self._alpha
@@ -307,8 +326,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
         # The scores and the sizes of every offer.
         scores, sizes = {}, {}
-        for name, (self.estimator_, self.conformity_score_) in offers.items():
-            scores[name] = NamedScores.of(self._scores(X, y), self.conformity_score_)
+        for name, offer in offers.items():
+            self._use(offer)
+            scores[name] = NamedScores.of(self._scores(X, y), offer.score)
             sizes[name] = self._sizes(X)
 
         # An error about the release that follows is raised before anything is chosen.
@@ -319,7 +339,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             choice_share=self.choice_share, unit=getattr(self, "unit", None),
             ledger=self.ledger, dataset=self.dataset, again=self.again,
         )  # fmt: skip
-        self.estimator_, self.conformity_score_ = offers[choice.name]
+        self._use(offers[choice.name])
         return choice
 
     @property

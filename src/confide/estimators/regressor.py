@@ -137,7 +137,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         return _predicted(self.difficulty_estimator_, X)
 
     def _outputs(self, X: Any) -> NDArray[np.float64]:
-        centers, difficulty = self._centers(X), self._difficulty(X)
+        centers = self._centers(X)
+        difficulty = self._difficulty(X)
         return centers if difficulty is None else np.column_stack([centers, difficulty])
 
     def _sizes(self, X: Any) -> NDArray[np.float64]:

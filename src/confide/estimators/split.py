@@ -53,7 +53,8 @@ def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool
 
 def _hash_numbers(key: bytes, n: int, columns: tuple[Any, ...]) -> NDArray[np.float64]:
     """Numbers in [0, 1), shape (n,): the keyed hash of a record's content and of its position among equal records."""
-    counts, numbers = Counter[bytes](), np.empty(n)
+    counts = Counter[bytes]()
+    numbers = np.empty(n)
     contents = [_contents(column) for column in columns]
     for i in range(n):
         # The content; lengths separate the columns.
@@ -133,6 +134,13 @@ def has_entry_per_record(value: Any, n: int) -> bool:
         return False
     shape = getattr(value, "shape", None)
     return bool(shape[0] == n) if shape else hasattr(value, "__len__") and len(value) == n
+
+
+def of_rows(arguments: Mapping[str, Any], n: int, index: NDArray[np.int64]) -> dict[str, Any]:
+    """Arguments for training on some rows: of those with one entry for each of n records, only these rows."""
+    return {
+        name: rows_of(value, index) if has_entry_per_record(value, n) else value for name, value in arguments.items()
+    }
 
 
 def rows_of(X: Any, index: NDArray[np.int64]) -> Any:

@@ -1,7 +1,6 @@
 """Evaluate a release on labelled records: coverage and sizes, by class, size, group and level.
 
-partitions.py    `Partition`: division of the records into parts by a public list
-query.py         the public question: which partitions are crossed, which outcomes are counted, and its privacy
+query.py         the public question: into which parts records are divided, which outcomes are counted, and its privacy
 parts.py         `Part`: coverage of a part of the records; `CoverageTable`: the parts of one kind
 count_tables.py  counts as arrays: whether they agree, and what they state about each part
 evaluation.py    `Evaluation`: counts with their question; `Finding`: what they state about one promise; its files
@@ -33,10 +32,9 @@ from confide.evaluation.evaluate import (
 )
 from confide.evaluation.evaluation import NOT_PRIVATE, Evaluation, Finding
 from confide.evaluation.metrics import class_coverage, coverage, false_negative_rate, group_coverage, size_coverage
-from confide.evaluation.partitions import Partition, size_names, size_parts
 from confide.evaluation.parts import CoverageTable, Part
 from confide.evaluation.private import PARTS, PrivateRequest, answer
-from confide.evaluation.query import CountPrivacy, CountQuery
+from confide.evaluation.query import CountPrivacy, CountQuery, Partition, size_names, size_parts
 from confide.evaluation.tally import Tally, TooManyGroupsError, too_many_groups
 from confide.sets import CoverageEstimate
 

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Groups, Uniforms, as_uniforms
 from confide.core import UNNAMED, Release, as_release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.partitions import Partition, class_parts, group_parts
-from confide.evaluation.query import Measure
+from confide.evaluation.query import Measure, Partition, class_parts, group_parts
 from confide.scores import score_kind
 from confide.sets import intervals_of, sets_of
 from confide.support import order_of, require
@@ -95,7 +94,8 @@ class RecordComparison(ABC):
         kind = release.by if as_release(release).loss is None else "loss"
         if kind in self.refused:
             raise InputTypeError("release", f"must have {self.must_have}", got=f"those of a {kind}", remedy=self.remedy)
-        self.release, self.classes = release, tuple(map(str, classes))
+        self.release = release
+        self.classes = tuple(map(str, classes))
         self.levels = [release.at(alpha) for alpha in release.levels]
         self.needs_groups = release.needs_groups(sets=bool(classes))
 
@@ -208,7 +208,8 @@ class ScoreOutcomes(RecordComparison):
     """Coverage by the scores of true labels."""
 
     refused = ("side",)
-    must_have, remedy = "one threshold per record", "Evaluate the intervals"
+    must_have = "one threshold per record"
+    remedy = "Evaluate the intervals"
 
     def __init__(self, release: Release) -> None:
         super().__init__(release)

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.evaluation.partitions import Partition
-from confide.evaluation.parts import Part, PartCounts
-from confide.evaluation.query import CountQuery
+from confide.evaluation.parts import Part
+from confide.evaluation.query import CountQuery, Measure, Partition
+from confide.noisy_counts import coverage_interval, coverage_share, one_count_interval
+from confide.sets import exact_interval, mean_limit
 from confide.support import MOST_RECORDS, require
 
 MOST_EXAMPLES = 1000
@@ -24,6 +25,98 @@ class Example:
     members: tuple[str, ...]
     truth: str
     group: str | None = None
+
+
+@dataclass(frozen=True)
+class CountNoise:
+    """The noise in counts of covered and of missed records.
+
+    Each of them is the sum of so many counts, each of which has a noise with this parameter. Intervals are shortest for
+    a coverage of `guess`, a public number. `n` is the number of records, if it is public.
+    """
+
+    parameter: float
+    covered: int
+    missed: int
+    guess: str
+    n: int | None
+
+    def intervals(self, covered: NDArray[Any], missed: NDArray[Any], error: float) -> "Intervals":
+        """Shares of covered records with intervals that include the noise."""
+        size = None if self.n is None else np.full(len(covered), self.n)
+        if size is not None and not self.missed:
+            low, high = one_count_interval(covered, size, self.parameter, error=error)
+        else:
+            noises = (self.covered, self.missed)
+            low, high = coverage_interval(
+                covered, missed, self.parameter, error=error, guess=self.guess, noises=noises, size=size
+            )
+        return Intervals(coverage_share(covered, missed, size), low, high)
+
+
+class Intervals(NamedTuple):
+    """Shares of covered records of some parts, NaN without records, and the ends of their intervals."""
+
+    shares: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PartCounts:
+    """Counts of covered and missed records of some parts, from which their shares and intervals follow."""
+
+    # Numbers of records, shape (parts,): exact, noisy, or for masks sums of shares of the true area.
+    names: Sequence[object]
+    covered: NDArray[Any]
+    missed: NDArray[Any]
+
+    # Promised coverage, and mean size or width, of each part; empty if there is none.
+    promised: Sequence[float] = ()
+    means: Sequence[float | None] = ()
+    measure: Measure | None = None
+    noise: CountNoise | None = None
+
+    def parts(self, error: float) -> tuple[Part, ...]:
+        """The parts with intervals, each of which is wrong with probability `error`; intervals without noise are exact.
+
+        Intervals with noise hold all at once, and decide which parts are below their promise.
+        """
+        nothing = [None] * len(self.covered)
+        numbers = (values.tolist() for values in (self.covered, self.missed, *self._intervals(error)))
+        rows = zip(self.names, *numbers, self.promised or nothing, self.means or nothing, strict=True)
+        return tuple(
+            Part(
+                name=str(name),
+                covered=covered,
+                missed=missed,
+                value=None if math.isnan(share) else share,
+                low=low,
+                high=high,
+                promised=promised,
+                below=self.noise is not None and high < (promised or 0.0),
+                mean_size=mean if self.measure == "size" else None,
+                mean_width=mean if self.measure == "width" else None,
+                confidence=1 - error if self.noise is None else None,
+            )
+            for name, covered, missed, share, low, high, promised, mean in rows
+        )
+
+    def _intervals(self, error: float) -> Intervals:
+        x, y = self.covered, self.missed
+        if self.noise is not None:
+            return self.noise.intervals(x, y, error)
+        if x.dtype.kind != "f":
+            return Intervals(coverage_share(x, y), *exact_interval(x, x + y, 1 - error))
+
+        # Sums of shares of areas: Hoeffding's limits for means.
+        records = np.round(x + y)
+        shares = x / records
+        return Intervals(shares, 1 - _mean_limits(y / records, records, error), _mean_limits(shares, records, error))
+
+
+def _mean_limits(means: NDArray[np.float64], n: NDArray[np.float64], error: float) -> NDArray[np.float64]:
+    return np.array([mean_limit(mean, int(records), error) for mean, records in zip(means.tolist(), n, strict=True)])
 
 
 class PartitionCells(NamedTuple):
@@ -108,7 +201,8 @@ class CountTables:
         table = min(tables, key=lambda table: math.prod(self.cells[table].shape[:-1]))
 
         # One row for each part: the other partitions of a crossed table are added up.
-        counts, parts = self.cells[table], 1
+        counts = self.cells[table]
+        parts = 1
         if place is not None:
             counts = np.moveaxis(counts, self.query.tables[table].index(place), 0)
             parts = len(self.query.partitions[place])
@@ -121,7 +215,6 @@ class CountTables:
         q = self.query
         cells = self.partition_cells(place)
         table = q.tables[cells.table]
-        promised = q.statements[statement]
         held = q.held(statement, table)
         covered = cells.counts[:, held].sum(axis=1)
         missed = cells.counts[:, ~held].sum(axis=1)
@@ -133,38 +226,33 @@ class CountTables:
             level = list(q.statements).index(statement) if levels > 1 else 0
             means = list(map(mean_of, self.sums[cells.table][level::levels], (covered + missed).tolist()))
 
-        # What each part is called and promised; a bound on the loss of all classes promises nothing to one.
-        names: Sequence[str] = [""]
-        levels_promised: Sequence[float] = [promised]
-        first = 0
-        if place is not None:
-            partition = q.partitions[place]
-            names = partition.names
-            levels_promised = partition.promised or [promised] * len(names)
-            if q.outcome == "area":
-                levels_promised = ()
-            # The empty set covers no label, so only its share is reported.
-            first = int(partition.kind == "size")
+        # With noise: how often it is in each count.
+        promised = q.statements[statement]
+        noise = None
+        if q.epsilon is not None:
+            of_covered = int(held.sum()) * cells.summed
+            of_missed = 0 if q.one_count else int((~held).sum()) * cells.summed
+            guess = f"{min(max(round(promised, 2), 0.01), 0.99):.2f}"
+            noise = CountNoise(q.noise, of_covered, of_missed, guess, q.n if place is None else None)
+        if place is None:
+            return PartCounts([""], covered, missed, [promised], means, q.measure, noise)
+
+        # What each part is promised; a bound on the loss of all classes promises nothing to one.
+        partition = q.partitions[place]
+        promises = () if q.outcome == "area" else partition.promised or [promised] * len(partition)
+        # The empty set covers no label, so only its share is reported.
+        shown = slice(1 if partition.kind == "size" else 0, None)
         return PartCounts(
-            names=names[first:],
-            covered=covered[first:],
-            missed=missed[first:],
-            promised=levels_promised[first:],
-            means=means[first:],
-            measure=q.measure,
-            noise=None if q.epsilon is None else q.noise,
-            noises=(int(held.sum()) * cells.summed, 0 if q.one_count else int((~held).sum()) * cells.summed),
-            guess=f"{min(max(round(promised, 2), 0.01), 0.99):.2f}",
-            n=q.n if place is None else None,
+            partition.names[shown], covered[shown], missed[shown], promises[shown], means[shown], q.measure, noise
         )
 
-    def bin_shares(self, place: int, error: float) -> tuple[Part, ...]:
-        """Share of all records in each bin of a partition, at its place in the query; empty bins only with noise."""
+    def bin_shares(self, partition: Partition, error: float) -> tuple[Part, ...]:
+        """Share of all records in each bin of a partition; empty bins only with noise."""
         # A record in the bin counts as covered, and every other one as missed.
         q = self.query
-        partition = self.query.partitions[place]
-        cells = self.partition_cells(place)
-        inside, k = cells.counts.sum(axis=1), len(partition)
+        cells = self.partition_cells(q.partitions.index(partition))
+        inside = cells.counts.sum(axis=1)
+        k = len(partition)
         by_bin = PartCounts(partition.names, covered=inside, missed=inside.sum() - inside)
         if q.epsilon is None:
             return tuple(share for share in by_bin.parts(error) if share.covered)
@@ -173,8 +261,8 @@ class CountTables:
         if k == 1:
             return (Part(partition.names[0], covered=int(inside[0]), missed=0, value=1.0, low=1.0, high=1.0),)
         noises = cells.summed * cells.counts.shape[1]
-        noisy = replace(by_bin, noise=q.noise, noises=(noises, noises * (k - 1)), guess=f"1/{k}", n=q.n)
-        return noisy.parts(error / k)
+        noise = CountNoise(q.noise, noises, noises * (k - 1), f"1/{k}", q.n)
+        return replace(by_bin, noise=noise).parts(error / k)
 
 
 def _check_sizes(counts: NDArray[Any], partition: Partition, labels: NDArray[Any]) -> None:

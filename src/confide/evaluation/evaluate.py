@@ -33,9 +33,8 @@ from confide.evaluation.comparison import (
 )
 from confide.evaluation.count_tables import MOST_EXAMPLES
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.partitions import Partition, size_parts
 from confide.evaluation.private import PrivateRequest, answer
-from confide.evaluation.query import CountQuery, statements_of
+from confide.evaluation.query import CountQuery, Partition, size_parts, statements_of
 from confide.evaluation.tally import MOST_GROUPS, Tally
 from confide.scores import refuse_infinite
 from confide.sets import predict_masks
@@ -316,7 +315,8 @@ def missed_share(counts: NDArray[np.int64], background: int | None, *, by_class:
 
 def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Release) -> Evaluation:
     """Evaluation from the `area_counts` of each image; a class is a part of the images in which it occurs."""
-    area, classes = area_of(calibration), calibration.classes
+    area = area_of(calibration)
+    classes = calibration.classes
     images = list(counts)
     require("images", images, "must contain at least one image", got="none")
     names = range(classes) if isinstance(classes, int) else classes or range(len(images[0]))

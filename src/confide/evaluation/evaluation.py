@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from confide.core import Document, Release, documents
 from confide.errors import InputError
 from confide.evaluation.count_tables import Bounds, CountTables, Example, mean_of_shares
-from confide.evaluation.partitions import OTHER
 from confide.evaluation.parts import CONFIDENCE, CoverageTable, Measured, Part, TableKind, interval_text, marked
-from confide.evaluation.query import ALPHA, SIDES, CountQuery, json_fields, statements_of
+from confide.evaluation.query import ALPHA, OTHER, SIDES, CountQuery, Partition, json_fields, statements_of
 from confide.guarantee import coverage_text
 from confide.mechanisms import PrivacyStatement
 from confide.noisy_counts import simultaneous
@@ -56,11 +55,6 @@ class Finding(Measured):
     name: str
 
     @property
-    def finding(self) -> "Finding":
-        """The finding itself."""
-        return self
-
-    @property
     def _query(self) -> CountQuery:
         return self.evaluation.query
 
@@ -81,8 +75,7 @@ class Finding(Measured):
     @property
     def examples(self) -> tuple[Example, ...]:
         """Records that the user chose to show; usually empty."""
-        by_statement = zip(self._query.statements, self.evaluation.examples, strict=False)
-        return next((examples for name, examples in by_statement if name == self.name), ())
+        return dict(zip(self._query.statements, self.evaluation.examples, strict=False)).get(self.name, ())
 
     # Coverage.
 
@@ -102,6 +95,11 @@ class Finding(Measured):
     def coverage(self) -> Part:
         """Coverage over all records. For a bound on a loss it is that of critical thresholds."""
         return self.coverage_at(self.evaluation.error)
+
+    @property
+    def measured(self) -> Part:
+        """Coverage over all records; of a release that bounds a loss, the loss."""
+        return self.coverage if self._query.loss is None else self.coverage.as_loss(self._query.loss[1])
 
     @cached_property
     def tables(self) -> tuple[CoverageTable, ...]:
@@ -139,22 +137,23 @@ class Finding(Measured):
     @cached_property
     def shares(self) -> CoverageTable | None:
         """Share of all records in each bin of sizes or widths, None if they were not counted."""
-        if (place := self._binned) is None:
+        if (bins := self._bins) is None:
             return None
-        shares = self.evaluation._count_tables.bin_shares(place, self.evaluation.error)
-        return CoverageTable(self._query.partitions[place].kind, shares, of="share")
+        shares = self.evaluation._count_tables.bin_shares(bins, self.evaluation.error)
+        return CoverageTable(bins.kind, shares, of="share")
 
     @property
-    def _binned(self) -> int | None:
-        """Place of the partition into bins of sizes or widths that belongs to this statement."""
-        partitions = enumerate(self._query.partitions)
-        return next((place for place, bins in partitions if bins.binned and bins.statement == self.name), None)
+    def _bins(self) -> Partition | None:
+        """The partition into bins of sizes or widths that belongs to this statement."""
+        partitions = self._query.partitions
+        return next((bins for bins in partitions if bins.binned and bins.statement == self.name), None)
 
     @cached_property
     def _noisy_mean_size(self) -> tuple[float | None, Bounds] | None:
-        if self._query.epsilon is None or self._binned is None or self.shares is None or self.shares.kind != "size":
+        if self._query.epsilon is None or self.shares is None or self.shares.kind != "size":
             return None
-        return mean_of_shares(self._query.partitions[self._binned], self.shares.parts)
+        assert self._bins is not None  # of which these are the shares
+        return mean_of_shares(self._bins, self.shares.parts)
 
     @property
     def mean_size(self) -> float | None:
@@ -200,6 +199,12 @@ class Finding(Measured):
 
     # In words.
 
+    @property
+    def _intervals(self) -> int:
+        """Number of intervals with noise that it states."""
+        parts = sum(len(table) for table in self.tables if table.kind != "end")
+        return 1 + parts + len(self.shares or ()) + (self.mean_size_bounds is not None)
+
     def _section(self) -> Section:
         tables = tuple(table.as_table() for table in self.shown)
         return Section(self.label, facts=self._facts(), tables=tables, notes=self.sentences)
@@ -221,14 +226,10 @@ class Finding(Measured):
 
     def _facts(self) -> Facts:
         # The coverage, or the loss.
-        if self._query.loss is None:
-            beyond = ", below the promise beyond chance" if self.coverage.below else ""
-            rows = [("coverage", f"{self.coverage.estimate}{beyond}")]
-        else:
-            name, bound = self._query.loss
-            beyond = ", above the promise beyond chance" if self.coverage.below else ""
-            rows = [(f"loss {name!r}", f"{self.coverage.as_loss(bound).estimate}{beyond}")]
-        rows.append(("promise", self._promise()))
+        loss = self._query.loss
+        quantity, side = ("coverage", "below") if loss is None else (f"loss {loss[0]!r}", "above")
+        beyond = f", {side} the promise beyond chance" if self.coverage.below else ""
+        rows = [(quantity, f"{self.measured.estimate}{beyond}"), ("promise", self._promise())]
 
         # Sizes, as far as they were measured.
         if self.mean_size is not None:
@@ -424,10 +425,7 @@ class Evaluation(Document, Measured):
     @property
     def loss(self) -> float | None:
         """The bounded loss, averaged over all records; None for a coverage guarantee."""
-        if self.query.loss is None:
-            return None
-        _, bound = self.query.loss
-        return self.coverage.as_loss(bound).value
+        return None if self.query.loss is None else self.finding.measured.value
 
     @property
     def area_ratio(self) -> float | None:
@@ -474,11 +472,10 @@ class Evaluation(Document, Measured):
         thresholds = {str(key): threshold.coverage for key, threshold in release.parts.items()} | {OTHER: 0.0}
         divided = [partition for partition in self.query.partitions if partition.promised is not None]
         same_kinds = {partition.kind for partition in divided} == {release.by} & {"class", "group"}
-        same_promises = all(
-            thresholds.get(name) == coverage
-            for partition in divided
-            for name, coverage in zip(partition.names, partition.promised or (), strict=True)
-        )
+        promises = {
+            pair for partition in divided for pair in zip(partition.names, partition.promised or (), strict=True)
+        }
+        same_promises = promises <= set(thresholds.items())
         requirement = "must have the promises and the parts of this release"
         same = same_statements and same_kinds and same_promises
         require("evaluation", same, requirement, remedy="evaluate again")
@@ -506,11 +503,7 @@ class Evaluation(Document, Measured):
             return Section("Evaluation", warnings=warnings, parts=sections, notes=(NOT_PRIVATE,))
 
         # The number of intervals that hold together.
-        number = 0
-        for finding in findings:
-            parts = sum(len(table) for table in finding.tables if table.kind != "end")
-            shares = len(finding.shares or ())
-            number += 1 + parts + shares + (finding.mean_size_bounds is not None)
+        number = sum(finding._intervals for finding in findings)
         together = f"the {number} intervals hold together" if number > 1 else "the interval holds"
         simultaneity = f"{together} with probability {100 * self.confidence:g} %, noise included"
         notes = (simultaneity, f"privacy: {self.privacy}")
@@ -524,8 +517,7 @@ class Evaluation(Document, Measured):
             n = "" if self.private else f", n={self.coverage.n}"
             text = f"coverage {values}{short}{n}"
         elif self.query.loss is not None:
-            _, bound = self.query.loss
-            loss = self.coverage.as_loss(bound)
+            loss = self.finding.measured
             text = f"loss {loss.estimate}, at most {loss.promised or 0.0:.6g} is promised{short}"
         else:
             promised = f"{coverage_text(self.coverage.promised or 0.0)} is promised"

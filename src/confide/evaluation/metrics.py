@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, as_array, as_labels, as_true_labels, columns_by_name, group_name, refuse_other_rows
 from confide.errors import InputTypeError
-from confide.evaluation.count_tables import mean_of
-from confide.evaluation.partitions import OTHER, size_names
-from confide.evaluation.parts import CoverageTable, PartCounts, TableKind
-from confide.evaluation.query import Measure
+from confide.evaluation.count_tables import PartCounts, mean_of
+from confide.evaluation.parts import CoverageTable, TableKind
+from confide.evaluation.query import OTHER, Measure, size_names
 from confide.evaluation.tally import MOST_GROUPS, Counts, group_names, too_many_groups
 from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, share_covered
 from confide.support import Level, exact_level, require
@@ -75,7 +74,8 @@ def class_coverage(sets: PredictionSets, labels: ArrayLike, confidence: Level = 
     y = as_labels("labels", labels, len(sets), k, sets.classes, unknown=True)
     names = tuple(sets.classes or range(k))
     if (y < 0).any():
-        names, y = (*names, OTHER), np.where(y < 0, k, y)
+        names = (*names, OTHER)
+        y = np.where(y < 0, k, y)
     return _table("class", names, y, sets.sizes, sets.contains(labels), confidence)
 
 
@@ -132,7 +132,8 @@ def group_coverage(
 
 def _groups_of_columns(columns: Mapping[str, ArrayLike], n: int) -> tuple[list[str], NDArray[np.int64]]:
     """Names `column=value` of all columns, and the position of each record's group among them, column by column."""
-    names, places = list[str](), []
+    names = list[str]()
+    places = []
     for column, values in columns.items():
         distinct, place = group_names(values, n)
         places.append(place + len(names))

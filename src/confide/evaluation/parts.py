@@ -1,8 +1,8 @@
-"""Coverage of parts of the records, such as a class, a group or a set size, from exact or noisy counts."""
+"""Coverage of parts of the records, such as a class, a group or a set size, and tables of it for people."""
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
@@ -10,11 +10,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.evaluation.partitions import OTHER
-from confide.evaluation.query import Measure
+from confide.evaluation.query import OTHER
 from confide.guarantee import coverage_text
-from confide.noisy_counts import coverage_interval, coverage_share, one_count_interval
-from confide.sets import exact_interval, mean_limit
+from confide.sets import exact_interval
 from confide.support import Described, Section, Table, require
 
 CONFIDENCE = 0.95
@@ -114,78 +112,6 @@ class Part(Described):
         promised = None if self.promised is None else bound * (1 - self.promised)
         low, high = bound * (1 - self.high), bound * (1 - self.low)
         return replace(self, value=value, low=low, high=high, promised=promised)
-
-
-@dataclass(frozen=True)
-class PartCounts:
-    """Counts of covered and missed records of some parts, from which their shares and intervals follow."""
-
-    # Numbers of records, shape (parts,): exact, noisy, or for masks sums of shares of the true area.
-    names: Sequence[object]
-    covered: NDArray[Any]
-    missed: NDArray[Any]
-
-    # Promised coverage, and mean size or width, of each part; empty if there is none.
-    promised: Sequence[float] = ()
-    means: Sequence[float | None] = ()
-    measure: Measure | None = None
-
-    # Parameter of the noise of each count, and the number of noises in the counts of covered and of missed records.
-    noise: float | None = None
-    noises: tuple[int, int] = (0, 0)
-
-    # Public guess of the coverage, for which intervals with noise are shortest; number of records if it is public.
-    guess: str = ""
-    n: int | None = None
-
-    def parts(self, error: float) -> tuple[Part, ...]:
-        """The parts with intervals, each of which is wrong with probability `error`; intervals without noise are exact.
-
-        Intervals with noise hold all at once, and decide which parts are below their promise.
-        """
-        x, y = self.covered, self.missed
-        size = None if self.n is None else np.full(len(x), self.n)
-        if x.dtype.kind == "f":
-            # Sums of shares of areas: Hoeffding's limits for means.
-            records = np.round(x + y)
-            shares = x / records
-            low = 1 - _mean_limits(y / records, records, error)
-            high = _mean_limits(shares, records, error)
-        else:
-            # Counts: exact intervals, or with noise those of one count if only covered records were counted.
-            shares = coverage_share(x, y, size)
-            if self.noise is None:
-                low, high = exact_interval(x, x + y, 1 - error)
-            elif size is not None and not self.noises[1]:
-                low, high = one_count_interval(x, size, self.noise, error=error)
-            else:
-                noises, guess = self.noises, self.guess
-                low, high = coverage_interval(x, y, self.noise, error=error, guess=guess, noises=noises, size=size)
-
-        # One part from each row; noisy intervals hold at once, so that they mark what is below its promise.
-        nothing = [None] * len(x)
-        numbers = (values.tolist() for values in (x, y, shares, low, high))
-        rows = zip(self.names, *numbers, self.promised or nothing, self.means or nothing, strict=True)
-        return tuple(
-            Part(
-                name=str(name),
-                covered=covered,
-                missed=missed,
-                value=None if math.isnan(share) else share,
-                low=bottom,
-                high=top,
-                promised=promised,
-                below=self.noise is not None and top < (promised or 0.0),
-                mean_size=mean if self.measure == "size" else None,
-                mean_width=mean if self.measure == "width" else None,
-                confidence=1 - error if self.noise is None else None,
-            )
-            for name, covered, missed, share, bottom, top, promised, mean in rows
-        )
-
-
-def _mean_limits(means: NDArray[np.float64], n: NDArray[np.float64], error: float) -> NDArray[np.float64]:
-    return np.array([mean_limit(mean, int(records), error) for mean, records in zip(means.tolist(), n, strict=True)])
 
 
 def below_at_once(hits: NDArray[Any], n: NDArray[Any], promised: ArrayLike, confidence: float) -> NDArray[np.bool_]:
@@ -324,6 +250,7 @@ class CoverageTable(Described):
 
         Examples
         --------
+        >>> from confide.evaluation.count_tables import PartCounts
         >>> hits, n = np.array([20, 0]), np.array([20, 20])
         >>> table = CoverageTable("class", PartCounts(["cat", "dog"], hits, n - hits).parts(0.05))
         >>> table.surely_below(0.9)
@@ -414,12 +341,12 @@ class Measured(Described, ABC):
 
     @property
     @abstractmethod
-    def finding(self) -> Any:
-        """The finding whose tables these are."""
+    def tables(self) -> tuple[CoverageTable, ...]:
+        """Coverage by part, one table for each kind of parts."""
 
     def table(self, kind: TableKind) -> CoverageTable:
         """Coverage of the parts of one kind; without parts if it was not counted."""
-        return next((table for table in self.finding.tables if table.kind == kind), CoverageTable(kind, ()))
+        return next((table for table in self.tables if table.kind == kind), CoverageTable(kind, ()))
 
     @property
     def classes(self) -> CoverageTable:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from confide.errors import CoverageWarning, InputError
 from confide.evaluation.comparison import IntervalOutcomes, RecordComparison, SetOutcomes
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.partitions import group_parts, size_parts, width_parts
 from confide.evaluation.parts import CONFIDENCE
-from confide.evaluation.query import CountQuery, json_fields
+from confide.evaluation.query import CountQuery, group_parts, json_fields, size_parts, width_parts
 from confide.evaluation.tally import Tally
 from confide.mechanisms import Neighbors
 from confide.support import Level, caller_stacklevel, exact_level, log_event, require, several
@@ -68,9 +67,10 @@ class PrivateRequest:
     again: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.parts, str) or (unknown := [name for name in self.parts or () if name not in PARTS]):
-            got = "str" if isinstance(self.parts, str) else repr(unknown[0])
-            raise InputError("parts", f"must be a list of {', '.join(map(repr, PARTS))}, or empty", got=got)
+        must = f"must be a list of {', '.join(map(repr, PARTS))}, or empty"
+        require("parts", not isinstance(self.parts, str), must, got="str")
+        if unknown := [name for name in self.parts or () if name not in PARTS]:
+            raise InputError("parts", must, got=repr(unknown[0]))
         for name in ("parts", "group_names", "width_bins"):
             values = getattr(self, name)
             if values is not None:

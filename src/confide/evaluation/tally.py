@@ -4,7 +4,7 @@ A `Tally` counts the outcomes of a comparison in the tables of a query, whether 
 no other data of a record, except for examples that the user chose to show.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +16,7 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation.comparison import LabelledRecords, RecordComparison, RecordOutcomes, SetOutcomes, outcomes_of
 from confide.evaluation.count_tables import Example
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.partitions import OTHER, Partition, size_parts
-from confide.evaluation.query import CountQuery
+from confide.evaluation.query import OTHER, CountQuery, Partition, size_parts
 from confide.noisy_counts import draw_counts
 from confide.support import canonical_name, library_versions, positions, raise_for_rows, require
 
@@ -81,7 +80,8 @@ class Counts:
     """
 
     def __init__(self, cells: Sequence[int], sums: Sequence[int] = (0,)) -> None:
-        self.cells, self.sums = np.zeros(cells, np.int64), np.zeros(sums)
+        self.cells = np.zeros(cells, np.int64)
+        self.sums = np.zeros(sums)
 
     def add(
         self, places: Sequence[NDArray[np.int64]], outcome: NDArray[Any], sizes: Sequence[NDArray[Any] | None] = ()
@@ -111,7 +111,8 @@ class Tally:
     def __init__(self, comparison: RecordComparison, query: CountQuery, examples: int = 0) -> None:
         if examples and not isinstance(comparison, SetOutcomes):
             raise InputError("examples", "must be left out unless sets of classes are evaluated")
-        self.comparison, self.query = comparison, query
+        self.comparison = comparison
+        self.query = query
         self._tables = [Counts(query.shape(table), query.sums_shape(table)) for table in query.tables]
         self._most_examples = examples
         self._examples: list[list[Example]] = [[] for _ in range(query.levels)]
@@ -145,13 +146,10 @@ class Tally:
         parts = self._parts(by_statement, places, records.truth)
 
         # Count in each table, of one level or of all.
-        outcome = outcomes_of(compared)
         for table, counts in zip(self.query.tables, self._tables, strict=True):
-            parts_of_table = [parts[place] for place in table]
-            if level := self.query.level_of(table):
-                counts.add(parts_of_table, outcomes_of([by_statement[level]]), [by_statement[level].size])
-            else:
-                counts.add(parts_of_table, outcome, [of_level.size for of_level in compared])
+            level = self.query.level_of(table)
+            levels = [by_statement[level]] if level else compared
+            counts.add([parts[place] for place in table], outcomes_of(levels), [of_level.size for of_level in levels])
         if self._most_examples:
             self._add_examples(compared, records.truth, places if self.comparison.needs_groups else None)
 
@@ -175,9 +173,7 @@ class Tally:
         """Part of each record in each partition, from its set size or interval width, its group, or its true class."""
         # Of sets, classes are those of the labels; else they are the groups.
         classes = truth if isinstance(self.comparison, SetOutcomes) else places
-        # Groups that overlap have a column of places for each partition, which continues the numbers of the one before.
-        columns = iter([] if places is None else np.atleast_2d(places.T))
-        first_of_column = 0
+        groups = self._group_places(places)
         first_level, *_ = by_statement.values()
 
         parts = []
@@ -185,15 +181,23 @@ class Tally:
             if partition.binned:
                 size = by_statement.get(partition.statement, first_level).size
                 assert size is not None
-                place = np.searchsorted(np.array(partition.edges), size, side="right") - 1
-                parts.append(np.maximum(place, 0))  # an interval whose ends are crossed has no width
-            elif partition.kind == "group":
-                column = next(columns, None)
-                parts.append(_listed(partition, None if column is None else column - first_of_column))
-                first_of_column += len(partition)
+                parts.append(partition.bin_of(size))
             else:
-                parts.append(_listed(partition, classes))
+                parts.append(_listed(partition, next(groups, None) if partition.kind == "group" else classes))
         return parts
+
+    def _group_places(self, places: NDArray[np.int64] | None) -> Iterator[NDArray[np.int64]]:
+        """Place of each record's group in each partition by group, from the places in all of them, one after the other.
+
+        Groups that overlap have several partitions, and `places` has a column for each.
+        """
+        if places is None:
+            return
+        partitions = [partition for partition in self.query.partitions if partition.kind == "group"]
+        first = 0
+        for partition, column in zip(partitions, np.atleast_2d(places.T), strict=False):
+            yield column - first
+            first += len(partition)
 
     def _add_examples(self, compared: Sequence[RecordOutcomes], truth: NDArray[np.int64] | None, places: Any) -> None:
         assert truth is not None  # examples are of sets
@@ -228,7 +232,8 @@ class Tally:
         partitions = []
         for partition, counts in zip(self.query.partitions, self._tables[1:], strict=True):
             occurring, places = self._occurring(partition, counts.cells.sum(axis=1))
-            counts.cells, counts.sums = counts.cells[places], counts.sums[places]
+            counts.cells = counts.cells[places]
+            counts.sums = counts.sums[places]
             partitions.append(occurring)
 
         # The counts in their order.

@@ -8,7 +8,7 @@ private_prediction_sets.py     Angelopoulos, Bates, Zrnic and Jordan, versions 2
 private_prediction_sets_v1.py  the same, version 1 (noisy histogram)
 opendp_quantile.py             Shoemate, Covington and Globus-Harris: the note on OpenDP's quantile scores
 fedcp_qq.py                    FedCP-QQ and FedCP-Avg of the next, as functions of arrays
-one_shot_federated             Humbert, Le Bars, Bellet and Arlot, ICML 2023
+one_shot_federated.py          Humbert, Le Bars, Bellet and Arlot, ICML 2023
 shuffling.py                   Feldman, McMillan and Talwar, FOCS 2021: amplification by shuffling
 checked.py                     checks of numeric arguments
 """

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from confide.arrays import as_vector
 from confide.federated import (
@@ -62,21 +62,15 @@ def best_qq(
     if delta is None:
         return least_above(m, n, wanted, most_k)
 
-    # Given the calibration data, with probability 1 - delta.
-    l = np.arange(1, n + 1, dtype=np.float64)
-    k = _conditional_k(l, m, n, wanted, delta)
-    coverage = qq_coverage(l, np.minimum(k, m), m, n)
-    coverage[k > (m if most_k is None else most_k)] = np.inf
-    return least_of(l, k, coverage, m)
-
-
-def _conditional_k(l: NDArray[np.float64], m: int, n: int, wanted: float, delta: float) -> NDArray[np.float64]:
-    """For every l the smallest k with P(Bin(m, G_l(level)) >= k) <= delta, at most m + 1."""
+    # Given the calibration data: for every l the smallest k with P(Bin(m, G_l(level)) >= k) <= delta, at most m + 1.
     from scipy.special import betainc
     from scipy.stats import binom
 
-    k: NDArray[np.float64] = binom.isf(delta, m, betainc(l, n - l + 1, wanted)) + 1
-    return k
+    l = np.arange(1, n + 1, dtype=np.float64)
+    k = binom.isf(delta, m, betainc(l, n - l + 1, wanted)) + 1
+    coverage = qq_coverage(l, np.minimum(k, m), m, n)
+    coverage[k > (m if most_k is None else most_k)] = np.inf
+    return least_of(l, k, coverage, m)
 
 
 def published_ranks(sizes: Sequence[int], level: Level) -> tuple[int, ...]:

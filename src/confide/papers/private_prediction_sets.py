@@ -153,7 +153,8 @@ def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.floa
     """
     # min(q, 1-q) w_j, without a division by 1 - q = 0.
     below, above = _sides(counts)
-    smaller, q = min(_level(q), 1 - q), float(q)
+    smaller = min(_level(q), 1 - q)
+    q = float(q)
     cost = np.maximum(smaller / q * below, (1.0 if smaller == 1 - q else smaller / (1 - q)) * above)
     weight = np.exp(-positive_number("epsilon", epsilon) * (cost - cost.min()) / 2)
     law: NDArray[np.float64] = weight / weight.sum()
@@ -183,7 +184,8 @@ def largest_share_below(n: int, q: float, epsilon: float, m: int, delta: float) 
     >>> round(largest_share_below(1000, 0.9, 1.0, 100, 0.05), 4)
     1.0368
     """
-    log, unit = _log_failure(m, delta), _scaled_loss(n, epsilon)
+    log = _log_failure(m, delta)
+    unit = _scaled_loss(n, epsilon)
     return math.inf if _level(q) == 1 else q + 2 * max(q / (1 - q), 1.0) * log / unit
 
 
@@ -197,7 +199,8 @@ def weight_excess(q: float, epsilon: float, m: int, delta: float) -> float:
     >>> round(weight_excess(0.9, 1.0, 100, 0.05), 2)
     152.02
     """
-    log, loss = _log_failure(m, delta), positive_number("epsilon", epsilon)
+    log = _log_failure(m, delta)
+    loss = positive_number("epsilon", epsilon)
     return math.inf if _level(q) == 1 else 2 * max(1 / q, 1 / (1 - q)) * log / loss
 
 

@@ -163,7 +163,8 @@ def simulated_zeta(
         return math.inf
 
     # Walks in blocks of bounded memory.
-    maxima, block = np.empty(walks), max(1, 4_000_000 // m)
+    maxima = np.empty(walks)
+    block = max(1, 4_000_000 // m)
     for start in range(0, walks, block):
         steps = rng.laplace(size=(min(block, walks - start), m))
         maxima[start : start + block] = np.abs(np.cumsum(steps, axis=1, out=steps), out=steps).max(axis=1)
@@ -211,7 +212,8 @@ def simplified_zeta(n: int, m: int, epsilon: float, alpha: Level, gamma: float) 
     >>> round(simplified_zeta(5000, 36, 1.0, 0.1, 0.01), 5)
     0.01955
     """
-    a, least = float(exact_level("alpha", alpha)), 4 * math.exp(-m)
+    a = float(exact_level("alpha", alpha))
+    least = 4 * math.exp(-m)
     if not a > least:
         raise InputError("alpha", f"must be above 4 exp(-m) = {least:.3g} for m = {m} bins", got=f"{a:g}")
     if not least / a <= gamma < 1:
@@ -303,7 +305,8 @@ def sum_tail(m: int, t: float) -> float:
     """
     from scipy.special import gammaincc, gammaln
 
-    t, k = at_least_zero("t", t), np.arange(positive_integer("m", m))
+    t = at_least_zero("t", t)
+    k = np.arange(positive_integer("m", m))
     weights = np.exp(gammaln(m + k) - gammaln(m) - gammaln(k + 1) - (m + k) * math.log(2))
     return float(2 * weights @ gammaincc(m - k, t))
 
@@ -394,7 +397,8 @@ def optimal_bins(
     # The numbers of bins to try, on the same simulated scores.
     order = (n * epsilon) ** (2 / 3)
     numbers = np.unique(np.geomspace(order / 10, 4 * order, 20).astype(int)).tolist() if bins is None else bins
-    a, scores = float(exact_level("alpha", alpha)), np.sort(rng.random(n))
+    a = float(exact_level("alpha", alpha))
+    scores = np.sort(rng.random(n))
 
     # One noisy output for each; the smallest one counts.
     smallest, best_m, best_gamma = math.inf, 0, 0.0

@@ -88,16 +88,18 @@ def _results(release: Release, evaluation: Evaluation | None, task: str) -> Iter
     metrics = {"calibration": list(_guaranteed(release))}
     if evaluation is not None:
         metrics["evaluation"] = list(_measured(release, evaluation))
-    for split in filter(metrics.get, metrics):
-        dataset = {"name": names[split], "type": slug, "split": split}
-        yield {"task": {"type": task}, "dataset": dataset, "metrics": metrics[split]}
+    for split, of_split in metrics.items():
+        if of_split:
+            dataset = {"name": names[split], "type": slug, "split": split}
+            yield {"task": {"type": task}, "dataset": dataset, "metrics": of_split}
 
 
 def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:
     """Guaranteed coverage, or the bound on a loss; and the privacy loss."""
     # Coverage, or the bound on a loss.
     for name, threshold in release.by_name.items():
-        alpha, guarantee = float(threshold.alpha), threshold.guarantee
+        alpha = float(threshold.alpha)
+        guarantee = threshold.guarantee
         stated = {"alpha": alpha, "guarantee": guarantee.kind, "delta": guarantee.delta, "records": threshold.n}
         if release.loss is not None:
             yield _metric("expected loss", release.loss, release.risk, "guaranteed, at most", **stated)
@@ -119,7 +121,7 @@ def _measured(release: Release, evaluation: Evaluation) -> Iterator[dict[str, An
     epsilon = evaluation.epsilon if evaluation.private else None
     law = {"private": evaluation.private, "confidence": evaluation.confidence, "epsilon": epsilon}
     for finding in evaluation.findings.values():
-        total = finding.coverage if release.loss is None else finding.coverage.as_loss(release.bound)
+        total = finding.measured
         if total.value is None:
             continue
         records = evaluation.query.n if evaluation.private else total.n

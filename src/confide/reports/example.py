@@ -25,7 +25,9 @@ _AWAY = 2
 _SHARES = np.full(len(SURENESS), 0.5)
 
 # An invented record of a regression
-PREDICTION, QUANTILES, DIFFICULTY = 10.0, (8.0, 12.0), 1.0
+PREDICTION = 10.0
+QUANTILES = (8.0, 12.0)
+DIFFICULTY = 1.0
 
 _TITLE = "An example, with invented numbers"
 

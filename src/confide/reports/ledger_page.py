@@ -104,7 +104,8 @@ def counted_releases(count: int) -> str:
 
 def spending(release: Release, ledger: Ledger) -> Section:
     """What each data set that was charged for the release had spent before it, with it, and by now, and its limit."""
-    parts, checksums = [], {release.checksum, *entry_checksums(release)}
+    parts = []
+    checksums = {release.checksum, *entry_checksums(release)}
     for account in ledger.accounts().values():
         places = [place for place, entry in enumerate(account.entries) if _checksum(entry.release) in checksums]
         if places:

@@ -64,22 +64,8 @@ def release_section(
 ) -> Section:
     """The whole description of a release for a page."""
     described = describe(release)
-    name = noun(release)
     federation = silos(release, answers)
-    shortfalls = {} if evaluation is None else evaluation.shortfalls
-    broken = any(shortfall.is_broken for shortfall in shortfalls.values())
-
-    # What everybody must read first: a broken promise, a useless threshold, missing privacy, parts covered less.
-    warnings = [sentence_of(label, shortfall) for label, shortfall in shortfalls.items()]
-    if all(threshold.excludes_nothing for threshold in release.parts.values()):
-        everything = meaning_of_infinity(release.first.score).capitalize()
-        warnings.append(say("meaning", "infinite", everything=everything, noun=name))
-    warnings += map(as_sentence, remarks(release))
-    warnings += protection_warnings(release.privacy)
-    if evaluation is not None and not shortfalls:
-        how = "privately" if evaluation.private else "which is not private"
-        sentences = [sentence for finding in evaluation.findings.values() for sentence in finding.sentences]
-        warnings += [say("evaluation", "short", how=how, sentence=sentence) for sentence in sentences[:1]]
+    broken = evaluation is not None and any(shortfall.is_broken for shortfall in evaluation.shortfalls.values())
 
     # One part for each question, those of most readers first.
     parts = [about(release), meaning(release, worked_example(release), broken=broken)]
@@ -91,7 +77,7 @@ def release_section(
     if failures := _failures(release):
         parts.append(variation(failures, float(1 - release.first.alpha)))
     if (plan := _plan(release)) is not None:
-        parts.append(price_section(plan, name))
+        parts.append(price_section(plan, noun(release)))
     if federation is not None:
         parts.append(federation)
     parts += [making_section(release), checking(release, file_name)]
@@ -100,7 +86,26 @@ def release_section(
     # The promise as the heading, and the facts of the release.
     lead = say("meaning", "broken") if broken else headline(release)
     first = (("threshold", described.lead.removeprefix("threshold ")),) if described.lead else ()
-    return Section(title, lead, (*first, *described.facts), warnings=tuple(warnings), parts=tuple(parts))
+    warnings = tuple(_warnings(release, evaluation))
+    return Section(title, lead, (*first, *described.facts), warnings=warnings, parts=tuple(parts))
+
+
+def _warnings(release: Release, evaluation: Evaluation | None) -> Iterator[str]:
+    """What must be read first: a broken promise, a useless threshold, missing privacy, parts covered less."""
+    shortfalls = {} if evaluation is None else evaluation.shortfalls
+    yield from (sentence_of(label, shortfall) for label, shortfall in shortfalls.items())
+    if all(threshold.excludes_nothing for threshold in release.parts.values()):
+        everything = meaning_of_infinity(release.first.score).capitalize()
+        yield say("meaning", "infinite", everything=everything, noun=noun(release))
+    yield from map(as_sentence, remarks(release))
+    yield from protection_warnings(release.privacy)
+
+    # Of parts that are covered less, the first finding is enough.
+    if evaluation is not None and not shortfalls:
+        how = "privately" if evaluation.private else "which is not private"
+        sentences = [sentence for finding in evaluation.findings.values() for sentence in finding.sentences]
+        if sentences:
+            yield say("evaluation", "short", how=how, sentence=sentences[0])
 
 
 def about(release: Release) -> Section:
@@ -140,7 +145,8 @@ def sizes(known: int | None, least: int | None) -> list[int]:
 
 def _plan(release: Release) -> Plan | None:
     """The plan of a release with one threshold at its public or noisy number of records; None for other methods."""
-    first, terms = release.first, terms_of(release)
+    first = release.first
+    terms = terms_of(release)
     if release.by is not None or not terms or not isinstance(first.mechanism, Slopes):
         return None
     n = records_of_design(first) if first.size is None else max(first.guarantee.n_min or 1, first.size.counted)
@@ -226,7 +232,8 @@ def silos(release: Release, answers: Sequence[str]) -> Section | None:
     require("answers", is_single or not answers, "must be left out: the calibration has several thresholds")
 
     # One row for each silo, and for each message of a sender that is not in the plan.
-    plan, replies = release.plan, _replies(release, answers)
+    plan = release.plan
+    replies = _replies(release, answers)
     rows = [_silo_row(release, replies, i) for i in range(len(plan.silos))]
     known = {silo.name for silo in plan.silos}
     rows += [
@@ -244,7 +251,8 @@ def silos(release: Release, answers: Sequence[str]) -> Section | None:
 
 
 def _silo_row(release: FederatedRelease, replies: Mapping[str, float], i: int) -> tuple[str, ...]:
-    plan, refused = release.plan, dict(release.refused)
+    plan = release.plan
+    refused = dict(release.refused)
     silo = plan.silos[i]
     size = "secret" if silo.size is None else f"{silo.size:,}"
     targets = dict.fromkeys(threshold.protocol.target_rank(i) for threshold in plan.different)
@@ -262,7 +270,8 @@ def _silo_row(release: FederatedRelease, replies: Mapping[str, float], i: int) -
 def _replies(release: FederatedRelease, answers: Sequence[str]) -> dict[str, float]:
     """The replies of the given answers, which give the released threshold, or are some of those that count."""
     accepted, _ = read_answers(release.plan, answers, drop_refused=False)
-    replies, threshold = replies_of(release.plan, accepted), release.first
+    replies = replies_of(release.plan, accepted)
+    threshold = release.first
     assert isinstance(threshold, FederatedThreshold)
     if replies and set(replies) == set(release.answered):
         ordered = [*replies.values(), math.inf]

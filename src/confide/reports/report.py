@@ -104,7 +104,8 @@ MOST_LOOKS = 400
 def watch_section(watch: Watch) -> Section:
     """A watch; of the records it contains only the noisy counts, which are public."""
     # What must be read first: an alarm, and what the watch does not show.
-    described, settings = describe(watch), watch.settings
+    described = describe(watch)
+    settings = watch.settings
     *standing, verdict = described.notes
     warnings = [
         *([say("watch", "alarm", verdict=verdict)] if watch.alarm else []),

@@ -49,7 +49,9 @@ def number(value: float) -> str:
     >>> number(0.912345678), number(float("inf"))
     ('0.91235', '+∞')
     """
-    return f"{value:.5g}".replace("-", "−") if math.isfinite(value) else "+∞" if value > 0 else "−∞"
+    if not math.isfinite(value):
+        return "+∞" if value > 0 else "−∞"
+    return f"{value:.5g}".replace("-", "−")
 
 
 def as_sentence(text: str) -> str:
@@ -92,8 +94,10 @@ def promise(guarantee: Guarantee, where: str = "in the set") -> str:
 def headline(release: Release) -> str:
     """Promise of the whole release."""
     if release.loss is not None:
-        limit, loss = limit_text(release.loss, release.bound, release.risk), f"the loss “{release.loss}”"
-        return f"On average, {limit if limit.startswith('at most') else f'{loss} is at most {release.risk:.6g}'}."
+        limit = limit_text(release.loss, release.bound, release.risk)
+        if not limit.startswith("at most"):
+            limit = f"the loss “{release.loss}” is at most {release.risk:.6g}"
+        return f"On average, {limit}."
     if release.by == "level":
         shares = ", ".join(_share(level.coverage) for level in release.parts.values())
         return say("promise", "levels", share=shares)
@@ -141,7 +145,8 @@ def _share(coverage: float) -> str:
 def meaning(release: Release, example: Section | None, *, broken: bool = False) -> Section:
     """What sets or intervals mean, with the promise, a rule, an example with invented numbers, and all thresholds."""
     # What a set is, and what is promised.
-    name, first = noun(release), release.first
+    name = noun(release)
+    first = release.first
     scores = {threshold.score for threshold in release.parts.values()}
     one_width = name == "interval" and scores == {"absolute_residual"}
     before = f"{say('meaning', 'before')} " if broken else ""
@@ -212,7 +217,8 @@ def protection_warnings(privacy: PrivacyStatement) -> tuple[str, ...]:
     """Warnings about privacy that is missing, weak, or without an epsilon."""
     if not privacy.is_private or privacy.concentrated_only:
         return (say("protection", "no_epsilon" if privacy.concentrated_only else "bare"),)
-    weak, loss = privacy.weak, decimal_text(privacy.epsilon)
+    weak = privacy.weak
+    loss = decimal_text(privacy.epsilon)
     return (say("protection", "weak", loss=loss, weak=weak),) if weak else ()
 
 
@@ -231,7 +237,8 @@ def factor(epsilon: float) -> str:
 
 def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:
     """Bayes' rule with likelihood ratios exp(-epsilon) and exp(epsilon)."""
-    log_odds, reach = math.log(prior / (1 - prior)), min(epsilon, 500.0)  # exp of more is beyond a float
+    log_odds = math.log(prior / (1 - prior))
+    reach = min(epsilon, 500.0)  # exp of more is beyond a float
     least = 1 / (1 + math.exp(reach - log_odds))
     most = 1 / (1 + math.exp(-reach - log_odds))
     return percent(prior), percent(round(least, 3)), percent(round(most, 3))

@@ -6,7 +6,7 @@ prediction, one all scores. The three agree bit for bit, for every score, dtype 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
     ELEMENTS,
-    AllValid,
     Uniforms,
+    all_valid,
     as_float_rows,
     as_labels,
     as_probabilities,
@@ -30,9 +30,8 @@ from confide.arrays import (
     warn_of_unknown_labels,
 )
 from confide.errors import InputError
-from confide.scores.kinds import ScoreKind
+from confide.scores.kinds import ScoreKind, kind_of_task, score_name
 from confide.scores.named_scores import NamedScores
-from confide.scores.names import kind_of_task, score_name
 from confide.scores.ranked import (
     COMPILED_ELEMENTS,
     RankRule,
@@ -129,37 +128,46 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
     if kind.of_one_entry:
         return _entry_scores(p, y)
 
-    # Compute block by block, and check the range of each block on the way.
-    out, rule = np.empty(len(p)), kind.rule
+    # Compute block by block.
+    out = np.empty(len(p))
+    rule = kind.rule
     compiled = rule is not None and worth_selecting(p.size)
     ranked_scores = compiled_true_class_scores if compiled else true_class_scores
-    in_unit, sound = unit_check(p), AllValid()
 
     def work(rows: slice) -> None:
-        if not sound.see(in_unit(rows)):
-            return
         if rule is None:
             out[rows] = kind.own_scores(p[rows], y[rows], shares[rows])
         else:
             out[rows] = ranked_scores(kind.rows(p[rows]), y[rows], shares[rows], rule)
 
-    in_blocks(work, len(p), p.shape[1], COMPILED_ELEMENTS if compiled else ELEMENTS)
-    if not sound.all:
+    if not _checked_blocks(work, p, COMPILED_ELEMENTS if compiled else ELEMENTS):
         refuse_outside_unit("probabilities", p)
     return out
 
 
+def _checked_blocks(work: Callable[[slice], object], p: NDArray[Any], elements: int = ELEMENTS) -> bool:
+    """Call `work` for every block in [0, 1], while it is in the cache; return whether all blocks are."""
+    in_unit = unit_check(p)
+
+    def check_and_work(rows: slice) -> bool:
+        if not in_unit(rows):
+            return False
+        work(rows)
+        return True
+
+    return all_valid(check_and_work, len(p), p[:1].size, elements)
+
+
 def _entry_scores(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
     """1 - p_y; only the entries of the records' own classes are read."""
-    out, sound = np.empty(len(p)), AllValid()
+    out = np.empty(len(p))
 
-    def work(rows: slice) -> None:
+    def work(rows: slice) -> bool:
         class_probabilities = p[np.arange(rows.start, rows.stop), y[rows]]
-        if sound.see(unit_check(class_probabilities)(slice(None))):
-            np.subtract(1.0, class_probabilities, out=out[rows], dtype=np.float64)
+        np.subtract(1.0, class_probabilities, out=out[rows], dtype=np.float64)
+        return unit_check(class_probabilities)(slice(None))
 
-    in_blocks(work, len(p))
-    if not sound.all:
+    if not all_valid(work, len(p)):
         refuse_outside_unit("probabilities", p[np.arange(len(p)), y][:, None])
     return out
 
@@ -225,13 +233,13 @@ def set_mask(
     # Compare entries, search ranks, or compute all scores.
     if kind.of_one_entry:
         smallest = _smallest_probabilities(limits[:1] if one_limit else limits, p.dtype)
-        sound = _mask_of_entries(p, smallest if per_class else smallest[:, None], mask)
+        are_probabilities = _mask_of_entries(p, smallest if per_class else smallest[:, None], mask)
     elif kind.rule is not None and (one_limit or not per_class):
         row_limits = np.broadcast_to(limits[0], n) if one_limit else limits
-        sound = _mask_of_ranks(p, kind, kind.rule, row_limits, shares, mask)
+        are_probabilities = _mask_of_ranks(p, kind, kind.rule, row_limits, shares, mask)
     else:
-        sound = _mask_of_all_scores(p, kind, limits if per_class else limits[:, None], shares, mask)
-    if not sound.all:
+        are_probabilities = _mask_of_all_scores(p, kind, limits if per_class else limits[:, None], shares, mask)
+    if not are_probabilities:
         refuse_outside_unit("probabilities", p)
     return mask
 
@@ -284,24 +292,20 @@ _COMPARED_ELEMENTS = 2**19
 """Entries per block if one comparison and one check are all the work: calls would dominate smaller blocks."""
 
 
-def _mask_of_entries(p: NDArray[Any], smallest: NDArray[Any], mask: NDArray[np.bool_]) -> AllValid:
-    """`mask` becomes p >= smallest, and every entry is checked while its block is in the cache."""
+def _mask_of_entries(p: NDArray[Any], smallest: NDArray[Any], mask: NDArray[np.bool_]) -> bool:
+    """`mask` becomes p >= smallest; returns whether all entries lie in [0, 1]."""
     # One comparison for a whole array, if it is contiguous.
-    sound = AllValid()
     if smallest.size == 1 and p.flags.c_contiguous and mask.flags.c_contiguous:
         p, mask, smallest = p.reshape(-1), mask.reshape(-1), smallest.reshape(-1)
     per_row = len(smallest) == len(p) and smallest.ndim == 2
-    in_unit = unit_check(p)
 
     def work(rows: slice) -> None:
-        if sound.see(in_unit(rows)):
-            block = p[rows]
-            if block.dtype.kind != "f" or block.dtype.itemsize not in (4, 8):
-                block = as_float_rows(block)
-            np.greater_equal(block, smallest[rows] if per_row else smallest, out=mask[rows])
+        block = p[rows]
+        if block.dtype.kind != "f" or block.dtype.itemsize not in (4, 8):
+            block = as_float_rows(block)
+        np.greater_equal(block, smallest[rows] if per_row else smallest, out=mask[rows])
 
-    in_blocks(work, len(p), p.size // len(p), _COMPARED_ELEMENTS)
-    return sound
+    return _checked_blocks(work, p, _COMPARED_ELEMENTS)
 
 
 def _mask_of_ranks(
@@ -311,38 +315,33 @@ def _mask_of_ranks(
     limits: NDArray[np.float64],
     shares: NDArray[np.float64],
     mask: NDArray[np.bool_],
-) -> AllValid:
-    """`mask` becomes score <= limit, where each record has one limit."""
-    in_unit, sound = unit_check(p), AllValid()
-    compiled = worth_selecting(p.size)
+) -> bool:
+    """`mask` becomes score <= limit, where each record has one limit; returns whether all entries lie in [0, 1]."""
 
-    def work(rows: slice) -> None:
-        # The compiled loop checks the entries itself, but a temperature hides those above 1.
-        if not (compiled and kind.temperature is None) and not sound.see(in_unit(rows)):
-            return
+    def search(rows: slice) -> None:
         block = kind.rows(p[rows])
-        if compiled:
-            sound.see(compiled_sets(block, shares[rows], limits[rows], rule, mask[rows]))
-        else:
-            np.greater(block, largest_excluded(block, shares[rows], limits[rows], rule)[:, None], out=mask[rows])
+        np.greater(block, largest_excluded(block, shares[rows], limits[rows], rule)[:, None], out=mask[rows])
 
-    in_blocks(work, len(p), p.shape[1], COMPILED_ELEMENTS if compiled else ELEMENTS)
-    return sound
+    def select(rows: slice) -> bool:
+        return compiled_sets(kind.rows(p[rows]), shares[rows], limits[rows], rule, mask[rows])
+
+    if not worth_selecting(p.size):
+        return _checked_blocks(search, p)
+    if kind.temperature is None:  # the compiled loop checks the entries itself, but a temperature hides those above 1
+        return all_valid(select, len(p), p.shape[1], COMPILED_ELEMENTS)
+    return _checked_blocks(select, p, COMPILED_ELEMENTS)
 
 
 def _mask_of_all_scores(
     p: NDArray[Any], kind: ScoreKind, limits: NDArray[np.float64], shares: NDArray[np.float64], mask: NDArray[np.bool_]
-) -> AllValid:
-    """`mask` becomes score <= limit, for limits of classes, shape (K,), or of records, shape (n, 1)."""
-    in_unit, sound = unit_check(p), AllValid()
+) -> bool:
+    """`mask` becomes score <= limit, for limits of classes (K,) or of records (n, 1); returns as `_mask_of_ranks`."""
 
     def work(rows: slice) -> None:
-        if sound.see(in_unit(rows)):
-            scores = kind.class_scores(p[rows], shares[rows])
-            np.less_equal(scores, limits[rows] if limits.ndim == 2 else limits, out=mask[rows])
+        scores = kind.class_scores(p[rows], shares[rows])
+        np.less_equal(scores, limits[rows] if limits.ndim == 2 else limits, out=mask[rows])
 
-    in_blocks(work, *p.shape)
-    return sound
+    return _checked_blocks(work, p)
 
 
 # Each score by its name.

@@ -130,7 +130,8 @@ def largest_excluded(
         return out
 
     # Few ranks are enough for most rows; those that need more are evaluated again.
-    rows, reach = np.arange(len(p)), 0
+    rows = np.arange(len(p))
+    reach = 0
     while rows.size and reach < p.shape[1]:
         reach = min(max(_FIRST_RANKS, _MORE_RANKS * reach), p.shape[1])
         block = p if len(rows) == len(p) else p[rows]
@@ -153,7 +154,8 @@ def _first_beyond(
     # Their scores, as if no probabilities were equal.
     mass = np.cumsum(rounded(top, k), axis=1) if rule.family == "aps" else np.zeros(top.shape)
     beyond = rule.score(mass, np.arange(1, reach + 1), top[:, :1].astype(np.float64), u[:, None]) > threshold[:, None]
-    crossed, first = beyond[:, -1], beyond.argmax(axis=1)
+    crossed = beyond[:, -1]
+    first = beyond.argmax(axis=1)
     value = top[np.arange(n), first]
 
     # The whole group of the first one beyond may fit by its random share: then the next smaller number is excluded.
@@ -222,7 +224,9 @@ def compiled_sets(
     k = p.shape[1]
     ranks = np.arange(k + 1.0)
     if rule.family == "aps":
-        mass_unit, limits, shares = _unit(k), threshold, u
+        mass_unit = _unit(k)
+        limits = threshold
+        shares = u
         penalties = np.maximum(ranks - rule.k_reg, 0.0) * rule.penalty if rule.penalty else np.zeros(k + 1)
     else:
         mass_unit = 0.0
@@ -251,7 +255,8 @@ def _last_rank(
     p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.float64], rule: RankRule
 ) -> NDArray[np.float64]:
     """The last rank, from 0 to K, whose score is not beyond the threshold, for scores that follow ranks alone."""
-    largest, mass = _largest(p, rule), np.zeros(len(p))
+    largest = _largest(p, rule)
+    mass = np.zeros(len(p))
     low, high = np.zeros(len(p), np.int64), np.full(len(p), p.shape[1] + 1)
     for _ in range(int(p.shape[1]).bit_length()):
         middle = (low + high) // 2

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import AllValid, as_array, as_numeric, as_vector, finite, in_blocks, refuse_other_rows
+from confide.arrays import all_valid, as_array, as_numeric, as_vector, finite, refuse_other_rows
 from confide.errors import InputError
-from confide.scores.kinds import ScoreKind
+from confide.scores.kinds import ScoreKind, kind_of_task
 from confide.scores.named_scores import NamedScores
-from confide.scores.names import kind_of_task
 from confide.support import raise_for_rows
 
 
@@ -66,21 +65,18 @@ def interval_score(
 
     # Compute block by block, and check each block on the way.
     out = np.empty(len(y))
-    named = NamedScores.of(out, score)
-    sound = AllValid()
 
-    def work(rows: slice) -> None:
-        predicted, difficulty = inputs.block(rows, sound)
+    def work(rows: slice) -> bool:
+        predicted, difficulty = inputs.block(rows)
         target = _float64(y[rows])
-        sound.see(finite(target))
         with np.errstate(all="ignore"):
             out[rows] = kind.target_scores(predicted, target, **difficulty)
+        return inputs.are_valid(predicted, **difficulty) and finite(target)
 
-    in_blocks(work, len(y))
-    if not sound.all:
+    if not all_valid(work, len(y)):
         inputs.refuse()
         refuse_infinite("targets", y)
-    return named
+    return NamedScores.of(out, score)
 
 
 def interval_ends(
@@ -107,15 +103,13 @@ def interval_ends(
         reach = np.broadcast_to(np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf), (len(inputs),))
 
     # Compute block by block, and check each block on the way.
-    sound = AllValid()
-
-    def work(rows: slice) -> None:
-        predicted, difficulty = inputs.block(rows, sound)
+    def work(rows: slice) -> bool:
+        predicted, difficulty = inputs.block(rows)
         with np.errstate(all="ignore"):
             lower[rows], upper[rows] = kind.interval(predicted, reach[rows], **difficulty)
+        return inputs.are_valid(predicted, **difficulty)
 
-    in_blocks(work, len(inputs))
-    if not sound.all:
+    if not all_valid(work, len(inputs)):
         inputs.refuse()
     return lower, upper
 
@@ -149,15 +143,18 @@ class _Inputs:
     def __len__(self) -> int:
         return len(self.predictions)
 
-    def block(self, rows: slice, sound: AllValid) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-        """Some predictions and their difficulties, if the score has them, in float64; both are checked on the way."""
+    def block(self, rows: slice) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+        """Some predictions and their difficulties, if the score has them, in float64."""
         predicted = _float64(self.predictions[rows])
-        sound.see(finite(predicted) and not (self.score.positive and bool(predicted.min(initial=np.inf) <= 0)))
-        if self.difficulty is None:
-            return predicted, {}
-        difficulty = _float64(self.difficulty[rows])
-        sound.see(finite(difficulty) and bool(difficulty.min() > 0))
-        return predicted, {"difficulty": difficulty}
+        return predicted, {} if self.difficulty is None else {"difficulty": _float64(self.difficulty[rows])}
+
+    def are_valid(self, predicted: NDArray[np.float64], difficulty: NDArray[np.float64] | None = None) -> bool:
+        """Whether a block is finite, and its divisors are positive."""
+        if self.score.positive and predicted.min() <= 0:
+            return False
+        if difficulty is not None and not (finite(difficulty) and difficulty.min() > 0):
+            return False
+        return finite(predicted)
 
     def refuse(self) -> None:
         """Raise an error for predictions that are not finite, and divisors that are not finite and positive."""

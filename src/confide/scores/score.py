@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache, partial
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,22 +31,6 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 _FUNCTIONS = {"classification": ("classes",), "regression": ("own", "interval")}
 """The functions that a score of each task must state."""
-
-
-class Graph(Protocol):
-    """The part of `confide.onnx.graph.AppendedGraph` from which a score makes its ONNX form."""
-
-    def node(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """Append an operator and return the name of its output."""
-        ...
-
-    def constant(self, value: Any, dtype: Any = ...) -> str:
-        """Append a constant and return its name; float64 by default."""
-        ...
-
-    def columns(self, tensor: str, start: int, stop: int) -> str:
-        """Append a slice of the columns of a matrix and return its name."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +223,7 @@ def _largest_penalised(classes: int | None, penalty: float, k_reg: float = 1.0) 
     return math.inf if classes is None else 1.0 + penalty * max(classes - k_reg, 0.0)
 
 
-def _margin_graph(graph: Graph, p: str) -> str:
+def _margin_graph(graph: Any, p: str) -> Any:
     top = graph.node("TopK", p, graph.constant([2], np.int64), outputs=2, axis=1)
     first, second = graph.columns(top, 0, 1), graph.columns(top, 1, 2)
     return graph.node("Sub", graph.node("Where", graph.node("Equal", p, first), second, first), p)

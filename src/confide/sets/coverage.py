@@ -95,7 +95,8 @@ def mean_limit(mean: float, n: int, chance: float = CHANCE) -> float:
     from scipy.special import rel_entr
 
     # The limit is searched among multiples of 1/steps: from it on, means as small as this one are too improbable.
-    steps, exponent = 10**9, log(2 / chance) / n
+    steps = 10**9
+    exponent = log(2 / chance) / n
 
     def is_excluded(step: int) -> bool:
         return float(rel_entr(mean, step / steps) + rel_entr(1 - mean, 1 - step / steps)) >= exponent
@@ -230,7 +231,8 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
     records allows (with a fifth of CHANCE for its noise). Without a noisy number it holds for the numbers that the
     shortfall states.
     """
-    promised, guarantee = release.promised, release.first.guarantee
+    promised = release.promised
+    guarantee = release.first.guarantee
     if high >= promised or release.by == "level":  # each of several levels is tested separately
         return None
     short = Shortfall(
@@ -244,29 +246,33 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
         parts=release.by if release.disjoint else None,
         population=guarantee.population,
     )
+    return _judged_by_law(short, release) if has_law(release) else _judged_without_law(short, guarantee.n or TYPICAL)
 
-    # Without a law luck has at least the effect that it has without privacy.
-    if not has_law(release):
-        records = guarantee.n or TYPICAL
-        rank = np.array([min(ceil((records + 1) * promised), records)])
-        is_luck = binomial_at_least(rank, records, high)[0] > CHANCE / 2
-        return None if is_luck or promised == 0 else short
 
-    # By the law, of a public or noisy number of records, or of all numbers that a secret one may be.
+def _judged_without_law(short: Shortfall, n: int) -> Shortfall | None:
+    """The shortfall, unless luck explains it, which has at least the effect that it has without privacy."""
+    rank = np.array([min(ceil((n + 1) * short.promised), n)])
+    is_luck = binomial_at_least(rank, n, short.high)[0] > CHANCE / 2
+    return None if is_luck or short.promised == 0 else short
+
+
+def _judged_by_law(short: Shortfall, release: Release) -> Shortfall | None:
+    """The shortfall with the role of luck, by the law; None if luck explains it."""
+    # Of a public or noisy number of records, or of all numbers that a secret one may be.
     secret = [threshold for threshold in release.parts.values() if _has_secret_number(threshold)]
     from_records = None
     if not secret:
-        is_excluded = _failure_bound(release, None)(high) <= _CHANCE_OF_LAW
+        is_excluded = _failure_bound(release, None)(short.high) <= _CHANCE_OF_LAW
     else:
         n_min = max(threshold.guarantee.n_min or 1 for threshold in secret)
         typical = -(-TYPICAL // len(secret)) if release.disjoint else TYPICAL
-        least = _least_number(release, high, n_min, max(n_min, typical))
+        least = _least_number(release, short.high, n_min, max(n_min, typical))
         is_excluded = least is not None
         # With fewer than n_min records there is no guarantee, so that number is not worth stating.
         from_records = None if least == n_min else least
     if is_excluded:
         return replace(short, luck="excluded", from_records=from_records)
-    return None if guarantee.delta is None else replace(short, luck="rare")
+    return None if short.delta is None else replace(short, luck="rare")
 
 
 def has_law(release: Release) -> bool:

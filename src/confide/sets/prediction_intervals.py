@@ -168,7 +168,8 @@ class PredictionIntervals(_Ends, Records):
         level = self.promised if level is None else level
 
         # Finite intervals; very many are stored as an image.
-        axes, finite = axes_of(ax), np.isfinite(low) & np.isfinite(high) & (low <= high)
+        axes = axes_of(ax)
+        finite = np.isfinite(low) & np.isfinite(high) & (low <= high)
         weight = math.sqrt(min(1.0, _FEW / len(x)))
         stored = {"rasterized": len(x) > 2000}
         axes.vlines(
@@ -241,7 +242,8 @@ class PredictionIntervals(_Ends, Records):
         return frame
 
     def __repr__(self) -> str:
-        n, widths = len(self.lower), self.widths
+        n = len(self.lower)
+        widths = self.widths
         mean = f"{widths.mean():.4g}" if n else "undefined"
         empty = int((self.lower > self.upper).sum())
         infinite = int(np.isinf(widths).sum())
@@ -375,13 +377,19 @@ def warn_of_intervals(predictions: NDArray[np.float64], lower: NDArray[np.float6
     If an interval among the first records is narrow enough, so is one of all: with more records the narrowest interval
     is no wider, and the range of predictions is no smaller.
     """
-    for records in (slice(_FIRST), slice(None)) if len(predictions) > _FIRST else (slice(None),):
-        centres = predictions[records] if predictions.ndim == 1 else predictions[records].mean(axis=1)
-        if not len(centres):
-            return
-        with np.errstate(invalid="ignore", over="ignore"):
-            width = float((upper[records] - lower[records]).min())
-        least, most = float(centres.min()), float(centres.max())
-        if width <= _WIDE * (most - least):
-            return
-    warn_of_widths(len(centres), width, least, most)
+    if not len(predictions):
+        return
+    first = slice(_FIRST)
+    width, least, most = _narrowest(predictions[first], lower[first], upper[first])
+    if width > _WIDE * (most - least):
+        warn_of_widths(len(predictions), *_narrowest(predictions, lower, upper))
+
+
+def _narrowest(
+    predictions: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> tuple[float, float, float]:
+    """The width of the narrowest interval, and the least and the largest prediction."""
+    centres = predictions if predictions.ndim == 1 else predictions.mean(axis=1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        width = float((upper - lower).min())
+    return width, float(centres.min()), float(centres.max())

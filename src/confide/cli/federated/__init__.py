@@ -6,7 +6,7 @@ from pathlib import Path
 from confide.cli.command import command
 from confide.cli.commands import RequestOptions, Scored
 from confide.cli.options import ANSWER, FEDERATED_PLAN
-from confide.cli.written import OptionalOutput, Output
+from confide.cli.output_options import OptionalOutput, Output
 
 # Silos
 

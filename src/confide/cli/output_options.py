@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from confide.support import FileKind, FileLocation
 
 
-class _Written:
+class _OutputFile:
     """An output file."""
 
     out: Path | None
@@ -40,7 +40,7 @@ class _Written:
 
 
 @dataclass(frozen=True)
-class Output(_Written):
+class Output(_OutputFile):
     """A required output file."""
 
     out: Path
@@ -62,7 +62,7 @@ class PrintedOutput(Output):
 
 
 @dataclass(frozen=True)
-class OptionalOutput(_Written):
+class OptionalOutput(_OutputFile):
     """An optional output file."""
 
     out: Path | None = None
@@ -70,7 +70,7 @@ class OptionalOutput(_Written):
 
 
 @dataclass(frozen=True)
-class Findings(OptionalOutput):
+class OptionalPrintedOutput(OptionalOutput):
     """An optional output file, and the choice of printing JSON."""
 
     as_json: bool = False
