@@ -9,6 +9,7 @@ The row of a charge contains the exact totals of its data set after this charge.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -160,7 +161,7 @@ def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()
             cells[group] = _totals(last).cells[group]
         if group.partition not in shared and _has_other_cell(connection, key, group.partition, groups):
             shared.add(group.partition)
-    totals = Totals(totals.sums, totals.kinds, totals.bare, totals.concentrated, cells, partitions)
+    totals = replace(totals, cells=cells, partitions=partitions)
     return Account(row["name"], row["neighbors"], row["fingerprint"], _limit(limit), (), totals, frozenset(shared))
 
 
@@ -211,11 +212,11 @@ def read_accounts(connection: Connection) -> dict[str, Account]:
         check_seals(table, table_rows)
 
     # The totals of each charge are those of the charges up to it
-    totals: dict[str, Totals] = {}
-    entries: dict[str, list[Entry]] = {row["key"]: [] for row in rows["dataset"]}
+    totals = {row["key"]: Totals() for row in rows["dataset"]}
+    entries: dict[str, list[Entry]] = {key: [] for key in totals}
     for row in connection.rows(_ENTRIES.format("true")):
         entry, key = _entry(row), row["dataset"]
-        totals[key] = totals.get(key, Totals()).plus(entry.cost)
+        totals[key] = totals[key].plus(entry.cost)
         if row["totals"] != _written(totals[key], entry.cost.group):
             raise contradiction(f"charge {row['id']}")
         entries[key].append(entry)
@@ -224,12 +225,12 @@ def read_accounts(connection: Connection) -> dict[str, Account]:
 
     # The last limit of a data set holds
     limits = {row["key"]: row for row in rows["dataset"]} | {row["dataset"]: row for row in rows["bound"]}
-    return {
-        row["name"]: Account(
-            row["name"], row["neighbors"], row["fingerprint"], _limit(limits[row["key"]]), tuple(entries[row["key"]])
-        )
-        for row in rows["dataset"]
-    }
+    accounts = {}
+    for row in rows["dataset"]:
+        key, name = row["key"], row["name"]
+        limit, of_dataset = _limit(limits[key]), tuple(entries[key])
+        accounts[name] = Account(name, row["neighbors"], row["fingerprint"], limit, of_dataset, totals[key])
+    return accounts
 
 
 def contradiction(place: str) -> FormatError:

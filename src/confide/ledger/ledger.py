@@ -7,12 +7,12 @@ charge, and no charge is ever taken back: if a process dies in between, the char
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from confide.ledger.account import Account, Entry
-from confide.ledger.composition import Limit
+from confide.ledger.composition import Limit, Totals
 from confide.ledger.cost import Cost, Group, check_name, decimal_form
 from confide.ledger.database import (
     Connection,
@@ -191,7 +191,7 @@ class Ledger(Described):
             check_relation(account, relation)
             connection.add("bound", dataset=name_key(dataset), **_stated(new))
             entries = read_entries(connection, "charge.dataset = ?", name_key(dataset))
-            return Account(account.dataset, relation, account.fingerprint, new, entries)
+            return replace(account, limit=new, entries=entries, totals=Totals.of(entry.cost for entry in entries))
 
         return self._write(write)
 
