@@ -16,7 +16,7 @@ import confide
 from confide import federated
 from confide.errors import InputError
 from confide.federated import Refusal
-from confide.federated.silo_answer import answer
+from confide.federated.answers import answer
 from confide.ledger import Cost, Ledger
 from tests.builders import slow
 from tests.federated.helpers import PAID_STEPS, Federation, forked, killed

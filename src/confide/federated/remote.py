@@ -14,13 +14,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.federated.answers import read_answer
+from confide.federated.answers import Scores, answer, read_answer
 from confide.federated.keys import SiloKeys
 from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal, listed
 from confide.federated.release import FederatedRelease, aggregate, check_keys
-from confide.federated.silo_answer import Scores, answer
 from confide.federated.silo_ledger import SiloLedger
 
 LOG = logging.getLogger("confide")
