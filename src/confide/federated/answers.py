@@ -1,7 +1,7 @@
 """The answers of silos: made by a silo, for a charge in its ledger; checked by the coordinator, one for each silo."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from statistics import median_low
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ from confide.federated.silo_ledger import SiloLedger, update_checkpoint
 from confide.federated.terms import Counts
 from confide.ledger import is_hexadecimal
 from confide.scores import name_of_scores
-from confide.support import Name, check_version_texts, library_versions, log_event
+from confide.support import Name, check_version_texts, library_versions, log_event, require
 
 
 class Sending(Form):
@@ -123,7 +123,7 @@ def answer(
             silo=keys.name,
             answered=write_time(time),
             versions=dict(library_versions()),
-            sent=parsed.message(position, counts, keys.agreement, context),
+            sent=_drawn(parsed, position, counts, keys.agreement, context),
         )
         return sign("answer", content, keys.signing)
 
@@ -180,8 +180,8 @@ def _count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None) ->
         if groups is not None or not isinstance(scores, Mapping) or set(scores) != set(names):
             raise InputError("scores", f"must be given for both sides, by the names {' and '.join(SIDES)}")
         low, high = (_counts(plan, scores[side], part) for part, side in enumerate(SIDES))
-        if low.sum() != high.sum():
-            raise InputError("scores", "must be of the same records for both sides", got="different numbers of scores")
+        must = "must be of the same records for both sides"
+        require("scores", low.sum() == high.sum(), must, got="different numbers of scores")
         return np.array([low, high])
 
     # One row of counts
@@ -192,10 +192,8 @@ def _count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None) ->
 
     # Groups or classes: counts by name
     if isinstance(scores, Mapping):
-        if groups is not None or set(scores) != set(names):
-            raise InputError(
-                "scores", f"must be counts by name for the {len(names)} groups of the plan, without groups"
-            )
+        must = f"must be counts by name for the {len(names)} groups of the plan, without groups"
+        require("scores", groups is None and set(scores) == set(names), must)
         return np.array([_counts(plan, scores[name]) for name in names])
 
     # Groups or classes: the group of each score
@@ -227,6 +225,13 @@ def _counts(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram, part: int =
 def _bytes_of(counts: Counts) -> bytes:
     """The counts that the mechanism uses; their candidates are those of the plan."""
     return counts.astype("<i8").tobytes()
+
+
+def _drawn(plan: FederatedPlan, position: int, counts: Counts, agreement: bytes, context: bytes) -> list[int]:
+    """What a silo sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
+    rows = counts if counts.ndim == 2 else [counts] * len(plan.drawn)
+    vectors = [single.protocol.draw(single, position, row) for single, row in zip(plan.drawn, rows, strict=True)]
+    return plan.channel.send(plan.first, position, np.array(vectors), agreement, context)
 
 
 # At the coordinator
@@ -296,10 +301,26 @@ def read_answer(plan: FederatedPlan, text: str) -> Answer:
     try:
         if plan.closed(read_time(stated.answered)):
             raise Refusal("late")
-        reply = plan.read_message(stated.sent)
+        reply = plan.channel.read_message(plan.first, stated.sent, len(plan.drawn))
     except Refusal as refusal:
         raise _of_silo(stated.silo, refusal.code) from None
     return Answer(i, reply, digest, text)
+
+
+def add(plan: FederatedPlan, answers: Iterable[Answer]) -> Counts:
+    """The sum of the vectors that silos sent, shape (draws, m).
+
+    Raises
+    ------
+    Refusal
+        `missing` for too few answers, `implausible` for a sum that the vectors of honest silos cannot have.
+    """
+    sent = {answer.silo: answer.reply for answer in answers}
+    total = plan.channel.add(plan.first, sent, len(plan.drawn))
+    if not plan.channel.single_replies:
+        for single, row in zip(plan.drawn, total, strict=True):
+            single.protocol.check_total(single, sorted(sent), row)
+    return total
 
 
 def _of_silo(silo: str, code: str) -> Refusal:

@@ -7,15 +7,13 @@ before a charge.
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
-from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
-import numpy as np
 
 from confide.candidates import Candidates
 from confide.core import ABOUT, SIDES, By, Key, Request, class_list, read_request, stated_request, unusual
@@ -24,12 +22,14 @@ from confide.federated.keys import Silo, SiloForm, SiloKeys, fingerprint, roster
 from confide.federated.messages import Form, digest, encode, read_content, read_message, read_time, sign
 from confide.federated.protocols import METHODS, Channel, Method, Promise
 from confide.federated.refusals import Refusal
-from confide.federated.terms import Counts, Federation, Missing, Population
+from confide.federated.terms import Federation, Missing, Population
 from confide.federated.threshold_plan import ThresholdPlan, threshold_plans
 from confide.guarantee import Guarantee
 from confide.ledger import MOST_RELEASE
 from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
-from confide.support import Described, Section, one_of
+from confide.support import Described, Section, one_of, require
+
+Value = TypeVar("Value")
 
 # Silos times thresholds: a release with all replies stays below the size that readers accept
 MOST_REPLIES = 2_000_000
@@ -73,33 +73,29 @@ class FederatedPlan(Federation, Described):
         self._check()
         one_of("method", self.method, METHODS)
         # 128 random bits
-        if not isinstance(self.session, str) or not re.fullmatch("[0-9a-f]{32}", self.session):
-            raise InputError("session", "must have 32 hexadecimal digits")
+        is_session = isinstance(self.session, str) and re.fullmatch("[0-9a-f]{32}", self.session)
+        require("session", is_session, "must have 32 hexadecimal digits")
         if self.closes is not None:
             read_time(self.closes)
-        public = self.silos[0].size is not None
         if self.by in ("group", "class"):
             _check_groups(self.method, self.silos)
-        elif self.request.neighbors != ("replace_one" if public else "add_remove"):
-            raise InputError("neighbors", "must be 'replace_one' if the silos' sizes are public, and else 'add_remove'")
+        else:
+            neighbors = "add_remove" if self.size is None else "replace_one"
+            must = "must be 'replace_one' if the silos' sizes are public, and else 'add_remove'"
+            require("neighbors", self.request.neighbors == neighbors, must)
 
         # What follows from it
         object.__setattr__(self, "parts", threshold_plans(self, self.request, self.method))
-        if self.colluding is not None and self.channel.single_replies:
-            raise InputError(
-                "colluding",
-                "belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': the others do not rely on other silos",
-            )
+        relies = self.colluding is None or not self.channel.single_replies
+        must = "belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': the others do not rely on other silos"
+        require("colluding", relies, must)
 
         # Messages and the release stay within the sizes that readers accept
         drawn = len(self.drawn)
         self.channel.check_length(self.first, self.method, self.protocol.candidate_advice, drawn)
-        if len(self.silos) * drawn > MOST_REPLIES or 9 * drawn > MOST_RELEASE:
-            raise InputError(
-                "plan",
-                f"the answers of {len(self.silos)} silos to {drawn} thresholds would be too long",
-                remedy="Plan fewer groups, classes or levels at once",
-            )
+        are_short = len(self.silos) * drawn <= MOST_REPLIES and 9 * drawn <= MOST_RELEASE
+        must = f"the answers of {len(self.silos)} silos to {drawn} thresholds would be too long"
+        require("plan", are_short, must, remedy="Plan fewer groups, classes or levels at once")
 
     # The plans of its thresholds
 
@@ -122,6 +118,11 @@ class FederatedPlan(Federation, Described):
     def drawn(self) -> Sequence[ThresholdPlan]:
         """The plans for which silos draw a vector: one for all levels of noisy counts, else every one."""
         return self.single_plans[:1] if self.by == "level" and self.protocol.one_draw else self.single_plans
+
+    def of_each(self, value: Callable[[ThresholdPlan], Value]) -> list[Value]:
+        """A value of the plan of every threshold, computed once for thresholds of equal terms."""
+        values = {id(plan): value(plan) for plan in self.different}
+        return [values[id(plan)] for plan in self.single_plans]
 
     @property
     def first(self) -> ThresholdPlan:
@@ -161,21 +162,11 @@ class FederatedPlan(Federation, Described):
         stated = [plan.derived for plan in self.different]
         return digest(json.dumps(stated, default=str, sort_keys=True).encode())
 
-    @property
-    def assumed(self) -> str:
-        """The guarantee's assumption about the silos or the new record."""
-        return self.first.assumed
-
     # Guarantee and privacy
 
     def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
         """The k and the guarantee of the only threshold, or of the first."""
         return self.first.certify(answered)
-
-    def certified(self, who: Sequence[int]) -> list[tuple[int, Guarantee]]:
-        """The k and the guarantee of every threshold (see `ThresholdPlan.certify`)."""
-        certificates = {id(plan): plan.certify(who) for plan in self.different}
-        return [certificates[id(plan)] for plan in self.single_plans]
 
     def promises(self) -> dict[int, Promise]:
         """The guarantees of the only threshold, or of the first, by number of answers."""
@@ -187,8 +178,8 @@ class FederatedPlan(Federation, Described):
 
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
         """The loss of one record, for all thresholds together: silos hold different records, so that of one silo."""
-        statements = {id(plan): plan.privacy(answered) for plan in self.different}
-        each = [statements[id(plan)] for plan in self.drawn]
+        # The thresholds that follow from one draw cost it once
+        each = self.of_each(lambda plan: plan.privacy(answered))[: len(self.drawn)]
         if self.request.disjoint:
             return parallel_composition(each, self.request.neighbors)
         return each[0] if len(each) == 1 else sequential_composition(each)
@@ -196,38 +187,6 @@ class FederatedPlan(Federation, Described):
     def closed(self, now: datetime) -> bool:
         """Whether answers made at this time are late."""
         return self.closes is not None and now > read_time(self.closes)
-
-    # Messages
-
-    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> list[int]:
-        """What silo `own` sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
-        rows = counts if counts.ndim == 2 else [counts] * len(self.drawn)
-        vectors = [plan.protocol.draw(plan, own, row) for plan, row in zip(self.drawn, rows, strict=True)]
-        return self.channel.send(self.first, own, np.array(vectors), agreement, context)
-
-    def read_message(self, sent: list[int]) -> Any:
-        """Check what a silo sent; raises a `Refusal` with the code `malformed` or `out-of-range`."""
-        return self.channel.read_message(self.first, sent, len(self.drawn))
-
-    def add(self, sent: Mapping[int, Any]) -> Counts:
-        """The sum of the silos' messages, given by position; shape (draws, m)."""
-        total = self.channel.add(self.first, sent, len(self.drawn))
-        if not self.channel.single_replies:
-            self.check_total(sorted(sent), total)
-        return total
-
-    def check_total(self, who: Sequence[int], total: Counts) -> None:
-        """Raise a `Refusal` (`implausible`) for a sum that the vectors of honest silos cannot have."""
-        for plan, row in zip(self.drawn, total, strict=True):
-            plan.protocol.check_total(plan, who, row)
-
-    def thresholds(self, who: Sequence[int], total: Counts, ks: Sequence[int]) -> list[float]:
-        """The thresholds from the sum of these silos' vectors, shape (draws, m), with the k of each threshold."""
-        rows = total if len(total) == len(self.parts) else [total[0]] * len(self.parts)
-        each = zip(self.single_plans, rows, ks, strict=True)
-        thresholds = [plan.protocol.read_off(plan, row, k) for plan, row, k in each]
-        # Those of levels are nested; their coverage only rises
-        return list(accumulate(thresholds, max)) if self.by == "level" else thresholds
 
     # Files
 
@@ -249,11 +208,6 @@ class FederatedPlan(Federation, Described):
     def digest(self) -> str:
         """SHA-256 of the plan, which answers state."""
         return digest(self.payload)
-
-    def fields(self) -> dict[str, Any]:
-        """What the plan states, as JSON values."""
-        stated: dict[str, Any] = json.loads(self.payload)
-        return stated
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self.payload,)
@@ -394,8 +348,8 @@ def read_plan(text: str) -> FederatedPlan:
 
 
 def _plan_of(stated: _PlanForm) -> FederatedPlan:
-    if not stated.request.keys() <= set(_NAMES):
-        raise InputError("request", f"must have no other arguments than {', '.join(_NAMES)}")
+    is_known = stated.request.keys() <= set(_NAMES)
+    require("request", is_known, f"must have no other arguments than {', '.join(_NAMES)}")
     coordinator = stated.coordinator
     return FederatedPlan(
         **{name: getattr(stated, name) for name in _PLAIN_FIELDS if name != "derived"},
@@ -419,18 +373,14 @@ def _request_fields(request: Request) -> dict[str, Any]:
 
 def _check_groups(method: str, silos: Iterable[Silo]) -> None:
     """Groups and classes need a method that keeps their numbers of records secret."""
-    if method != "private-qq":
-        raise InputError(
-            "method",
-            "must be 'private-qq' for groups and classes: the numbers of records of each stay secret, and the "
-            f"certificate of {method!r} needs them",
-        )
-    if any(silo.size is not None for silo in silos):
-        raise InputError(
-            "silos",
-            "must keep their sizes secret where groups or classes have thresholds of their own",
-            remedy="Issue public files without a size: SiloKeys.public(), or confide federated public",
-        )
+    must = (
+        "must be 'private-qq' for groups and classes: the numbers of records of each stay secret, and the "
+        f"certificate of {method!r} needs them"
+    )
+    require("method", method == "private-qq", must)
+    must = "must keep their sizes secret where groups or classes have thresholds of their own"
+    remedy = "Issue public files without a size: SiloKeys.public(), or confide federated public"
+    require("silos", all(silo.size is None for silo in silos), must, remedy=remedy)
 
 
 def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:

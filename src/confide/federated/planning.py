@@ -332,7 +332,7 @@ class Alternative:
         """Why there is no plan; or what the guarantee is for, and what an absent silo costs."""
         if self.plan is None:
             return [f"{self.method}: no plan: {self.reason}"]
-        notes = [f"{self.method}: guaranteed {self.plan.assumed}"]
+        notes = [f"{self.method}: guaranteed {self.plan.first.assumed}"]
         if not self.plan.channel.single_replies:
             notes.append(f"{self.method}: if a silo does not answer, the others pay again for a new plan")
         return notes

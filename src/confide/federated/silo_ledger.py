@@ -187,7 +187,7 @@ class SiloLedger:
     def _policy_exceeded(self, cost: Cost, budget: float) -> str | None:
         """The reason for a rejected charge, if a larger budget of the policy would allow it; None otherwise."""
         balance = self.ledger.balance(self.dataset)
-        spent = 0.0 if balance is None else balance.totals.epsilon
+        spent = self.spent
         if math.isinf(spent) or (balance is not None and not balance.allows(cost)):
             return None
         return (

@@ -115,7 +115,7 @@ def plan(options: Plan) -> None:
         f"privacy: {chosen.privacy()}",
         f"candidate thresholds: {chosen.candidates.description}",
         reliance_text(chosen),
-        f"promised {chosen.assumed}:",
+        f"promised {chosen.first.assumed}:",
         *(f"  {line}" for line in chosen.promise_lines),
     )
 

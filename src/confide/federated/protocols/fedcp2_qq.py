@@ -15,7 +15,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.errors import InputError
 from confide.federated.certificates import DOUBT, coverage_fraction, is_simple, order_statistic_coverage
 from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import too_few_records
@@ -23,7 +22,7 @@ from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.quadrature import gauss_legendre
 from confide.federated.terms import Terms
 from confide.mechanisms import PrivatePredictionSets
-from confide.support import Level, bisect, exact_level, positive_integer, privacy_loss, scale_for
+from confide.support import Level, bisect, exact_level, positive_integer, privacy_loss, require, scale_for
 
 # Gauss-Legendre nodes of an integral; beyond its interval the integrand differs from 0 and 1 by less than this
 _NODES = 64
@@ -294,10 +293,10 @@ class FedCP2QQ(SortedReplies):
         m = len(terms.silos)
         n = terms.silos[0].size or 0
         summed = not channel.single_replies
-        if len({silo.size for silo in terms.silos}) > 1:
-            method = "method 'fedcp2-qq-sum'" if summed else "published method 'fedcp2-qq'"
-            instead = "secure-sum" if summed else "private-qq"
-            raise InputError("silos", f"must have equal sizes for the {method}", remedy=f"Use {instead}")
+        method = "method 'fedcp2-qq-sum'" if summed else "published method 'fedcp2-qq'"
+        remedy = f"Use {'secure-sum' if summed else 'private-qq'}"
+        are_equal = len({silo.size for silo in terms.silos}) == 1
+        require("silos", are_equal, f"must have equal sizes for the {method}", remedy=remedy)
         choice = best_published(m, n, terms.alpha, terms.epsilon, terms.candidates.size)
         planned = None if choice is None else cls(targets=(choice.rank,) * m, published_k=choice.k)
         # A sum needs a finite threshold, because it opens with all silos only

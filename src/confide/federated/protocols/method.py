@@ -18,6 +18,7 @@ from confide.federated.protocols.channels import Channel
 from confide.federated.terms import Counts, Population, Terms
 from confide.guarantee import AboutSilos, Guarantee, GuaranteeKind
 from confide.mechanisms import PrivacyStatement
+from confide.support import require
 
 
 @dataclass(frozen=True)
@@ -145,35 +146,24 @@ class Row(NamedTuple):
 
     def check(self, terms: Terms) -> None:
         """Reject unsupported terms with an error for the argument of `confide.federated.plan`."""
-        if terms.size is None and not self.method.secret_sizes:
-            raise InputError(
-                "silos",
-                f"must state their sizes for the method {self.name!r}",
-                remedy="Only private-qq keeps sizes secret",
-            )
+        must = f"must state their sizes for the method {self.name!r}"
+        remedy = "Only private-qq keeps sizes secret"
+        require("silos", terms.size is not None or self.method.secret_sizes, must, remedy=remedy)
 
         # What a sum cannot withstand
-        summed = not self.channel.single_replies
-        if terms.liars and summed:
-            raise InputError(
-                "liars", f"must be 0 for the method {self.name!r}: one Byzantine silo can move its threshold anywhere"
-            )
-        if terms.dropouts and summed:
-            raise InputError(
-                "dropouts",
-                f"must be 0 for the method {self.name!r}: its sum needs the answers of all silos",
-                remedy="If one does not answer, make a new plan without it, for which the others pay again",
-            )
+        if not self.channel.single_replies:
+            must = f"must be 0 for the method {self.name!r}: one Byzantine silo can move its threshold anywhere"
+            require("liars", terms.liars == 0, must)
+            must = f"must be 0 for the method {self.name!r}: its sum needs the answers of all silos"
+            remedy = "If one does not answer, make a new plan without it, for which the others pay again"
+            require("dropouts", terms.dropouts == 0, must, remedy=remedy)
 
         # What its guarantee covers
-        if terms.population not in self.method.populations:
-            raise InputError(
-                "population",
-                f"must be 'common' for the method {self.name!r}",
-                remedy="Secure-sum supports 'mixture', without delta",
-            )
-        if len(terms.silos) < 2 and summed:
-            raise InputError("silos", f"must be at least two for the method {self.name!r}")
-        if terms.delta is not None and not self.method.has_delta:
-            must = f"must be left out for the method {self.name!r}"
-            raise InputError("delta", must, remedy="Private-qq has a training-conditional guarantee")
+        must = f"must be 'common' for the method {self.name!r}"
+        remedy = "Secure-sum supports 'mixture', without delta"
+        require("population", terms.population in self.method.populations, must, remedy=remedy)
+        are_enough = self.channel.single_replies or len(terms.silos) > 1
+        require("silos", are_enough, f"must be at least two for the method {self.name!r}")
+        must = f"must be left out for the method {self.name!r}"
+        remedy = "Private-qq has a training-conditional guarantee"
+        require("delta", terms.delta is None or self.method.has_delta, must, remedy=remedy)

@@ -23,7 +23,7 @@ from confide.federated.refusals import Refusal
 from confide.federated.terms import Counts, Terms
 from confide.guarantee import Guarantee, chosen_by_last_rule, limit_coverage, log_concave_residual_life, most_beyond
 from confide.selection import noisy_counts
-from confide.support import float_above, positive_integer, positive_number, scale_for
+from confide.support import float_above, positive_integer, positive_number, require, scale_for
 
 # Draws of counts and noise for a comparison
 _DRAWS = 1000
@@ -146,12 +146,8 @@ def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
 
 def check_scale(scale: float, n: int) -> float:
     """A noise scale of at most n. A larger one would hide n records, and its draws would hardly ever end."""
-    if scale > n:
-        raise InputError(
-            "epsilon",
-            f"is too small for {n} records in all: the noise would exceed their number",
-            remedy="Raise epsilon",
-        )
+    must = f"is too small for {n} records in all: the noise would exceed their number"
+    require("epsilon", scale <= n, must, remedy="Raise epsilon")
     return scale
 
 
