@@ -231,7 +231,7 @@ def _drawn(plan: FederatedPlan, position: int, counts: Counts, agreement: bytes,
     """What a silo sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
     rows = counts if counts.ndim == 2 else [counts] * len(plan.drawn)
     vectors = [single.protocol.draw(single, position, row) for single, row in zip(plan.drawn, rows, strict=True)]
-    return plan.channel.send(plan.first, position, np.array(vectors), agreement, context)
+    return plan.channel.encode(plan.first, position, np.array(vectors), agreement, context)
 
 
 # At the coordinator
@@ -301,7 +301,7 @@ def read_answer(plan: FederatedPlan, text: str) -> Answer:
     try:
         if plan.closed(read_time(stated.answered)):
             raise Refusal("late")
-        reply = plan.channel.read_message(plan.first, stated.sent, len(plan.drawn))
+        reply = plan.channel.decode(plan.first, stated.sent, len(plan.drawn))
     except Refusal as refusal:
         raise _of_silo(stated.silo, refusal.code) from None
     return Answer(i, reply, digest, text)
@@ -315,11 +315,11 @@ def add(plan: FederatedPlan, answers: Iterable[Answer]) -> Counts:
     Refusal
         `missing` for too few answers, `implausible` for a sum that the vectors of honest silos cannot have.
     """
-    sent = {answer.silo: answer.reply for answer in answers}
-    total = plan.channel.add(plan.first, sent, len(plan.drawn))
+    replies = {answer.silo: answer.reply for answer in answers}
+    total = plan.channel.add(plan.first, replies, len(plan.drawn))
     if not plan.channel.single_replies:
         for single, row in zip(plan.drawn, total, strict=True):
-            single.protocol.check_total(single, sorted(sent), row)
+            single.protocol.check_total(single, sorted(replies), row)
     return total
 
 

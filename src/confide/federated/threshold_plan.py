@@ -35,7 +35,7 @@ class ThresholdPlan(Terms):
         row.check(terms)
         channel = row.channel.planned(terms)
         protocol = row.method.planned(terms, channel)
-        return cls(**vars(terms), method=method, protocol=protocol, channel=channel.carrying(protocol.bits(terms)))
+        return cls(**vars(terms), method=method, protocol=protocol, channel=channel.with_bits(protocol.bits(terms)))
 
     @property
     def derived(self) -> list[Any]:
@@ -64,7 +64,7 @@ class ThresholdPlan(Terms):
 
     def promises(self) -> dict[int, Promise]:
         """The guarantee by number of answers, from all silos down to the least number that gives a threshold."""
-        return self.protocol.promises(self, range(len(self.silos), self.channel.least(self) - 1, -1))
+        return self.protocol.promises(self, range(len(self.silos), self.channel.least_answers(self) - 1, -1))
 
     @property
     def promise_lines(self) -> list[str]:
