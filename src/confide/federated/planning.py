@@ -514,17 +514,17 @@ def _methods(silos: Sequence[Silo]) -> Sequence[str]:
 
 
 def _alternatives(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
-    return [_alternative(silos, alpha, epsilon, method, options) for method in _methods(silos)]
-
-
-def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str, options: PlanChoices) -> Alternative:
-    """The plan by one method, or the reason why there is none."""
-    options = options.copy()
-    # A method without a sum relies on no other silo
-    if PROTOCOLS[method].channel.single_replies:
-        options.pop("colluding", None)
-    try:
-        planned = plan(silos, alpha, epsilon, method=method, **options)
-    except InputError as error:
-        return Alternative(method, None, str(error))
-    return expected_alternative(method, planned)
+    """The plan by each method, or the reason why there is none."""
+    alternatives = []
+    for method in _methods(silos):
+        options_of_method = options.copy()
+        # A method without a sum relies on no other silo
+        if PROTOCOLS[method].channel.single_replies:
+            options_of_method.pop("colluding", None)
+        try:
+            planned = plan(silos, alpha, epsilon, method=method, **options_of_method)
+        except InputError as error:
+            alternatives.append(Alternative(method, None, str(error)))
+        else:
+            alternatives.append(expected_alternative(method, planned))
+    return alternatives

@@ -67,16 +67,7 @@ class Policy:
             require("peers", is_hexadecimal(identity, least=64), must, remedy="See Silo.identity")
 
     def check(self, plan: FederatedPlan, own: int, cost: Cost) -> None:
-        """Reject a plan that the rules do not allow.
-
-        Parameters
-        ----------
-        plan
-            The plan, as it was read.
-        own
-            The silo's position in the plan.
-        cost
-            The charge under the adjacency of the silo's ledger: `SiloLedger.cost`.
+        """Reject a plan that the rules do not allow to the silo at the position `own`, for this `SiloLedger.cost`.
 
         Raises
         ------
@@ -124,14 +115,13 @@ class Policy:
             if i == position or (pinned := self.peers.get(silo.name)) == silo.identity:
                 continue
             stated = fingerprint(silo.identity)
-            if pinned is None:
-                must = f"peers must name {silo.name!r}, whose fingerprint in the plan is {stated}"
-                raise Refusal("not-allowed", must)
-            raise Refusal(
-                "not-allowed",
-                f"{silo.name!r} has the fingerprint {stated} in the plan and {fingerprint(pinned)} in the policy; ask "
-                "that silo which one is correct",
-            )
+            why = f"peers must name {silo.name!r}, whose fingerprint in the plan is {stated}"
+            if pinned is not None:
+                why = (
+                    f"{silo.name!r} has the fingerprint {stated} in the plan and {fingerprint(pinned)} in the policy; "
+                    "ask that silo which one is correct"
+                )
+            raise Refusal("not-allowed", why)
 
     def to_json(self) -> str:
         """The policy as JSON text."""

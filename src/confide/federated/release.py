@@ -43,6 +43,7 @@ from confide.support import (
     decimal_text,
     escape_line,
     library_versions,
+    require,
 )
 from confide.support import Form as DocumentForm
 
@@ -68,8 +69,7 @@ class FederatedThreshold(Threshold):
 
         An upper bound by Theorem F2 of docs/theory-federated.md. Sizes are those of the plan; `n` must be left out.
         """
-        if n is not None:
-            raise InputError("n", "must be left out: a federated calibration contains the public sizes")
+        require("n", n is None, "must be left out: a federated calibration contains the public sizes")
         answered = [self.plan.position(name) for name in self.answered]
         return self.plan.protocol.coverage_failure(self.plan, answered, self.k)
 
@@ -260,8 +260,8 @@ class FederatedRelease(Release):
 
 def _stated_by(release: FederatedRelease) -> _Stated:
     """What the file of a release states."""
-    if release.request.key is not None:
-        raise InputError("calibration", "must be saved with the other thresholds of its release")
+    is_whole = release.request.key is None
+    require("calibration", is_whole, "must be saved with the other thresholds of its release")
     values = [threshold.threshold for threshold in release.parts.values()]
     return _Stated(
         plan=release.plan_text,
@@ -371,7 +371,8 @@ def make_release(stated: _Stated, total: Counts | None) -> FederatedRelease:
     thresholds = [float(value) for value in stated.thresholds] if total is None else _thresholds(plan, total, ks)
 
     # Each threshold with what the plan states about it
-    parts, classes = {}, plan.request.classes
+    parts = {}
+    classes = plan.request.classes
     for (key, single), (k, guarantee), threshold in zip(plan.parts.items(), certified, thresholds, strict=True):
         if threshold not in single.candidates.values or (k > len(positions) and threshold != math.inf):
             raise Refusal("malformed", "a threshold does not follow from the plan; do not use it")

@@ -302,7 +302,8 @@ def run(ask: Ask, nodes: Collection[Any], plan: str, *, keys: SiloKeys | None = 
 
 def one_round(ask: Ask, requests: Mapping[Any, Request]) -> Round:
     """The replies to one request: the first reply of each node."""
-    replies, waiting = Round(), set(requests)
+    replies = Round()
+    waiting = set(requests)
     for node, reply in ask(requests):
         if node in waiting:
             waiting.discard(node)

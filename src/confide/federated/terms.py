@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,11 +108,6 @@ class Terms(Federation):
     def neighbors(self) -> Neighbors:
         """`replace_one` if sizes are public, else `add_remove`."""
         return "add_remove" if self.silos[0].size is None else "replace_one"
-
-
-def assumptions(federation: Federation) -> dict[str, Any]:
-    """The fields of a federation by name, which the terms of every threshold share."""
-    return {item.name: getattr(federation, item.name) for item in fields(Federation)}
 
 
 def check_silos(silos: Sequence[Silo]) -> None:

@@ -1,7 +1,7 @@
 """The plans of the thresholds of a federation: the terms of each, and all that follows from them."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cache
 from itertools import groupby
@@ -12,7 +12,7 @@ from confide.candidates import Candidates, Spread
 from confide.core import Budget, Key, Request, exact_shares, histogram_size
 from confide.errors import InputError
 from confide.federated.protocols import PROTOCOLS, Channel, Method, Promise
-from confide.federated.terms import Federation, Terms, assumptions
+from confide.federated.terms import Federation, Terms
 from confide.guarantee import Guarantee, silos_text
 from confide.mechanisms import PrivacyStatement
 
@@ -69,7 +69,8 @@ class ThresholdPlan(Terms):
     @property
     def promise_lines(self) -> list[str]:
         """The guarantees for all numbers of answers: one line for a range of numbers with the same guarantee."""
-        promises, lines = self.promises(), []
+        promises = self.promises()
+        lines = []
         for words, numbers in groupby(promises, key=lambda answers: _promise_text(promises[answers])):
             most, *fewer = numbers
             number = f"{fewer[-1]} to {most}" if fewer else f"{most}"
@@ -131,7 +132,7 @@ def threshold_plans(federation: Federation, request: Request, method: str) -> di
     candidates = _candidates(federation, method, requested.spread, losses[least], requested.level)
 
     # Equal terms, such as those of groups, have one plan
-    shared = assumptions(federation)
+    shared = {item.name: getattr(federation, item.name) for item in fields(Federation)}
 
     @cache
     def plan_of(alpha: Fraction, delta: float | None, score: str | None, epsilon: float) -> ThresholdPlan:

@@ -18,6 +18,7 @@ from confide.federated.keys import Silo, SiloKeys
 from confide.federated.messages import MOST_CHARACTERS, PREFIX, envelope, open_message, signature_of
 from confide.federated.refusals import Refusal
 from confide.federated.release import FederatedRelease
+from confide.ledger import decimal_form
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import exact_level, fraction_of, one_of, parse_object, privacy_loss
 
@@ -345,7 +346,8 @@ class Conditions:
             return {name: math.fsum(losses.get(name, math.inf) for losses in each) for name in each[0]}
 
         # Under an adjacency that is not named only if the number of records is secret
-        privacy, looks = document.privacy, _looks_of(document)
+        privacy = document.privacy
+        looks = _looks_of(document)
         names: Sequence[Neighbors] = NEIGHBORS if self.neighbors is None else (self.neighbors,)
         if self.neighbors is None and privacy.add_remove is None:
             names = [name for name in NEIGHBORS if name != "add_remove"]
@@ -380,10 +382,12 @@ def promised_by(document: Document) -> tuple[float | None, str]:
     loss: tuple[str, float] | None = None
     promise = ""
     if isinstance(document, Release):
-        promised, loss = [document.promised], document.bounded
+        promised = [document.promised]
+        loss = document.bounded
         promise = "" if loss is None else f"promised: {document.promise}"
     elif isinstance(document, Evaluation):
-        promised, loss = list(document.query.statements.values()), document.query.loss
+        promised = list(document.query.statements.values())
+        loss = document.query.loss
     else:
         assert isinstance(document, Watch)
         promised = list(document.settings.promised.values())
@@ -415,4 +419,4 @@ def _looks(document: Document) -> str:
 
 def _number(loss: float) -> str:
     """A loss with all digits, because it is compared without rounding."""
-    return "none" if math.isinf(loss) else repr(float(loss)).removesuffix(".0")
+    return "none" if math.isinf(loss) else decimal_form(loss)

@@ -65,15 +65,13 @@ class Entry(Described):
         assert self.release is not None
         return self.release
 
-    def _section(self) -> Section:
-        return Section("Entry", self._brief())
-
     def _brief(self) -> str:
         return ", ".join(text for text in self.row(who=self.by is not None) if text)
 
     def row(self, *, who: bool) -> tuple[str, ...]:
         """Time, purpose, losses, group, account (with `who`) and release, for a table."""
-        cost, time = self.cost, self.charged_at.replace("T", " ").removesuffix("+00:00")
+        cost = self.cost
+        time = self.charged_at.replace("T", " ").removesuffix("+00:00")
         loss = Totals.of([cost]).text
         rho = "" if cost.rho is None else f"{cost.rho:.4g}"
         group = "" if cost.group is None else "=".join(cost.group)
@@ -167,7 +165,8 @@ class Account(Described):
 
     def section(self, dp_delta: float = 0.0, *, who: bool = True, most: int | None = None) -> Section:
         """The description of the account: with who charged, and the newest `most` charges."""
-        loss, entries = self.spent(dp_delta), self.entries[::-1][:most]
+        loss = self.spent(dp_delta)
+        entries = self.entries[::-1][:most]
         lead = f"{self.dataset}: {self.summary}"
         facts = (*self.facts, ("together", str(loss)))
         if not entries:

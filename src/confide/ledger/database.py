@@ -227,9 +227,15 @@ def read_accounts(connection: Connection) -> dict[str, Account]:
     limits = {row["key"]: row for row in rows["dataset"]} | {row["dataset"]: row for row in rows["bound"]}
     accounts = {}
     for row in rows["dataset"]:
-        key, name = row["key"], row["name"]
-        limit, of_dataset = _limit(limits[key]), tuple(entries[key])
-        accounts[name] = Account(name, row["neighbors"], row["fingerprint"], limit, of_dataset, totals[key])
+        key = row["key"]
+        accounts[row["name"]] = Account(
+            dataset=row["name"],
+            neighbors=row["neighbors"],
+            fingerprint=row["fingerprint"],
+            limit=_limit(limits[key]),
+            entries=tuple(entries[key]),
+            totals=totals[key],
+        )
     return accounts
 
 

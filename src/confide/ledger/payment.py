@@ -48,18 +48,21 @@ class SingleRelease:
         Of `Ledger.charge`.
     reuse
         A function that returns the text of the release of a charge with this token, or raises an error.
+    at_most
+        A limit of all releases about the data set, in addition to its own.
     """
 
     token: str
     reuse: Callable[[Entry], str]
+    at_most: Limit | None = None
 
 
 @dataclass(frozen=True)
 class Payment:
     """A ledger, a data set, a cost under the data set's adjacency, and a request's digest.
 
-    With `again` earlier releases of the request are ignored. `at_most` bounds all releases about the data set in
-    addition to its own limit. With `once` a token has one release only, even if the data change later.
+    With `again` earlier releases of the request are ignored. With `once` a token has one release only, even if the data
+    change later.
     """
 
     ledger: Ledger
@@ -67,7 +70,6 @@ class Payment:
     cost: Cost
     request: str
     again: bool = False
-    at_most: Limit | None = None
     once: SingleRelease | None = None
 
     def charge(self) -> Charge:
@@ -80,14 +82,12 @@ class Payment:
 class Transaction(Generic[Key]):
     """Payments for releases that are drawn together, and what their ledger contained when it was read.
 
-    All payments are about one data set of this ledger, and have these `again` and `at_most`. With `again` no earlier
-    charges were looked up.
+    All payments are about one data set of this ledger. With `again` no earlier charges were looked up.
     """
 
     payments: Mapping[Key, Payment]
     ledger: Ledger
     again: bool
-    at_most: Limit | None
     lookup: Lookup
 
     @classmethod
@@ -98,7 +98,7 @@ class Transaction(Generic[Key]):
         lookup = shared.ledger.look_up([payment.dataset for payment in payments.values()], requests)
         if lookup.account is not None and not shared.again:
             check_binding(lookup.account, shared.dataset)
-        return cls(payments, shared.ledger, shared.again, shared.at_most, lookup)
+        return cls(payments, shared.ledger, shared.again, lookup)
 
     @classmethod
     @contextmanager
@@ -128,7 +128,7 @@ class Transaction(Generic[Key]):
             return
         account = self.lookup.account or Account(due[0].dataset.name, due[0].cost.neighbors)
         check_cells(account, [payment.dataset for payment in due])
-        check_limits(account, [payment.cost for payment in due], self.ledger.limit, self.at_most)
+        check_limits(account, [payment.cost for payment in due], self.ledger.limit)
 
     def earlier_releases(self, inputs: Mapping[Key, bytes]) -> dict[Key, Entry]:
         """The earlier releases of requests that look identical, for the current inputs of their mechanisms.
@@ -143,7 +143,7 @@ class Transaction(Generic[Key]):
     def charge(self, without: Collection[Key] = ()) -> dict[Key, str]:
         """Charge all payments except `without` durably, all or none; only then may a mechanism run."""
         charges = {key: payment.charge() for key, payment in self.payments.items() if key not in without}
-        self.ledger.charge_all(list(charges.values()), at_most=self.at_most, again=self.again)
+        self.ledger.charge_all(list(charges.values()), again=self.again)
         return {key: charge.token for key, charge in charges.items()}
 
     def store(self, releases: Iterable[tuple[str, str, bytes | None]]) -> None:
@@ -321,7 +321,7 @@ def _pay_once(
     with ledger.lock(once.token):
         try:
             if (entry := ledger.entry(once.token)) is None:
-                ledger.charge_all([payment.charge()], at_most=payment.at_most, again=payment.again)
+                ledger.charge_all([payment.charge()], at_most=once.at_most)
         except InputError:
             if (entry := ledger.entry(once.token)) is None:
                 raise

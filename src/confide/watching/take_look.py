@@ -138,7 +138,8 @@ def watch(
     >>> [taken.name for taken in second.looks], second.alarm
     (['Monday', 'Tuesday'], None)
     """
-    level, path = level_of(release, alpha), local_state(state)
+    level = level_of(release, alpha)
+    path = local_state(state)
     check_unknown_arguments("watch", choices, FirstLook.__annotations__)
     with _locked(path):
         # Prepare, from public choices alone: the state, and the thresholds that the records were served

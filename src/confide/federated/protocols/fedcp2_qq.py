@@ -156,11 +156,9 @@ def _marginal_k(l: NDArray[np.float64], m: int, n: int, wanted: float) -> NDArra
         too_low = (high < m) & ~enough(high)
         if not (too_high.any() or too_low.any()):
             break
-        below, above = np.maximum(low - step, 0), np.minimum(high + step, m)
-        low, high = (
-            np.where(too_high, below, np.where(too_low, high, low)),
-            np.where(too_low, above, np.where(too_high, low, high)),
-        )
+        next_low = np.select([too_high, too_low], [np.maximum(low - step, 0), high], low)
+        high = np.select([too_low, too_high], [np.minimum(high + step, m), low], high)
+        low = next_low
         step *= 2
 
     # Bisect between the last k that is too low and the first that is enough
@@ -229,7 +227,8 @@ def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int
     level = float(exact_level("alpha", alpha))
     m = positive_integer("m", m)
     n = positive_integer("n", n)
-    epsilon, best = privacy_loss("epsilon", epsilon), None
+    epsilon = privacy_loss("epsilon", epsilon)
+    best: PublishedChoice | None = None
     all_l, all_k = smallest_k_of_ranks(m, n, 1 - level)
     for l_cor in range(published_correction(epsilon, candidates, m, level), n):
         # Stop when no pair of the level 1-alpha is better with this correction
@@ -247,7 +246,8 @@ def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int
         compensation = qq_coverage(l + l_cor, k, m, n)
         least = int(np.argmin(compensation))
         if best is None or compensation[least] < best.compensation:
-            rank, k_of_rank = l[least], k[least]
+            rank = l[least]
+            k_of_rank = k[least]
             gamma = (1 - (1 - level) / float(qq_coverage(rank, k_of_rank, m, n)) * (1 + 3 * _ROUNDING)) / level
             best = PublishedChoice(int(rank) + l_cor, int(k_of_rank), gamma, float(compensation[least]))
     return best

@@ -106,12 +106,15 @@ class NoisyCounts(Method):
 
     def answer_law(self, terms: Terms, below: NDArray[np.float64]) -> NDArray[np.float64]:
         """The law from drawn counts and drawn noise of all silos."""
-        n, size, rng = _records(terms), len(below), np.random.default_rng(0)
-        shares, p = len(terms.silos) / self.honest, -np.expm1(-1 / self.scale)
-        noise = rng.negative_binomial(shares, p, (_DRAWS, size)) - rng.negative_binomial(shares, p, (_DRAWS, size))
+        n = _records(terms)
+        shares = len(terms.silos) / self.honest
+        p = -np.expm1(-1 / self.scale)
+        size = (_DRAWS, len(below))
+        rng = np.random.default_rng(0)
+        noise = rng.negative_binomial(shares, p, size) - rng.negative_binomial(shares, p, size)
         counts = rng.multinomial(n, np.diff(below, prepend=0.0), _DRAWS) + noise
         chosen = chosen_by_last_rule(counts, n - self.target)
-        law: NDArray[np.float64] = np.bincount(chosen, minlength=size) / _DRAWS
+        law: NDArray[np.float64] = np.bincount(chosen, minlength=len(below)) / _DRAWS
         return law
 
 
@@ -227,7 +230,8 @@ def check_plausible(counts: NDArray[np.int64], n: int, scale: float, parameter: 
         ...
     confide.federated.refusals.Refusal: implausible: the opened sum has -1993 records where the silos state 9, ...
     """
-    m, total = len(counts), sum(counts.tolist())
+    m = len(counts)
+    total = sum(counts.tolist())
     then = "; a silo's message is wrong, and it cannot be identified: ask all silos, and make a new plan"
 
     # The noise of all counts together

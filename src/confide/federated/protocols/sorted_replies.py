@@ -128,7 +128,8 @@ class SortedReplies(Method):
         """The bound of Theorem F2: exact for order statistics of continuous scores, above that for private replies."""
         if k > len(answered):
             return lambda level: 0.0
-        replies, honest = self._laws(terms, answered), _honest(terms, len(answered))
+        replies = self._laws(terms, answered)
+        honest = _honest(terms, len(answered))
         return lambda level: conditional_coverage_failure(replies, k - terms.liars, level, honest)
 
     def _laws(self, terms: Terms, answered: Sequence[int]) -> list[ReplyLaw]:
@@ -243,7 +244,8 @@ class PrivateQQ(SortedReplies):
         silo_of_size = {size: i for i, size in enumerate(sizes)}
         representative = StandIns.of(sizes)
         draws = max(_LEAST_DRAWS, _ALL_DRAWS // len(representative.sizes))
-        rng, bins = np.random.default_rng(0), np.diff(below, prepend=0.0)
+        rng = np.random.default_rng(0)
+        bins = np.diff(below, prepend=0.0)
         replies = [
             _mean_law_of_choice(self.mechanism(terms, silo_of_size[size]), rng.multinomial(size, bins, draws))
             for size in representative.sizes.tolist()
