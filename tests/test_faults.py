@@ -348,7 +348,7 @@ SILOS = [
     ),
     Fault(
         "the reply that is released is one rank too low",
-        "confide.federated.protocols.sorted_replies:SortedReplies.certify",
+        "confide.federated.protocols.sorted_replies:SortedReplies.certificate",
         result(lambda found: (found[0] - 1, found[1])),
         "federated/test_coverage.py::test_every_subset_of_silos_is_covered_as_certified",
     ),

@@ -52,9 +52,9 @@ from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import (
     METHODS,
-    Method,
     Promise,
     PublishedChoice,
+    ThresholdPlan,
     best_published,
     published_at,
     published_correction,
@@ -66,7 +66,6 @@ from confide.federated.refusals import CODES, Refusal
 from confide.federated.release import FederatedRelease, FederatedThreshold, aggregate
 from confide.federated.reply_laws import RandomRankReply, ReplyLaw
 from confide.federated.silo_ledger import RECORDS, SiloLedger
-from confide.federated.threshold_plan import ThresholdPlan, collusion_text
 from confide.federated.verification import Conditions, Verification, read_signed, sign, verify, verify_signer
 
 __all__ = [

@@ -230,7 +230,7 @@ def _bytes_of(counts: Counts) -> bytes:
 def _drawn(plan: FederatedPlan, position: int, counts: Counts, agreement: bytes, context: bytes) -> list[int]:
     """What a silo sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
     rows = counts if counts.ndim == 2 else [counts] * len(plan.drawn)
-    vectors = [single.protocol.draw(single, position, row) for single, row in zip(plan.drawn, rows, strict=True)]
+    vectors = [single.draw(position, row) for single, row in zip(plan.drawn, rows, strict=True)]
     return plan.channel.encode(plan.first, position, np.array(vectors), agreement, context)
 
 
@@ -319,7 +319,7 @@ def add(plan: FederatedPlan, answers: Iterable[Answer]) -> Counts:
     total = plan.channel.add(plan.first, replies, len(plan.drawn))
     if not plan.channel.single_replies:
         for single, row in zip(plan.drawn, total, strict=True):
-            single.protocol.check_total(single, sorted(replies), row)
+            single.check_total(sorted(replies), row)
     return total
 
 

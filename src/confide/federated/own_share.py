@@ -19,11 +19,11 @@ from confide.errors import FormatError, InputTypeError
 from confide.federated.answers import read_answer
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.messages import MOST_CHARACTERS
+from confide.federated.protocols import ThresholdPlan
 from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
 from confide.federated.release import FederatedRelease, FederatedThreshold, PlanStatement
 from confide.federated.reply_laws import ReplyLaw
-from confide.federated.threshold_plan import ThresholdPlan
 from confide.support import Facts, Form, Section, exact_level, require
 
 _KIND = "confide/federated.own-share"
@@ -187,8 +187,8 @@ def _common(released: FederatedRelease, of: Any = None) -> tuple[int, FederatedT
 
 def _law(plan: ThresholdPlan, silo: str) -> ReplyLaw:
     """The law that the reply of a silo dominates, by its own records and its own noise alone."""
-    assert isinstance(plan.protocol, SortedReplies)
-    return plan.protocol.reply_law(plan, plan.position(silo))
+    assert isinstance(plan, SortedReplies)
+    return plan.reply_law(plan.position(silo))
 
 
 def _certified(law: ReplyLaw, delta: float | None) -> float:

@@ -404,7 +404,7 @@ def expected_alternative(method: str, planned: FederatedPlan) -> Alternative:
     """The plan by a method, with its expected coverage and its probability of +inf for scores of two known laws."""
     expected, infinite = [], []
     for below in _uniform_and_gaussian(planned.candidates.size):
-        laws = [single.protocol.answer_law(single, below) for single in planned.different]
+        laws = [single.answer_law(below) for single in planned.different]
         expected.append(float(np.mean([law @ below for law in laws])))
         infinite += [float(law[-1]) for law in laws]
     uniform, gaussian = expected
@@ -448,7 +448,7 @@ def with_pilot(alternative: Alternative, sample: Pilot | None) -> Alternative:
     if alternative.plan is None or sample is None:
         return alternative
     last = alternative.plan.single_plans[-1]
-    law = last.protocol.answer_law(last, share_of_pilot(sample, last.candidates))
+    law = last.answer_law(share_of_pilot(sample, last.candidates))
     records = last.size or 1000 * len(alternative.plan.silos)
     return replace(alternative, on_pilot=answered_on_pilot(sample, law, last.candidates, last.level, records))
 

@@ -28,10 +28,9 @@ from confide.federated.answers import (
 from confide.federated.keys import SiloKeys
 from confide.federated.messages import PREFIX, Form, encode, envelope, read_content, read_message, signature_of
 from confide.federated.plan import FederatedPlan, read_plan
-from confide.federated.protocols import NoisyCounts
+from confide.federated.protocols import NoisyCounts, ThresholdPlan
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.terms import Counts
-from confide.federated.threshold_plan import ThresholdPlan
 from confide.ledger import is_hexadecimal
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.support import (
@@ -71,7 +70,7 @@ class FederatedThreshold(Threshold):
         """
         require("n", n is None, "must be left out: a federated calibration contains the public sizes")
         answered = [self.plan.position(name) for name in self.answered]
-        return self.plan.protocol.coverage_failure(self.plan, answered, self.k)
+        return self.plan.coverage_failure(answered, self.k)
 
     def coverage_at_most(self, n: int | None = None) -> float:
         """1, because federated calibrations have no better upper bound."""
@@ -82,8 +81,8 @@ class FederatedThreshold(Threshold):
         """The method, its plan and parameters, and how the threshold follows."""
         plan = self.plan
         facts = [("method", plan.method), ("plan", f"SHA-256 {self.plan_digest}"), *plan.trust_rows]
-        if isinstance(plan.protocol, NoisyCounts):
-            facts.append(("noise scale of the sum", decimal_text(plan.protocol.scale, 5)))
+        if isinstance(plan, NoisyCounts):
+            facts.append(("noise scale of the sum", decimal_text(plan.scale, 5)))
         elif self.k:
             facts.append(("threshold", f"number {self.k} of {len(self.answered)} answers in ascending order"))
         return tuple(facts)
@@ -91,7 +90,7 @@ class FederatedThreshold(Threshold):
     @property
     def proof(self) -> str:
         """The theorem from which the guarantee follows."""
-        return f"docs/theory-federated.md, {self.plan.protocol.theorem}"
+        return f"docs/theory-federated.md, {self.plan.theorem}"
 
 
 @dataclass(frozen=True)
@@ -406,7 +405,7 @@ def _thresholds(plan: FederatedPlan, total: Counts, ks: Sequence[int]) -> list[f
     """The thresholds from the sum of the silos' vectors, shape (draws, m), with the k of each threshold."""
     rows = total if len(total) == len(plan.parts) else [total[0]] * len(plan.parts)
     each = zip(plan.single_plans, rows, ks, strict=True)
-    thresholds = [single.protocol.read_off(single, row, k) for single, row, k in each]
+    thresholds = [single.read_off(row, k) for single, row, k in each]
     # Those of levels are nested; their coverage only rises
     return list(accumulate(thresholds, max)) if plan.by == "level" else thresholds
 

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.federated.certificates import DOUBT, coverage_fraction, is_simple, order_statistic_coverage
 from confide.federated.protocols.channels import Channel
-from confide.federated.protocols.method import too_few_records
 from confide.federated.protocols.sorted_replies import SortedReplies
+from confide.federated.protocols.threshold_plan import too_few_records
 from confide.federated.quadrature import gauss_legendre
 from confide.federated.terms import Terms
 from confide.mechanisms import PrivatePredictionSets
@@ -253,7 +253,7 @@ def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int
     return best
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FedCP2QQ(SortedReplies):
     """FedCP^2-QQ, the published private method; over a sum the replies of single silos are hidden.
 
@@ -276,48 +276,51 @@ class FedCP2QQ(SortedReplies):
     >>> from confide.federated import SiloKeys, plan
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
     >>> p = plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq")
-    >>> p.certify()[0] == p.protocol.published_k
+    >>> p.certify()[0] == p.first.published_k
     True
-    >>> plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq-sum").protocol == p.protocol
+    >>> plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq-sum").first.targets == p.first.targets
     True
     """
 
+    parameters = ("targets", "published_k")
     reliance_label = "single replies are hidden by"
 
     targets: tuple[int, ...]
     published_k: int
 
     @classmethod
-    def planned(cls, terms: Terms, channel: Channel) -> Self:
+    def planned(cls, terms: Terms, method: str, channel: Channel) -> Self:
         """The published ranks and k of least compensation over all gamma."""
         m = len(terms.silos)
         n = terms.silos[0].size or 0
         summed = not channel.single_replies
-        method = "method 'fedcp2-qq-sum'" if summed else "published method 'fedcp2-qq'"
+        must = f"must have equal sizes for the {'' if summed else 'published '}method {method!r}"
         remedy = f"Use {'secure-sum' if summed else 'private-qq'}"
-        are_equal = len({silo.size for silo in terms.silos}) == 1
-        require("silos", are_equal, f"must have equal sizes for the {method}", remedy=remedy)
+        require("silos", len({silo.size for silo in terms.silos}) == 1, must, remedy=remedy)
         choice = best_published(m, n, terms.alpha, terms.epsilon, terms.candidates.size)
-        planned = None if choice is None else cls(targets=(choice.rank,) * m, published_k=choice.k)
+        if choice is None:
+            raise too_few_records()
+        targets = (choice.rank,) * m
+        planned = cls(**vars(terms), method=method, channel=channel, targets=targets, published_k=choice.k)
         # A sum needs a finite threshold, because it opens with all silos only
-        if planned is None or (summed and planned.certify(terms, range(m))[0] > m):
+        if summed and planned.certify()[0] > m:
             raise too_few_records()
         return planned
 
-    def loss(self, terms: Terms, i: int) -> float:
+    def loss(self, i: int) -> float:
         """The published loss of one reply, which holds for all observers."""
-        return terms.epsilon
+        return self.epsilon
 
-    def mechanism(self, terms: Terms, i: int) -> PrivatePredictionSets:
+    def mechanism(self, i: int) -> PrivatePredictionSets:
         """The exponential mechanism of Private Prediction Sets."""
-        return published_quantile(terms.silos[i].size or 0, self.targets[i], terms.epsilon)
+        return published_quantile(self.silos[i].size or 0, self.targets[i], self.epsilon)
 
-    def planned_k(self, terms: Terms) -> int | None:
+    def planned_k(self) -> int | None:
         """The published k, if no silo is Byzantine, there is no delta, and the certificate confirms it."""
-        if not self.published_k or terms.liars or terms.delta is not None:
+        if not self.published_k or self.liars or self.delta is not None:
             return None
-        replies = [self.reply_law(terms, i) for i in range(len(terms.silos))]
-        return self.published_k if order_statistic_coverage(replies, self.published_k) >= terms.level else None
+        replies = [self.reply_law(i) for i in range(len(self.silos))]
+        return self.published_k if order_statistic_coverage(replies, self.published_k) >= self.level else None
 
 
 def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSets:
