@@ -169,11 +169,6 @@ class Silo:
         return identity_of(self.name, self.signing, self.agreement)
 
     @property
-    def form(self) -> "SiloForm":
-        """What a plan states of the silo."""
-        return SiloForm.of(self)
-
-    @property
     def _payload(self) -> bytes:
         """What its key signs."""
         return encode(_Stated.of(self))

@@ -94,9 +94,8 @@ class FederatedPlan(Federation, Described):
         if self.by in ("group", "class"):
             _check_groups(self.method, self.silos)
         else:
-            neighbors = "add_remove" if self.size is None else "replace_one"
             must = "must be 'replace_one' if the silos' sizes are public, and else 'add_remove'"
-            require("neighbors", self.request.neighbors == neighbors, must)
+            require("neighbors", self.request.neighbors == self.neighbors, must)
 
         # What follows from it
         object.__setattr__(self, "parts", threshold_plans(self, self.request, self.method))
@@ -106,7 +105,7 @@ class FederatedPlan(Federation, Described):
 
         # Messages and the release stay within the sizes that readers accept
         drawn = len(self.drawn)
-        self.channel.check_length(self.first, self.method, self.first.candidate_advice, drawn)
+        self.first.check_length(drawn)
         are_short = len(self.silos) * drawn <= MOST_REPLIES and 9 * drawn <= MOST_RELEASE
         must = f"the answers of {len(self.silos)} silos to {drawn} thresholds would be too long"
         require("plan", are_short, must, remedy="Plan fewer groups, classes or levels at once")
@@ -161,11 +160,6 @@ class FederatedPlan(Federation, Described):
         return self.first.candidates
 
     @property
-    def score(self) -> str | None:
-        """The name of the score; for two sides that of the lower one."""
-        return self.first.score
-
-    @property
     def derived(self) -> str:
         """The digest of what follows from the request; every participant computes it again."""
         stated = [plan.derived for plan in self.different]
@@ -208,8 +202,8 @@ class FederatedPlan(Federation, Described):
     def _form(self) -> "_PlanForm":
         return _PlanForm(
             **{name: getattr(self, name) for name in _PLAIN_FIELDS},
-            silos=tuple(silo.form for silo in self.silos),
-            coordinator=None if self.coordinator is None else self.coordinator.form,
+            silos=tuple(map(SiloForm.of, self.silos)),
+            coordinator=None if self.coordinator is None else SiloForm.of(self.coordinator),
             request=_request_fields(self.request),
         )
 
@@ -243,10 +237,10 @@ class FederatedPlan(Federation, Described):
     def rows(self) -> list[tuple[str, str]]:
         """The request, its privacy loss and its guarantee as (name, value) rows."""
         request = self.request
-        size = "secret" if self.silos[0].size is None else "public"
+        size = "secret" if self.size is None else "public"
         rows = [
             ("method", self.method),
-            ("score", " and ".join(SIDES) if self.by == "side" else self.score or "not stated"),
+            ("score", " and ".join(SIDES) if self.by == "side" else self.first.score or "not stated"),
             ("requested", self._requested),
             ("privacy of an answer", str(self.privacy())),
             ("candidate thresholds", self.candidates.description),
@@ -296,7 +290,7 @@ class FederatedPlan(Federation, Described):
         return Section(
             "Plan of a federation",
             "federated plan; reading it costs no privacy budget",
-            warnings=tuple(self.remarks),
+            warnings=self.remarks,
             parts=(Section("", facts=tuple(self.rows)),),
             notes=tuple(f"  {line}" for line in self.promise_lines),
         )

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from fractions import Fraction
 from typing import Any, TypedDict, Unpack, cast, get_args, get_type_hints
 
 import numpy as np
@@ -168,29 +169,15 @@ def plan(
     # The method
     check_unknown_arguments("plan", choices, get_type_hints(PlanChoices))
     options = PlanChoices(**choices)
-    options["by"] = by = _by(alpha, options)
+    options["by"] = _by(alpha, options)
     if method is None:
         method = _recommended_method(silos, alpha, epsilon, options)
-    row = PROTOCOLS[one_of("method", method, METHODS)]
-
-    # Levels decrease, and their shares are in the same order
-    if by == "level":
-        levels = different_levels(cast(Sequence[Level], alpha))
-        alpha = tuple(sorted(levels, reverse=True))
-        if (shares := options.get("shares")) is not None:
-            share_of = dict(zip(levels, exact_shares(shares, len(levels)), strict=True))
-            options["shares"] = tuple(share_of[level] for level in alpha)
-
-    # Numbers of records, as far as they are secret
-    grouped = by in ("group", "class")
-    n_min = options.get("n_min")
-    if n_min is None:
-        n_min = 0 if grouped else 1
-    n_typical = options.get("n_typical")
-    if n_typical is None:
-        n_typical = typical_of_groups(len(options.get("names", ())), max(n_min, 1)) if grouped else max(n_min, 1000)
+    protocol = PROTOCOLS[one_of("method", method, METHODS)]
 
     # The request, and the plan with its conditions
+    if options["by"] == "level":
+        alpha, options["shares"] = _decreasing(cast(Sequence[Level], alpha), options.get("shares"))
+    n_min, n_typical = _sizes(options)
     closes = options.get("closes")
     stated: dict[str, Any] = {**options}
     planned = FederatedPlan(
@@ -203,7 +190,7 @@ def plan(
             **{name: stated[name] for name in _OF_REQUEST if name in stated},
         ),
         method=method,
-        population=options.get("population") or row.method.populations[0],
+        population=options.get("population") or protocol.method.populations[0],
         n_min=n_min,
         n_typical=n_typical,
         session=secrets.token_hex(16),
@@ -225,6 +212,30 @@ def _by(alpha: Any, options: PlanChoices) -> By | None:
         raise InputError("classes", "must be left out with by='class': names are the classes")
     several = by is None and not isinstance(alpha, str) and isinstance(alpha, Iterable)
     return "level" if several else by
+
+
+def _decreasing(
+    alphas: Sequence[Level], shares: Sequence[Level] | None
+) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...] | None]:
+    """Different levels, the highest first, and their shares in the same order."""
+    levels = different_levels(alphas)
+    decreasing = tuple(sorted(levels, reverse=True))
+    if shares is None:
+        return decreasing, None
+    share_of = dict(zip(levels, exact_shares(shares, len(levels)), strict=True))
+    return decreasing, tuple(share_of[level] for level in decreasing)
+
+
+def _sizes(options: PlanChoices) -> tuple[int, int]:
+    """For secret sizes the lower bound on a number of records, and the guess of it, by default for groups or silos."""
+    is_grouped = options.get("by") in ("group", "class")
+    n_min = options.get("n_min")
+    if n_min is None:
+        n_min = 0 if is_grouped else 1
+    n_typical = options.get("n_typical")
+    if n_typical is None and is_grouped:
+        n_typical = typical_of_groups(len(options.get("names", ())), max(n_min, 1))
+    return n_min, max(n_min, 1000) if n_typical is None else n_typical
 
 
 def _candidates(method: str, options: PlanChoices) -> AnyCandidates:

@@ -65,6 +65,11 @@ class Federation:
         """The public number of records of all silos, or None."""
         return None if self.silos[0].size is None else sum(silo.size or 0 for silo in self.silos)
 
+    @property
+    def neighbors(self) -> Neighbors:
+        """`replace_one` if sizes are public, else `add_remove`."""
+        return "add_remove" if self.silos[0].size is None else "replace_one"
+
     def position(self, name: str) -> int:
         """The position of a silo in the plan; raises the refusal `foreign` for other names."""
         if (position := self._positions.get(name)) is not None:
@@ -103,11 +108,6 @@ class Terms(Federation):
     def level(self) -> Fraction:
         """1 - alpha."""
         return 1 - self.alpha
-
-    @property
-    def neighbors(self) -> Neighbors:
-        """`replace_one` if sizes are public, else `add_remove`."""
-        return "add_remove" if self.silos[0].size is None else "replace_one"
 
 
 def check_silos(silos: Sequence[Silo]) -> None:

@@ -317,14 +317,15 @@ def _pay_once(
     # The data are read only if there is no release, and while no lock is held
     mechanism_input = read()
     check_sampler()
-    # Without file locks (Windows) another process may have charged or stored since, which raises InputError here
     with ledger.lock(once.token):
-        try:
-            if (entry := ledger.entry(once.token)) is None:
+        entry = ledger.entry(once.token)
+        if entry is None:
+            try:
                 ledger.charge_all([payment.charge()], at_most=once.at_most)
-        except InputError:
-            if (entry := ledger.entry(once.token)) is None:
-                raise
+            except InputError:
+                # Without file locks (Windows) another process may have charged since
+                if (entry := ledger.entry(once.token)) is None:
+                    raise
         if entry is not None:
             return once.reuse(entry)
         text = draw(mechanism_input)

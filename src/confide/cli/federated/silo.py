@@ -152,7 +152,7 @@ class SiloTable:
         """Check that the columns give the score of the plan, and the groups or classes that it has thresholds for."""
         # The score.
         columns = self.columns
-        required = SIDES if plan.by == "side" else plan.score
+        required = SIDES if plan.by == "side" else plan.first.score
         score = None if columns is None else SIDES if has_sides(columns) else columns.kind.name
         if columns is not None and score != required:
             if required is None:

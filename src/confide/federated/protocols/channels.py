@@ -16,9 +16,6 @@ from confide.federated.refusals import Refusal
 from confide.federated.terms import Counts, Terms, check_count
 from confide.support import needs_extra, require
 
-# Maximum length of a vector of which only the sum opens, because its message contains every number
-MOST_SUMMED = 2**14
-
 # Number of absent silos that an error names
 _NAMED = 5
 
@@ -44,13 +41,6 @@ class Channel(ABC):
     def with_bits(self, bits: int) -> "Channel":
         """The channel for sums of 32 or 64 bits."""
         return self
-
-    def check_length(self, terms: Terms, method: str, advice: str, draws: int) -> None:
-        """Reject a number of candidates that would make messages of this many vectors too long."""
-        fits = self.single_replies or draws * terms.candidates.size <= MOST_SUMMED
-        several = f"{draws} thresholds by " if draws > 1 else ""
-        must = f"must number at most {MOST_SUMMED // draws} for {several}the method {method!r}{advice}"
-        require("candidates", fits, must)
 
     def least_answers(self, terms: Terms) -> int:
         """The least number of silos whose answers give a threshold."""

@@ -47,10 +47,12 @@ class Promise:
         """The guarantee in words."""
         if self.infinite == "always":
             return "the threshold +inf"
-        return f"coverage at least {self.coverage:.6g}" + _PERHAPS[self.infinite]
+        perhaps = ", perhaps by the threshold +inf" if self.infinite == "perhaps" else ""
+        return f"coverage at least {self.coverage:.6g}{perhaps}"
 
 
-_PERHAPS = {"never": "", "perhaps": ", perhaps by the threshold +inf"}
+# Maximum length of a vector of which only the sum opens, because its message contains every number
+_MOST_SUMMED = 2**14
 
 _MISSING = {
     "independent": "whether a silo answers must not depend on its scores",
@@ -120,6 +122,13 @@ class ThresholdPlan(Terms, ABC):
         return sorted(range(len(self.silos)) if answered is None else set(answered))
 
     # A draw, and the threshold
+
+    def check_length(self, draws: int) -> None:
+        """Reject a number of candidates that would make messages of this many vectors too long."""
+        fits = self.channel.single_replies or draws * self.candidates.size <= _MOST_SUMMED
+        several = f"{draws} thresholds by " if draws > 1 else ""
+        must = f"must number at most {_MOST_SUMMED // draws} for {several}the method {self.method!r}"
+        require("candidates", fits, must + self.candidate_advice)
 
     @abstractmethod
     def draw(self, i: int, counts: Counts) -> Counts:
