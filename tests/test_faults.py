@@ -279,7 +279,7 @@ ACCOUNTS = [
     ),
     Fault(
         "a ledger that forgot charges is charged",
-        "confide.ledger.database:Connection.heads",
+        "confide.ledger.rows:Connection.heads",
         lambda right: lambda self, place, known: right(self, place, {}),
         f"{RESTORED}::test_a_copy_that_is_put_back_under_an_open_ledger_is_refused",
     ),

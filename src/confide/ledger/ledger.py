@@ -15,11 +15,8 @@ from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Totals
 from confide.ledger.cost import Cost, Group, check_name, decimal_form
 from confide.ledger.database import (
-    Connection,
-    Heads,
     add_charge,
     lock,
-    missing,
     open_ledger,
     read_account,
     read_accounts,
@@ -40,6 +37,7 @@ from confide.ledger.decisions import (
 )
 from confide.ledger.identity import Dataset, keyed_digest, name_key
 from confide.ledger.location import NotWrittenError, Server, parse_location
+from confide.ledger.rows import Connection, Heads, missing
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import SCHEMA, Described, Section, listening, log_event, one_of, positive_number, require
 
