@@ -24,7 +24,7 @@ from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
 from confide.federated.release import FederatedRelease, FederatedThreshold, PlanStatement
 from confide.federated.reply_laws import ReplyLaw
-from confide.support import Facts, Form, Section, exact_level, require
+from confide.support import Facts, Form, Section, bisect, exact_level, require
 
 _KIND = "confide/federated.own-share"
 
@@ -195,12 +195,9 @@ def _certified(law: ReplyLaw, delta: float | None) -> float:
     """The coverage of one reply: the mean, or the largest that fails with probability at most delta."""
     if delta is None:
         return order_statistic_coverage([law], 1)
-    # By bisection, to 2**-40
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if float(law.below(np.array([middle]))[0]) <= delta else (low, middle)
-    return low
+    # To 2**-40, the last level before the first that fails more often
+    steps = 2**40
+    return (bisect(lambda step: float(law.below(np.array([step / steps]))[0]) > delta, 0, steps) - 1) / steps
 
 
 def local(

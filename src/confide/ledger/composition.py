@@ -142,14 +142,15 @@ class Totals:
         # An infinite loss is counted, not added
         bare = not (cost.private or cost.concentrated_only)
         added = Sums(cost.exact if cost.private else Fraction(0), Fraction(0) if bare else cost.zcdp)
-        cells, partitions = self.cells, self.partitions
+        cells = dict(self.cells)
+        partitions = dict(self.partitions)
         # Of a cell, only what exceeds the largest cell of its partition so far
         if cost.group is not None:
-            name, cell = cost.group.partition, cells.get(cost.group, Sums()).plus(added)
-            before = partitions.get(name, Sums())
+            cell = cells.get(cost.group, Sums()).plus(added)
+            before = partitions.get(cost.group.partition, Sums())
             added = before.largest(cell).minus(before)
-            cells = {**cells, cost.group: cell}
-            partitions = {**partitions, name: before.plus(added)}
+            cells[cost.group] = cell
+            partitions[cost.group.partition] = before.plus(added)
         kinds = {**self.kinds, cost.kind: self.kinds.get(cost.kind, 0) + 1}
         concentrated = self.concentrated + cost.concentrated_only
         return Totals(self.sums.plus(added), kinds, self.bare + bare, concentrated, cells, partitions)

@@ -133,7 +133,8 @@ def read_accounts(connection: Connection) -> dict[str, Account]:
     totals = {row["key"]: Totals() for row in rows["dataset"]}
     entries: dict[str, list[Entry]] = {key: [] for key in totals}
     for row in connection.rows(_ENTRIES.format("true")):
-        entry, key = _entry(row), row["dataset"]
+        entry = _entry(row)
+        key = row["dataset"]
         totals[key] = totals[key].plus(entry.cost)
         if row["totals"] != _written(totals[key], entry.cost.group):
             raise contradiction(f"charge {row['id']}")
@@ -162,10 +163,13 @@ def contradiction(place: str) -> FormatError:
     return FormatError(place, "must not contradict the other rows of the ledger", remedy=RESTORE)
 
 
+def _group(row: Row) -> Group | None:
+    return None if row["division"] is None else Group(row["division"], row["cell"])
+
+
 def _entry(row: Row) -> Entry:
-    group = None if row["division"] is None else Group(row["division"], row["cell"])
     try:
-        cost = Cost(row["epsilon"], row["neighbors"], row["mechanism"], row["rho"], group)
+        cost = Cost(row["epsilon"], row["neighbors"], row["mechanism"], row["rho"], _group(row))
     except ConfideError:
         raise contradiction(f"charge {row['id']}") from None
     return Entry(row["token"], row["made"], row["request"], cost, row["text"], row["fingerprint"], row["by"])
@@ -178,19 +182,15 @@ def _limit(row: Row) -> Limit | None:
 def _written(totals: Totals, group: Group | None) -> str:
     """The totals after a charge as JSON."""
     content: dict[str, Any] = {
-        "sums": _fractions(totals.sums),
+        "sums": list(map(str, totals.sums)),
         "kinds": dict(sorted(totals.kinds.items())),
         "bare": totals.bare,
         "concentrated": totals.concentrated,
     }
     if group is not None:
-        content["cell"] = _fractions(totals.cells[group])
-        content["largest"] = _fractions(totals.partitions[group.partition])
+        content["cell"] = list(map(str, totals.cells[group]))
+        content["largest"] = list(map(str, totals.partitions[group.partition]))
     return json.dumps(content)
-
-
-def _fractions(sums: Sums) -> list[str]:
-    return [str(sums.epsilon), str(sums.zcdp)]
 
 
 def _totals(row: Row) -> Totals:
@@ -198,9 +198,9 @@ def _totals(row: Row) -> Totals:
     try:
         content = json.loads(row["totals"])
         sums = {name: Sums(*map(Fraction, content[name])) for name in ("sums", "cell", "largest") if name in content}
-        group = None if row["division"] is None else Group(row["division"], row["cell"])
-        cells = {} if group is None else {group: sums["cell"]}
-        partitions = {} if group is None else {group.partition: sums["largest"]}
-        return Totals(sums["sums"], content["kinds"], content["bare"], content["concentrated"], cells, partitions)
+        totals = Totals(sums["sums"], content["kinds"], content["bare"], content["concentrated"])
+        if (group := _group(row)) is None:
+            return totals
+        return replace(totals, cells={group: sums["cell"]}, partitions={group.partition: sums["largest"]})
     except (ValueError, TypeError, KeyError, ArithmeticError):
         raise contradiction(f"charge {row['id']}") from None

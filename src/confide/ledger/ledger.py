@@ -319,12 +319,11 @@ class Ledger(Described):
             return account
 
         after = self._write(write)
-        if listening("ledger"):
-            for charge in charges:
-                cost, left = charge.cost, after.remaining(charge.cost.group)
-                about = {"neighbors": cost.neighbors, "mechanism": cost.mechanism}
-                about |= {} if cost.group is None else cost.group._asdict()
-                log_event("ledger", "charged", dataset=after.dataset, epsilon=cost.epsilon, left=left, **about)
+        for cost in [charge.cost for charge in charges] if listening("ledger") else ():
+            left = after.remaining(cost.group)
+            about = {"neighbors": cost.neighbors, "mechanism": cost.mechanism}
+            about |= {} if cost.group is None else cost.group._asdict()
+            log_event("ledger", "charged", dataset=after.dataset, epsilon=cost.epsilon, left=left, **about)
         return [charge.token for charge in charges]
 
     def lock(self, *names: str) -> AbstractContextManager[None]:
