@@ -329,11 +329,11 @@ def _losses(request: Request, method: str) -> dict[Key, float]:
     whole = Budget(request.epsilon)
     # Groups have the whole, unless a replaced record may change two of them
     if request.disjoint:
-        budgets = whole.divided(exact_shares(None, 1), replaced=request.neighbors == "replace_one") * len(keys)
+        (of_group,) = whole.divided(exact_shares(None, 1), replaced=request.neighbors == "replace_one")
+        budgets = [of_group] * len(keys)
     # All levels follow from one sum
     elif request.by is None or (request.by == "level" and PROTOCOLS[method].method.one_draw):
-        if request.shares is not None:
-            raise InputError("shares", f"must be left out for {method!r}: one sum serves all levels")
+        require("shares", request.shares is None, f"must be left out for {method!r}: one sum serves all levels")
         budgets = [whole] * len(keys)
     else:
         budgets = whole.divided(exact_shares(request.shares, len(keys)))

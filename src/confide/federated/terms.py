@@ -15,7 +15,7 @@ from confide.errors import InputError, InputTypeError
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal, listed
 from confide.mechanisms import Neighbors
-from confide.support import MOST_RECORDS, one_of, positive_integer
+from confide.support import MOST_RECORDS, one_of, positive_integer, require
 
 Counts: TypeAlias = NDArray[np.int64]
 
@@ -101,8 +101,8 @@ class Terms(Federation):
     candidates: Candidates
 
     def __post_init__(self) -> None:
-        if self.candidates.size > _MOST_CANDIDATES:
-            raise InputError("candidates", f"must number at most {_MOST_CANDIDATES}", got=str(self.candidates.size))
+        size = self.candidates.size
+        require("candidates", size <= _MOST_CANDIDATES, f"must number at most {_MOST_CANDIDATES}", got=str(size))
 
     @property
     def level(self) -> Fraction:
@@ -114,8 +114,7 @@ def check_silos(silos: Sequence[Silo]) -> None:
     """Check that silos differ, and that either all sizes are public or all are secret."""
     if not all(isinstance(silo, Silo) for silo in silos):
         raise InputTypeError("silos", "must be confide.federated.Silo objects")
-    if not 1 <= len(silos) <= MOST_SILOS:
-        raise InputError("silos", f"must number from 1 to {MOST_SILOS}", got=str(len(silos)))
+    require("silos", 1 <= len(silos) <= MOST_SILOS, f"must number from 1 to {MOST_SILOS}", got=str(len(silos)))
     # Different silos
     for field in ("name", "signing", "agreement"):
         counts = Counter(getattr(silo, field) for silo in silos)
