@@ -24,7 +24,7 @@ from confide.core import shifted_population
 from confide.errors import ConfideError
 from confide.federated.silo_ledger import KIND, Checkpoint, store_checkpoint
 from confide.ledger import Cost, Ledger, request_digest
-from confide.ledger.database import missing
+from confide.ledger.rows import missing
 from confide.ledger.schema import TABLES, seal
 from confide.support import ObjectPath
 from confide.support.checks import exact_level

@@ -279,7 +279,7 @@ ACCOUNTS = [
     ),
     Fault(
         "a ledger that forgot charges is charged",
-        "confide.ledger.database:Connection.heads",
+        "confide.ledger.rows:Connection.heads",
         lambda right: lambda self, place, known: right(self, place, {}),
         f"{RESTORED}::test_a_copy_that_is_put_back_under_an_open_ledger_is_refused",
     ),
@@ -348,7 +348,7 @@ SILOS = [
     ),
     Fault(
         "the reply that is released is one rank too low",
-        "confide.federated.protocols.sorted_replies:SortedReplies.certify",
+        "confide.federated.protocols.sorted_replies:SortedReplies.certificate",
         result(lambda found: (found[0] - 1, found[1])),
         "federated/test_coverage.py::test_every_subset_of_silos_is_covered_as_certified",
     ),

@@ -22,9 +22,9 @@ def place_drawn(plan: federated.FederatedPlan, k: int, counts: np.ndarray, rng: 
     """Which candidate is drawn; None beyond all of them."""
     m = len(plan.silos)
     if plan.method == "private-qq":
-        replies = sorted(chosen(plan.protocol.mechanism(plan.first, i), counts[i], rng) for i in range(m))
+        replies = sorted(chosen(plan.first.mechanism(i), counts[i], rng) for i in range(m))
         return replies[k - 1] if k <= m else None
-    p, shares = -np.expm1(-1 / plan.protocol.scale), m / plan.protocol.honest
+    p, shares = -np.expm1(-1 / plan.first.scale), m / plan.first.honest
     noise = [rng.negative_binomial(shares, p, counts.shape[1]) for _ in range(2)]
-    beyond = plan.first.size - plan.protocol.target
+    beyond = plan.first.size - plan.first.target
     return int(chosen_by_last_rule(counts.sum(axis=0) + noise[0] - noise[1], beyond))

@@ -67,7 +67,7 @@ def threshold_law(plan, population, thresholds):
     """Return the distribution of the threshold's index, shape (bins,)."""
     joint = np.ones(())
     for i, silo in enumerate(plan.silos):
-        joint = np.multiply.outer(joint, reply_law(plan.protocol.mechanism(plan.first, i), silo.size, population))
+        joint = np.multiply.outer(joint, reply_law(plan.first.mechanism(i), silo.size, population))
     return np.bincount(thresholds.ravel(), joint.ravel(), minlength=plan.candidates.size)
 
 

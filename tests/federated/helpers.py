@@ -83,10 +83,10 @@ def forked(work):
 CHARGED, KEPT = "confide.ledger.ledger.Ledger.charge_all", "confide.ledger.ledger.Ledger.attach_all"
 PAID_STEPS = {
     "before the charge": (CHARGED, "before"),
-    "charge written, not committed": ("confide.ledger.database.Connection.add:charge", "after"),
+    "charge written, not committed": ("confide.ledger.rows.Connection.add:charge", "after"),
     "charge on disk": (CHARGED, "after"),
     "made, not kept": (KEPT, "before"),
-    "written, not committed": ("confide.ledger.database.Connection.add:release", "after"),
+    "written, not committed": ("confide.ledger.rows.Connection.add:release", "after"),
     "kept, not returned": (KEPT, "after"),
 }
 

@@ -62,7 +62,7 @@ def test_every_subset_of_silos_is_covered_as_certified(method, alpha, epsilon, s
             continue
         assert guarantee.coverage == 1 - alpha
         assert promise.infinite != "always"
-        promised = order_statistic_coverage([plan.protocol.reply_law(plan.first, i) for i in answered], k)
+        promised = order_statistic_coverage([plan.first.reply_law(i) for i in answered], k)
         assert promised >= 1 - alpha
         thresholds = worst_thresholds(plan, answered)
         for population in populations(BINS, 1 - alpha):
@@ -145,7 +145,7 @@ def test_published_private_method_keeps_its_ranks():
     for m, n, alpha, epsilon, bins in [(5, 200, 0.1, 5.0, 100), (4, 9, 0.4, 12.0, 4)]:
         choice = federated.best_published(m, n, alpha, epsilon, bins)
         plan = make("fedcp2-qq", alpha, epsilon, (n,) * m, bins=bins)
-        assert plan.protocol.targets == (choice.rank,) * m
+        assert plan.first.targets == (choice.rank,) * m
         assert plan.certify()[0] == choice.k
         assert plan.certify()[1].coverage == pytest.approx(1 - alpha)
 

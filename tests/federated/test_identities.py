@@ -16,8 +16,8 @@ from confide.cli.app import main
 from confide.core import Document, Release
 from confide.errors import FormatError, InputError, InputTypeError, SimilarNameWarning
 from confide.federated import Conditions, Refusal
+from confide.federated.answers import _count_for
 from confide.federated.messages import MOST_CHARACTERS, encode, sign
-from confide.federated.silo_answer import _count_for
 from confide.ledger import Cost
 from confide.mechanisms import PrivacyStatement
 from confide.support import FileKind, checksum, kind_of, kind_stated

@@ -91,7 +91,7 @@ def test_a_plan_for_a_thousand_silos_is_certified_by_the_laws_of_all(sizes):
     k, guarantee = made.certify()
     assert (promises[1000].k, promises[1000].infinite, guarantee.coverage) == (k, "never", 0.9)
     assert list(promises) == list(range(1000, 0, -1))
-    laws = [made.protocol.reply_law(made.first, i) for i in range(1000)]
+    laws = [made.first.reply_law(i) for i in range(1000)]
     assert order_statistic_coverage(laws, k) >= 0.9  # by all distributions, not by representative ones
     assert order_statistic_coverage(laws, k - 1) < 0.9
 
@@ -168,7 +168,7 @@ def test_the_command_takes_what_is_recommended(tmp_path, monkeypatch, run):
     files.plan("--compare", out="compared.json")
     planned, compared = (federated.read_plan(Path(f"{name}.json").read_text()) for name in ("plan", "compared"))
     assert planned.method == "secure-sum"
-    assert compared.protocol == planned.protocol
+    assert compared.first == planned.first
 
 
 @pytest.mark.long
@@ -183,9 +183,9 @@ def test_two_certificates_for_byzantine_silos():
 def test_the_noise_of_a_sum_is_expected_as_it_is():
     """With all records in one bin, the last candidate is chosen if its noise exceeds n - T (exact distribution)."""
     made = federated.plan(roster([100] * 3), 0.1, 1.0, method="secure-sum", candidates=Candidates.unit(3))
-    made = replace(made.first, protocol=replace(made.protocol, target=297))
-    law = made.protocol.answer_law(made, np.array([0.0, 1.0, 1.0]))
-    noise = noise_law(made.protocol.scale, 3 / made.protocol.honest)
+    made = replace(made.first, target=297)
+    law = made.answer_law(np.array([0.0, 1.0, 1.0]))
+    noise = noise_law(made.scale, 3 / made.honest)
     exact = noise[len(noise) // 2 + 4 :].sum()
     assert 0.05 < exact < 0.3
     assert law[0] == 0
@@ -263,7 +263,7 @@ def test_a_far_silo_does_not_carry_the_answer_away(federation):
     signed = federation.plan(0.2, 2.0, candidates=CANDIDATES)
     plan = federated.read_plan(signed)
     counts = tuple(np.bincount(np.searchsorted(CANDIDATES.edges, HONEST), minlength=CANDIDATES.size))
-    away = mechanism_law(plan.protocol.mechanism(plan.first, 1), counts)[LAST + 1 :].sum()
+    away = mechanism_law(plan.first.mechanism(1), counts)[LAST + 1 :].sum()
     k, _ = plan.certify()
     assert k < SILOS
     assert stats.binom.sf(SILOS - k - 1, SILOS - 1, away) < 1e-9

@@ -170,7 +170,7 @@ def test_loss_of_every_message_by_enumeration(secret):
     silos = [federated.SiloKeys.generate(f"s{i}").public(None if secret else 8) for i in range(6)]
     options = {"n_min": 3, "n_typical": 8, "method": "private-qq"}
     plan = federated.plan(silos, 0.4, 1.5, candidates=Candidates.unit(4), **options)
-    mechanism = plan.protocol.mechanism(plan.first, 0)
+    mechanism = plan.first.mechanism(0)
     if secret:
         starts = [h for n in range(8) for h in histograms(n, 4)]
         worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), starts, added)

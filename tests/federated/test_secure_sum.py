@@ -244,12 +244,12 @@ def test_certificate_of_a_mixture_costs_a_rank():
         made = federated.plan(
             silos, 0.1, 4.0, method="secure-sum", population=population, candidates=Candidates.unit(40)
         )
-        assert (made.protocol.scale, made.protocol.honest) == (0.5, 3)
+        assert (made.first.scale, made.first.honest) == (0.5, 3)
         cost = mean_excess(share_law_of(5, 3, 0.5, 30))
-        target, covered = made.protocol.target, lambda rank: (rank - lost - cost) / (301 - lost)  # noqa: B023
+        target, covered = made.first.target, lambda rank: (rank - lost - cost) / (301 - lost)  # noqa: B023
         assert covered(target) >= 0.9 > covered(target - 1)
         assert made.certify()[1].coverage == 0.9
-        lower = dataclasses.replace(made.first, protocol=dataclasses.replace(made.protocol, target=target - 1))
+        lower = dataclasses.replace(made.first, target=target - 1)
         assert lower.certify()[1].coverage == pytest.approx(covered(target - 1), abs=1e-9)
         with refused(InputError, "delta"):
             federated.plan(
@@ -328,20 +328,20 @@ def reading(text):
 
 def says(value):
     """Replace the draw: every silo replies with the candidate of this index."""
-    return lambda self, terms, own, counts: value if isinstance(value, int) else value[own]
+    return lambda self, own, counts: value if isinstance(value, int) else value[own]
 
 
 def test_from_plan_to_verified_calibration(five):
     text = five.plan(**SUM)
     plan, alone = reading(text), reading(five.plan(**SUM | {"method": "fedcp2-qq"}))
-    assert plan.protocol.targets == alone.protocol.targets  # the same ranks, the same k, the same guarantee
+    assert plan.first.targets == alone.first.targets  # the same ranks, the same k, the same guarantee
     assert plan.certify() == alone.certify()
     assert plan.promises()[5] == alone.promises()[5]
     assert list(plan.promises()) == [5]
     assert plan.loss(0) == plan.privacy().epsilon == 10.0
     answers = five.answers(text)
     released = federated.aggregate(text, answers, keys=five.coordinator)
-    assert (released.coverage, released.privacy.epsilon, released[None].k) == (0.8, 10.0, plan.protocol.published_k)
+    assert (released.coverage, released.privacy.epsilon, released[None].k) == (0.8, 10.0, plan.first.published_k)
     assert released.threshold in plan.candidates.values
     back = FederatedRelease.from_json(released.to_json())
     assert back == released
@@ -373,8 +373,8 @@ def test_every_histogram_gives_the_kth_smallest_reply(five):
     assert 1 <= k <= 5
     for replies in itertools.combinations_with_replacement(range(4), 5):
         total = np.bincount(replies, minlength=4)
-        made.protocol.check_total(made.first, range(5), total)
-        assert made.protocol.read_off(made, total, k) == few.values[kth_reply(replies, k, 4)]
+        made.first.check_total(range(5), total)
+        assert made.first.read_off(total, k) == few.values[kth_reply(replies, k, 4)]
 
 
 @pytest.mark.slow(unless="lie1")
@@ -383,8 +383,8 @@ def test_a_vector_that_is_no_reply(five, monkeypatch, lie):
     """A negative count that another silo's reply offsets is not detected, as the documentation states."""
     honest = FedCP2QQ.draw
 
-    def draw(self, terms, own, counts):
-        return np.array([*lie, *[0] * 9]) if own == 0 else honest(self, terms, own, counts)
+    def draw(self, own, counts):
+        return np.array([*lie, *[0] * 9]) if own == 0 else honest(self, own, counts)
 
     monkeypatch.setattr(FedCP2QQ, "draw", draw)
     monkeypatch.setattr(FedCP2QQ, "reply", says([0, 1, 3, 3, 3]))

@@ -183,7 +183,7 @@ def test_the_keys_remember_before_anything_is_drawn(three, tmp_path, monkeypatch
     """An interrupted draw leaves a checkpoint that contains its charge."""
     plan = three.plan()
     shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
-    monkeypatch.setattr(sys.modules["confide.federated.silo_answer"], "write_time", lambda *_: 1 / 0)
+    monkeypatch.setattr(sys.modules["confide.federated.answers"], "write_time", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         three.answer(0, plan)
     monkeypatch.undo()

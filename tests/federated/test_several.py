@@ -74,7 +74,7 @@ def test_levels_of_a_sum_are_covered_as_one_threshold_is(five):
     assert len(several.parts) == len(LEVELS)
     for level, part in several.parts.items():
         alone = federated.plan(five.silos, level, 2.0, method="secure-sum", candidates=Candidates.unit(21))
-        assert (part.protocol, part.channel) == (alone.protocol, alone.channel)
+        assert part == alone.first
         assert part.promises() == alone.promises()
 
 
@@ -85,7 +85,7 @@ def test_loss_of_a_message_about_two_levels_by_enumeration():
     several = federated.plan(
         silos, ["0.7", "0.6"], 3.0, shares=["1/3", "2/3"], method="private-qq", candidates=Candidates.unit(4)
     )
-    mechanisms = [plan.protocol.mechanism(plan, 0) for plan in several.parts.values()]
+    mechanisms = [plan.mechanism(0) for plan in several.parts.values()]
 
     def joint(h):
         return np.outer(*(mechanism_law(mechanism, h) for mechanism in mechanisms)).ravel()
@@ -108,7 +108,7 @@ def test_every_level_is_covered_as_promised_after_nesting():
     pairs = list(itertools.product(range(bins), repeat=2))
     laws = []  # distribution of the threshold's index for every pair of histograms, one table per level
     for plan, (k, _) in zip(plans, certified, strict=True):
-        a, b = (choice_laws(plan.protocol.mechanism(plan, i), n, bins) for i, n in enumerate(sizes))
+        a, b = (choice_laws(plan.mechanism(i), n, bins) for i, n in enumerate(sizes))
         table = np.zeros((len(a), len(b), bins))
         for x, y in pairs:
             table[:, :, sorted((x, y))[k - 1]] += np.outer(a[:, x], b[:, y])
@@ -142,7 +142,7 @@ def test_loss_of_a_message_about_both_sides_by_enumeration():
     """Test all pairs of replies over all histograms of pairs of scores that differ in one record."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(3) for i in range(4)]
     several = federated.plan(silos, 0.9, 6.0, by="side", method="private-qq", candidates=Candidates.of([0.0, 1.0]))
-    low, high = (part.protocol.mechanism(part, 0) for part in several.single_plans)
+    low, high = (part.mechanism(0) for part in several.single_plans)
 
     def joint(pairs):
         cells = np.reshape(pairs, (3, 3))
@@ -206,7 +206,7 @@ def test_an_empty_group_gets_infinity(three):
     several = by_group(three)
     plan = several.first
     k, _ = plan.certify()
-    finite = 1 - mechanism_law(plan.protocol.mechanism(plan, 0), (0,) * 21)[-1]
+    finite = 1 - mechanism_law(plan.mechanism(0), (0,) * 21)[-1]
     assert 3 * finite ** (4 - k) < 1e-6 or k == 3
     assert 3 * finite**k < 1e-6
     text = several.sign(three.coordinator)
@@ -233,7 +233,7 @@ def test_loss_of_a_message_about_two_groups_by_enumeration(neighbors):
     several = federated.plan(
         silos, 0.5, 3.0, by="group", names=["a", "b"], neighbors=neighbors, candidates=Candidates.unit(3), n_typical=6
     )
-    mechanism = several.first.protocol.mechanism(several.first, 0)
+    mechanism = several.first.mechanism(0)
     logs = {h: np.log(mechanism_law(mechanism, h)) for n in range(6) for h in histograms(n, 3)}
     small = [h for h in logs if sum(h) < 5]
     one = max(np.abs(logs[h] - logs[g]).max() for h in small for g in added(h))
@@ -264,7 +264,7 @@ def test_every_group_is_covered_whatever_silos_have_of_it():
     plan = several.first
     k, guarantee = plan.certify()
     assert k <= 3
-    mechanism = plan.protocol.mechanism(plan, 0)
+    mechanism = plan.mechanism(0)
     index = np.array([kth_reply(list(replies), k, bins) for replies in np.ndindex(bins, bins, bins)])
     worst = 1.0
     for population in populations(bins, 0.6):
@@ -285,7 +285,7 @@ def test_the_reply_without_records_is_part_of_the_certificate(three):
     assert some.below(low)[0] < empty == none.below(low)[0]
     assert 0 < 1 - mechanism_law(mechanism, (0,) * 40)[-1] <= empty
     plan = by_group(three).first
-    assert plan.protocol.n_min == 0
+    assert plan.n_min == 0
     assert "for every number of records, also none" in str(plan.certify()[1])
 
 
@@ -381,17 +381,14 @@ def test_local_population_is_covered_as_certified_by_enumeration(epsilon, alpha)
     plan = federated.plan(silos, alpha, epsilon, method="private-qq", candidates=Candidates.unit(bins))
     k, _ = plan.certify()
     assert k <= 3
-    certified = _certified(plan.protocol.reply_law(plan.first, 2), None)
+    certified = _certified(plan.first.reply_law(2), None)
     others = np.array([0.97, 0.01, 0.01, 0.01])
     replies = list(np.ndindex(bins, bins, bins))
     common = np.array([kth_reply(list(reply), k, bins) for reply in replies])
     larger = np.maximum(common, [reply[2] for reply in replies])
     least, alone = 1.0, 1.0
     for population in populations(bins, certified):
-        laws = [
-            reply_law(plan.protocol.mechanism(plan.first, i), sizes[i], (others, others, population)[i])
-            for i in range(3)
-        ]
+        laws = [reply_law(plan.first.mechanism(i), sizes[i], (others, others, population)[i]) for i in range(3)]
         joint = np.multiply.outer(np.multiply.outer(laws[0], laws[1]), laws[2]).ravel()
         covers = np.cumsum(population)
         least = min(least, float(joint @ covers[larger]))
@@ -405,7 +402,7 @@ def test_with_delta_the_promise_is_given_the_records():
     """The largest coverage that a reply misses with probability at most delta, by its distribution."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(60) for i in range(3)]
     plan = federated.plan(silos, 0.3, 8.0, method="private-qq", delta=0.1, candidates=Candidates.unit(21))
-    law = plan.protocol.reply_law(plan.first, 0)
+    law = plan.first.reply_law(0)
     level = _certified(law, 0.1)
     assert law.below(np.array([level]))[0] <= 0.1 < law.below(np.array([level + 1e-6]))[0]
     assert 0.4 < level < 0.9

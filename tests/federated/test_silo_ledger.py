@@ -16,7 +16,7 @@ import confide
 from confide import federated
 from confide.errors import InputError
 from confide.federated import Refusal
-from confide.federated.silo_answer import answer
+from confide.federated.answers import answer
 from confide.ledger import Cost, Ledger
 from tests.builders import slow
 from tests.federated.helpers import PAID_STEPS, Federation, forked, killed
@@ -83,7 +83,7 @@ def test_the_policy_allows_what_will_be_charged(tmp_path, case):
     plan = silos.plan(epsilon=2.0, **({"n_min": 50, "n_typical": 400} if secret else {}))
     read = federated.read_plan(plan)
     larger = secret and relation == "replace_one"
-    charged = read.protocol.mechanism(read, 0).replace_one if larger else read.loss(0)
+    charged = read.first.mechanism(0).replace_one if larger else read.loss(0)
     assert (charged > read.loss(0)) == larger
     if relation is not None:
         Ledger(silos.ledgers[0].path).set_limit("calibration records", 9.0, neighbors=relation)

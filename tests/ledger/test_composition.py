@@ -18,7 +18,7 @@ import confide
 from confide import Candidates, ConfideError, Dataset, Ledger
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import PrivateRequest
-from confide.ledger import Account, Cost, Entry, Group, Limit, compose
+from confide.ledger import Account, Cost, Group, Limit, compose
 from confide.ledger.composition import Totals, epsilon_of_zcdp
 from confide.ledger.cost import decimal
 from confide.mechanisms import MECHANISMS, NEIGHBORS
@@ -50,7 +50,7 @@ def test_totals_are_rounded_up_and_what_is_left_down():
         exact = sum(cost.exact for cost in costs)
         total = compose(costs).epsilon
         assert decimal(math.nextafter(total, 0)) < exact <= decimal(total)
-        account = Account("a", ADD, None, Limit(6.0), tuple(Entry("", "", "", cost, None) for cost in costs))
+        account = Account("a", ADD, None, Limit(6.0), totals=Totals.of(costs))
         left = account.remaining()
         assert account.allows(Cost(left, ADD, "m"))
         assert not account.allows(Cost(math.nextafter(left, 9), ADD, "m"))
@@ -61,10 +61,11 @@ def test_totals_are_rounded_up_and_what_is_left_down():
 def test_decimal_sums_stay_as_short_as_they_are():
     tenths = [Cost(0.1, ADD, "m")] * 3
     assert str(compose(tenths)) == "0.3-differential privacy: 3 releases, the epsilons add up"
-    account = Account("a", ADD, None, Limit(1.0), tuple(Entry("", "", "", cost, None) for cost in tenths))
+    account = Account("a", ADD, None, Limit(1.0), totals=Totals.of(tenths))
     assert account.remaining() == 0.7
     thirds = compose([Cost(1 / 3, ADD, "m")] * 3)
     assert str(thirds).startswith("0.9999999999999999-differential privacy")
+    assert [bound.derivation[:10] for bound in compose(tenths[:1], 1e-6).bounds] == ["1 release", "1 release "]
 
 
 @pytest.mark.parametrize(("epsilon", "times"), [(0.1, 30), (0.5, 10), (0.5, 50), (1.0, 3), (2.0, 4)])

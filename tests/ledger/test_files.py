@@ -47,9 +47,9 @@ def execute(path, *statements):
 
 def test_a_charge_is_durable_by_construction(path):
     """WAL and synchronous=FULL make a commit survive a power cut, which killing cannot test."""
-    with file.transaction(path, 1.0, write=True) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
+    with file.transaction(path, 1.0, write=True, by=None) as connection:
+        assert connection.rows("PRAGMA journal_mode") == [{"journal_mode": "wal"}]
+        assert connection.rows("PRAGMA synchronous") == [{"synchronous": 2}]
 
 
 def test_only_the_process_that_creates_a_ledger_reports_it(tmp_path, monkeypatch, caplog):

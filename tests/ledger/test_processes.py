@@ -17,7 +17,7 @@ import pytest
 
 import confide
 from confide.errors import ChargedAgainWarning, EarlierReleaseWarning
-from confide.ledger import Ledger, database, make_payment, pay
+from confide.ledger import Ledger, make_payment, pay, rows
 from confide.ledger.database import transaction
 from confide.mechanisms import PrivacyStatement
 from tests.killed import drive
@@ -42,13 +42,13 @@ print(done)
 # Every step of a paid release, as (module or class, function, whether to die before it, in the middle, or after).
 STEPS = {
     "before the charge": ("confide.ledger.ledger.Ledger.charge_all", "before"),
-    "data set written, not committed": ("confide.ledger.database.Connection.add:dataset", "after"),
-    "charge written, not committed": ("confide.ledger.database.Connection.add:charge", "after"),
+    "data set written, not committed": ("confide.ledger.rows.Connection.add:dataset", "after"),
+    "charge written, not committed": ("confide.ledger.rows.Connection.add:charge", "after"),
     "charge committed": ("confide.ledger.ledger.Ledger.charge_all", "after"),
     "before the draw": ("confide.mechanisms.slopes.Slopes.choose", "before"),
     "after the draw": ("confide.mechanisms.slopes.Slopes.choose", "after"),
     "before the release is kept": ("confide.ledger.ledger.Ledger.attach_all", "before"),
-    "release written, not committed": ("confide.ledger.database.Connection.add:release", "after"),
+    "release written, not committed": ("confide.ledger.rows.Connection.add:release", "after"),
     "release kept": ("confide.ledger.ledger.Ledger.attach_all", "after"),
     "calibration returned": ("confide.core.account._LedgerAccount.answers", "after"),
 }
@@ -319,12 +319,12 @@ def test_a_clock_that_is_set_back_changes_nothing(tmp_path, monkeypatch):
     ledger = Ledger(tmp_path / "budget.db", limit=0.3)
     for year in (2100, 1990, 2026):
 
-        class Clock(database.datetime):
+        class Clock(rows.datetime):
             @classmethod
             def now(cls, tz=None, year=year):
                 return cls(year, 1, 1, tzinfo=tz)
 
-        monkeypatch.setattr(database, "datetime", Clock)
+        monkeypatch.setattr(rows, "datetime", Clock)
         asked(ledger, year, lambda _, year=year: f"of {year}")
     entries = ledger.account("patients").entries
     assert [entry.charged_at[:4] for entry in entries] == ["2100", "1990", "2026"]

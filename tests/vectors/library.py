@@ -230,7 +230,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "public_keys": _public_keys,
     "mask": _mask,
     "open_sum": lambda masked, bits: channels.open_sum(
-        [np.array(list(map(int, one)), dtype=channels.word_of(bits)) for one in masked], bits
+        [np.array(list(map(int, one)), dtype=channels.word_type(bits)) for one in masked], bits
     ),
     "rank_of_ranks": lambda replies, k: order_statistic_coverage(
         [RandomRankReply.fixed(one["n"], one["rank"]) for one in replies], k

@@ -31,11 +31,11 @@ def list_(options: LedgerList) -> None:
 
 def show(options: LedgerShow) -> None:
     """Show a data set, or write a page."""
-    # With a default ledger the first argument is the data set.
-    file, dataset, output = options.file, options.dataset, options.output
-    if dataset is None and os.environ.get(DEFAULT_LEDGER) and output.out is None:
-        file, dataset = None, file
-    place = _named_ledger(file)
+    # Without a ledger the first argument is the data set.
+    output = options.output
+    names_ledger = options.dataset is not None or output.out is not None or not os.environ.get(DEFAULT_LEDGER)
+    place = _named_ledger(options.file if names_ledger else None)
+    dataset = options.dataset if names_ledger else options.file
     output.check(FileKind.PAGE, file_of(place))
     ledger = Ledger(place, create=False)
 
@@ -61,27 +61,27 @@ def show(options: LedgerShow) -> None:
 
 def limit(options: LedgerLimit) -> None:
     """Set or remove a limit."""
-    # With a default ledger the first arguments are the data set and the limit.
-    file, dataset, epsilon = options.file, options.dataset, options.epsilon
-    if dataset is None:
-        file, dataset = _named_ledger(None), file
-    elif os.environ.get(DEFAULT_LEDGER) and epsilon is None and _is_number(dataset):
-        file, dataset, epsilon = _named_ledger(None), file, float(dataset)
+    # Without a ledger the first arguments are the data set and the limit.
+    place, dataset, epsilon = options.file, options.dataset, options.epsilon
+    if dataset is None or (os.environ.get(DEFAULT_LEDGER) and epsilon is None and _number(dataset) is not None):
+        place = _named_ledger(None)
+        dataset = options.file
+        epsilon = _number(options.dataset)
 
     # An epsilon sets the limit; without one it is removed.
     new_limit = None if epsilon is None else (epsilon, options.dp_delta)
     with capture_warnings() as captured:
-        account = Ledger(file).set_limit(dataset, new_limit, neighbors=options.neighbors)
+        account = Ledger(place).set_limit(dataset, new_limit, neighbors=options.neighbors)
     captured.warn()
     print_result(lambda: account.as_json(), f"{account.dataset}: {account.summary}", as_json=options.as_json)
 
 
-def _is_number(text: str) -> bool:
+def _number(text: str | None) -> float | None:
+    """The number that a text is; None for other texts."""
     try:
-        float(text)
+        return None if text is None else float(text)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def export(options: LedgerExport) -> None:

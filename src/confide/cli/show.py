@@ -174,7 +174,7 @@ def _plan(path: Path) -> FileDescription:
         {str(answers): vars(promise) for answers, promise in group.promises().items()} for group in plan.different
     ]
     values = {
-        "plan": plan.fields(),
+        "plan": json.loads(plan.payload),
         "promises": promises,
         "digest": plan.digest,
         "signer": plan.coordinator.signing,

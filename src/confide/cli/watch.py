@@ -27,7 +27,6 @@ from confide.watching import watch as take_look
 def watch(options: Watch) -> int:
     """Take a look at a batch, and print what it shows."""
     # The ledger, the batch, and the release that is monitored.
-    output = options.output
     arguments = arguments_of("watch", WATCH, options)
     budget = Accounting.of(options.budget, arguments)
     name = _look_name(options.look, budget)
@@ -52,7 +51,7 @@ def watch(options: Watch) -> int:
     notes = list(remarks(monitored))
     if not monitor.looks:
         notes += monitor.settings.remarks(monitored)
-        if not output.as_json:
+        if not options.output.as_json:
             _print_start(monitor)
     print_warnings(notes)
 
@@ -64,16 +63,9 @@ def watch(options: Watch) -> int:
             updated = take_look(opened, columns, monitored, state=state, look=name, progress=progress, **looking)
     receipt.captured.warn()
 
-    # Write the thresholds in force and the page.
+    # Write the thresholds in force and the page, and print the look.
     corrected = None if updated.settings.correction is None else CorrectedRelease(monitored, updated)
-    if options.in_force is not None and corrected is not None:
-        corrected.save(options.in_force, overwrite=True)
-    if output.out is not None:
-        from confide.reports import report
-
-        output.write(report(updated).html)
-
-    # Print the look.
+    _write(options, updated, corrected)
     captured = receipt.captured
     look = next(look for look in updated.looks if look.name == name)
 
@@ -81,8 +73,8 @@ def watch(options: Watch) -> int:
         warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
         return {**_document(updated, look, corrected), **warned, **receipt.fields()}
 
-    look_texts = _look_texts(updated, look, corrected, budget)
-    print_result(document, *captured.earlier, *look_texts, receipt.text(), output.saved(), as_json=output.as_json)
+    texts = (*captured.earlier, *_look_texts(updated, look, corrected, budget), receipt.text(), options.output.saved())
+    print_result(document, *texts, as_json=options.output.as_json)
     return DONE if updated.alarm is None else ALARM
 
 
@@ -93,6 +85,16 @@ def _check_files(options: Watch, source: Source, state: FileLocation, reference:
     check_not_input(state, [*inputs, reference])
     with renamed("output", "in_force"):
         check_output(options.in_force, FileKind.CORRECTED, *inputs, state, force=True)
+
+
+def _write(options: Watch, monitor: Monitor, corrected: CorrectedRelease | None) -> None:
+    """Write the thresholds in force and the page, as far as they were requested."""
+    if options.in_force is not None and corrected is not None:
+        corrected.save(options.in_force, overwrite=True)
+    if options.output.out is not None:
+        from confide.reports import report
+
+        options.output.write(report(monitor).html)
 
 
 def _look_name(look: str | None, budget: Accounting) -> str:
@@ -143,7 +145,8 @@ def _look_texts(monitor: Monitor, look: Look, corrected: CorrectedRelease | None
             "only the largest"
         )
     if corrected is not None:
-        yield f"in force now: {str(corrected).splitlines()[1]}"
+        name, threshold = next(iter(corrected.by_name.items()))
+        yield f"in force now: {name or 'threshold'}: {threshold.text}; {threshold.guarantee}"
 
 
 def _document(monitor: Monitor, look: Look, corrected: CorrectedRelease | None) -> dict[str, Any]:

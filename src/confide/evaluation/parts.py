@@ -71,9 +71,6 @@ class Part(Described):
     mean_width: float | None = None
     confidence: float | None = None
 
-    def _section(self) -> Section:
-        return Section("Part", self._brief())
-
     def _brief(self) -> str:
         return f"{self.name!r}: {self.estimate}" if self.name else self.estimate
 

@@ -28,6 +28,7 @@ Three hospitals and a coordinator, here in one process:
 
 from confide.federated.answers import (
     Sending,
+    answer,
     distant_replies,
     message_head,
     read_answer,
@@ -42,20 +43,18 @@ from confide.federated.certificates import (
     order_statistic_coverage,
     poisson_binomial,
 )
-from confide.federated.comparison import Alternative, Comparison
-from confide.federated.conditions import Conditions
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
 from confide.federated.messages import Message, read_time
 from confide.federated.own_share import OwnShare, local, own_share
 from confide.federated.plan import FederatedPlan, identity_rows, read_plan, roster_number
-from confide.federated.planning import PlanChoices, compare, plan
+from confide.federated.planning import Alternative, Comparison, PlanChoices, compare, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import (
     METHODS,
-    Method,
     Promise,
     PublishedChoice,
+    ThresholdPlan,
     best_published,
     published_at,
     published_correction,
@@ -66,42 +65,14 @@ from confide.federated.quadrature import expectation
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.release import FederatedRelease, FederatedThreshold, aggregate
 from confide.federated.reply_laws import RandomRankReply, ReplyLaw
-from confide.federated.signatures import Verification, read_signed, sign, verify, verify_signer
-from confide.federated.silo_answer import answer
 from confide.federated.silo_ledger import RECORDS, SiloLedger
-from confide.federated.threshold_plan import ThresholdPlan, collusion_text
+from confide.federated.verification import Conditions, Verification, read_signed, sign, verify, verify_signer
 
 __all__ = [
-    "Alternative",
-    "Comparison",
-    "Conditions",
-    "FederatedPlan",
-    "FederatedRelease",
-    "OwnShare",
-    "Policy",
-    "Refusal",
-    "Silo",
-    "SiloKeys",
-    "SiloLedger",
-    "Verification",
-    "aggregate",
-    "answer",
-    "best_private_qq",
-    "compare",
-    "distant_replies",
-    "expectation",
-    "fingerprint",
-    "local",
-    "own_share",
-    "plan",
-    "qq_coverage",
-    "read_answer",
-    "read_plan",
-    "read_signed",
-    "replies",
-    "roster",
-    "sign",
-    "verify",
+    "Alternative", "Comparison", "Conditions", "FederatedPlan", "FederatedRelease", "OwnShare", "Policy", "Refusal",
+    "Silo", "SiloKeys", "SiloLedger", "Verification", "aggregate", "answer", "best_private_qq", "compare",
+    "distant_replies", "expectation", "fingerprint", "local", "own_share", "plan", "qq_coverage", "read_answer",
+    "read_plan", "read_signed", "replies", "roster", "sign", "verify",
 ]  # fmt: skip
 
 

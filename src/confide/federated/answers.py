@@ -1,17 +1,29 @@
-"""The answers of silos, as the coordinator reads them: checked against the plan, one for each silo."""
+"""The answers of silos: made by a silo, for a charge in its ledger; checked by the coordinator, one for each silo."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from statistics import median_low
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.candidates import Candidates
-from confide.federated.keys import check_name
-from confide.federated.messages import Form, Message, read_content, read_message, read_time
+from confide.core import SIDES
+from confide.counting import ScoreHistogram
+from confide.errors import InputError, InputTypeError
+from confide.federated.keys import SiloKeys, check_name
+from confide.federated.messages import Form, Message, read_content, read_message, read_time, sign, write_time
 from confide.federated.plan import FederatedPlan, read_plan
+from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal, listed
+from confide.federated.silo_ledger import SiloLedger, update_checkpoint
+from confide.federated.terms import Counts
 from confide.ledger import is_hexadecimal
-from confide.support import check_version_texts
+from confide.scores import name_of_scores
+from confide.support import Name, check_version_texts, library_versions, log_event, require
 
 
 class Sending(Form):
@@ -22,6 +34,207 @@ class Sending(Form):
     answered: str
     versions: dict[str, str]
     sent: list[int]
+
+
+# In a silo
+
+# Scores, or their counts over the candidates of a plan; for groups the counts by name, for sides either by name
+Scores = ArrayLike | ScoreHistogram | Mapping[Any, ArrayLike | ScoreHistogram]
+
+
+def answer(
+    plan: str,
+    scores: Scores,
+    keys: SiloKeys,
+    policy: Policy,
+    ledger: SiloLedger,
+    *,
+    groups: ArrayLike | None = None,
+    now: datetime | None = None,
+) -> str:
+    """Answer a plan once. A repeated call returns the same message.
+
+    The plan is checked and the scores are counted. Then the loss is charged durably in the silo's ledger, and the
+    mechanism runs. The message is stored in the ledger before it is returned. If two processes answer the same plan at
+    once, the second waits for the first and returns the same message.
+
+    Parameters
+    ----------
+    plan
+        The signed plan, of one threshold or of several, which one message answers together.
+    scores
+        The silo's nonconformity scores, shape (n,), or a histogram of them over the plan's candidates. For groups or
+        classes also one histogram for each, by name. For two sides the scores or the histogram of each, by the names
+        `cqr_low` and `cqr_high`.
+    keys
+        The silo's private keys.
+    policy
+        The silo's policy.
+    ledger
+        The silo's budget ledger, which stores answers and charges.
+    groups
+        If the plan has a threshold for each group or class: the group or class of each score, shape (n,).
+    now
+        The present time, with a time zone; by default that of the system clock.
+
+    Returns
+    -------
+    str
+        A signed JSON message: the index of one candidate for each threshold, or a masked vector.
+
+    Warns
+    -----
+    OtherDataWarning
+        If the plan was answered before from other scores. The old message is returned all the same.
+
+    Raises
+    ------
+    Refusal
+        With a code of `confide.federated.refusals`. The outcome depends on the silo's data only where a score is
+        invalid (`InputError`). The text of that error must not be sent to another party.
+    """
+    # Check the plan, before any record is read
+    time = now or datetime.now(UTC)
+    parsed = read_plan(plan)
+    position = _position(parsed, keys, ledger)
+    policy.check_coordinator(parsed)
+    cost = ledger.cost(parsed, position)
+    policy.check(parsed, position, cost)
+    is_new = False
+
+    # The steps of a release, which the ledger calls
+    def read() -> Counts:
+        if parsed.closed(time):
+            raise Refusal("late", "the plan is closed; request a new one")
+        counts = _count_for(parsed, scores, groups)
+        records = int(counts.sum()) // (len(counts) if parsed.by == "side" else 1)
+        if parsed.silos[position].size not in (None, records):
+            raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
+        update_checkpoint(keys.checkpoint, ledger.ledger, charged=False)
+        return counts
+
+    def draw(counts: Counts) -> str:
+        nonlocal is_new
+        is_new = True
+        update_checkpoint(keys.checkpoint, ledger.ledger, charged=True)
+        context = f"{parsed.session}|{parsed.digest}".encode()
+        content = Sending(
+            plan=parsed.digest,
+            silo=keys.name,
+            answered=write_time(time),
+            versions=dict(library_versions()),
+            sent=_drawn(parsed, position, counts, keys.agreement, context),
+        )
+        return sign("answer", content, keys.signing)
+
+    def read_again() -> bytes:
+        # Scores that cannot be used count as other data
+        try:
+            return _bytes_of(_count_for(parsed, scores, groups))
+        except (InputError, InputTypeError):
+            return b""
+
+    # Read, charge, draw, store; or return the stored answer
+    message = ledger.charge_answer(parsed, cost, policy.budget, read, _bytes_of, draw, read_again=read_again)
+    if is_new:
+        log_event("federated", "answered", silo=keys.name, session=parsed.session, plan=parsed.digest)
+    return message
+
+
+def _position(plan: FederatedPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
+    """The position of the silo with these keys in a plan; raises `not-invited` if the plan does not name it."""
+    identity = keys.public_keys().identity
+    position = next((i for i, silo in enumerate(plan.silos) if silo.identity == identity), None)
+    if position is None:
+        raise Refusal("not-invited", "the plan does not name this silo with its keys; send your public file again")
+
+    # Two copies of the keys with a ledger each would answer a plan twice. Under masks, which follow from keys and
+    # session, the difference of the two messages would be the difference of the data.
+    ledger_in_plan = plan.silos[position].ledger
+    if ledger_in_plan is not None and ledger_in_plan != ledger.identity:
+        raise Refusal(
+            "not-invited",
+            "the plan names another ledger of this silo than this one; answer with that ledger, or issue the public "
+            "file with this one and request a new plan",
+        )
+    if keys.ledger is not None and keys.ledger != ledger.identity:
+        raise Refusal(
+            "not-invited",
+            "these keys name another ledger than this one; answer with that ledger, or name this one with "
+            "`confide federated public --ledger` and request a new plan",
+        )
+    return position
+
+
+def _count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None) -> Counts:
+    """Counts of scores over the m candidates of the plan, int64, shape (m,); for several parts shape (parts, m).
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the scores do not match the plan, or `groups` are missing, not allowed, or not in the plan.
+    """
+    # Two sides, of the same records
+    names: tuple[Name, ...] = plan.names
+    if plan.by == "side":
+        if groups is not None or not isinstance(scores, Mapping) or set(scores) != set(names):
+            raise InputError("scores", f"must be given for both sides, by the names {' and '.join(SIDES)}")
+        low, high = (_counts(plan, scores[side], part) for part, side in enumerate(SIDES))
+        must = "must be of the same records for both sides"
+        require("scores", low.sum() == high.sum(), must, got="different numbers of scores")
+        return np.array([low, high])
+
+    # One row of counts
+    if plan.by is None or plan.by == "level":
+        if groups is not None or isinstance(scores, Mapping):
+            raise InputError("groups", "must be left out: the plan has no thresholds for groups or classes")
+        return _counts(plan, scores)
+
+    # Groups or classes: counts by name
+    if isinstance(scores, Mapping):
+        must = f"must be counts by name for the {len(names)} groups of the plan, without groups"
+        require("scores", groups is None and set(scores) == set(names), must)
+        return np.array([_counts(plan, scores[name]) for name in names])
+
+    # Groups or classes: the group of each score
+    if groups is None or isinstance(scores, ScoreHistogram):
+        what = "the class" if plan.by == "class" else "the group"
+        raise InputError("groups", f"must state {what} of each score: the plan has a threshold for each")
+    # An error about a score states its position among all scores
+    _counts(plan, scores)
+    array = as_vector("scores", scores, empty=True)
+    refuse_other_rows(scores=scores, groups=groups)
+    positions = as_positions("groups", groups, names, len(array))
+    return np.array([_counts(plan, array[positions == i]) for i in range(len(names))])
+
+
+def _counts(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram, part: int = 0) -> Counts:
+    """Counts for the part at this position."""
+    single = plan.single_plans[part]
+    try:
+        name_of_scores(scores, single.score, plan.request.classes)
+    except InputError as error:
+        raise InputError("scores", f"must match the plan: {error}") from None
+    if not isinstance(scores, ScoreHistogram):
+        return ScoreHistogram.from_scores(scores, single.candidates, single.score).counts
+    if scores.candidates != single.candidates:
+        raise InputTypeError("scores", "must be counted over the candidates of the plan", got="others")
+    return scores.counts
+
+
+def _bytes_of(counts: Counts) -> bytes:
+    """The counts that the mechanism uses; their candidates are those of the plan."""
+    return counts.astype("<i8").tobytes()
+
+
+def _drawn(plan: FederatedPlan, position: int, counts: Counts, agreement: bytes, context: bytes) -> list[int]:
+    """What a silo sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
+    rows = counts if counts.ndim == 2 else [counts] * len(plan.drawn)
+    vectors = [single.draw(position, row) for single, row in zip(plan.drawn, rows, strict=True)]
+    return plan.channel.encode(plan.first, position, np.array(vectors), agreement, context)
+
+
+# At the coordinator
 
 
 class Answer(NamedTuple):
@@ -88,10 +301,26 @@ def read_answer(plan: FederatedPlan, text: str) -> Answer:
     try:
         if plan.closed(read_time(stated.answered)):
             raise Refusal("late")
-        reply = plan.read_message(stated.sent)
+        reply = plan.channel.decode(plan.first, stated.sent, len(plan.drawn))
     except Refusal as refusal:
         raise _of_silo(stated.silo, refusal.code) from None
     return Answer(i, reply, digest, text)
+
+
+def add(plan: FederatedPlan, answers: Iterable[Answer]) -> Counts:
+    """The sum of the vectors that silos sent, shape (draws, m).
+
+    Raises
+    ------
+    Refusal
+        `missing` for too few answers, `implausible` for a sum that the vectors of honest silos cannot have.
+    """
+    replies = {answer.silo: answer.reply for answer in answers}
+    total = plan.channel.add(plan.first, replies, len(plan.drawn))
+    if not plan.channel.single_replies:
+        for single, row in zip(plan.drawn, total, strict=True):
+            single.check_total(sorted(replies), row)
+    return total
 
 
 def _of_silo(silo: str, code: str) -> Refusal:

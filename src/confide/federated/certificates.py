@@ -131,11 +131,12 @@ def certified_k(
     >>> certified_k([RandomRankReply.fixed(12, 12), RandomRankReply.fixed(30, 28)], Fraction(9, 10), 0.35)
     (2, 0.9)
     """
-    table, m = ReplyTable.of(replies), len(replies) if honest is None else honest
-    if m < 1:
+    table = ReplyTable.of(replies)
+    most = len(table) if honest is None else honest
+    if most < 1:
         return None
     coverage = cache(lambda k: certified(table, k, level, delta, honest))
-    k = smallest(lambda k: _reaches(coverage(k), level), m, guess)
+    k = smallest(lambda k: _reaches(coverage(k), level), most, guess)
     return None if k is None else (k, float(coverage(k)))
 
 
@@ -247,7 +248,8 @@ def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fra
         ways = [fewer * below + same * above for fewer, same in zip([0, *ways], [*ways, 0], strict=True)]
 
     # The integral of each power of t and 1 - t
-    missed, mask = sum(ways[k:]), (1 << bits) - 1
+    missed = sum(ways[k:])
+    mask = (1 << bits) - 1
     weighted = 0
     for r in range(total + 1):
         weighted += (missed >> bits * r & mask) * factorial(r) * factorial(total - r)

@@ -32,7 +32,7 @@ from confide.federated.messages import (
 )
 from confide.federated.refusals import Refusal
 from confide.ledger import is_hexadecimal
-from confide.support import MOST_RECORDS, needs_extra, positive_integer, read_text, write_text
+from confide.support import MOST_RECORDS, needs_extra, positive_integer, read_text, require, write_text
 
 # What is hashed begins with its purpose, so that no identity is also the hash of a roster
 _IDENTITY = b"confide/federated/identity/1\n"
@@ -148,21 +148,17 @@ class Silo:
         # Each field alone
         check_name(self.name)
         for key in (self.signing, self.agreement):
-            if not is_hexadecimal(key, least=64):
-                raise InputError("keys", "must have 64 hexadecimal digits", remedy="Use the file that keygen wrote")
-        if self.ledger is not None and not is_hexadecimal(self.ledger, least=64):
-            raise InputError("ledger", "must have 64 hexadecimal digits, as in SiloLedger.identity")
+            remedy = "Use the file that keygen wrote"
+            require("keys", is_hexadecimal(key, least=64), "must have 64 hexadecimal digits", remedy=remedy)
+        is_identity = self.ledger is None or is_hexadecimal(self.ledger, least=64)
+        require("ledger", is_identity, "must have 64 hexadecimal digits, as in SiloLedger.identity")
         if self.size is not None:
             positive_integer("size", self.size, most=MOST_RECORDS)
         # A usable key for masks, and a valid signature
-        if not _agrees(self.agreement):
-            raise InputError(
-                "keys",
-                f"the agreement key of {self.name!r} must be one that keygen makes",
-                remedy="Masks from this key would hide nothing",
-            )
-        if (self.issued is None) != (self.signature is None):
-            raise InputError("issued", "issued and signature must be given together")
+        must = f"the agreement key of {self.name!r} must be one that keygen makes"
+        require("keys", _agrees(self.agreement), must, remedy="Masks from this key would hide nothing")
+        are_together = (self.issued is None) == (self.signature is None)
+        require("issued", are_together, "issued and signature must be given together")
         if self.issued is not None:
             read_time(self.issued)
             _check_signed(self)
@@ -171,11 +167,6 @@ class Silo:
     def identity(self) -> str:
         """SHA-256 over the name and both keys, of which the fingerprint is made; 64 hexadecimal digits."""
         return identity_of(self.name, self.signing, self.agreement)
-
-    @property
-    def form(self) -> "SiloForm":
-        """What a plan states of the silo."""
-        return SiloForm.of(self)
 
     @property
     def _payload(self) -> bytes:

@@ -114,7 +114,8 @@ def open_message(kind: str, text: str, most: int = MOST_CHARACTERS) -> tuple[byt
         raise Refusal("malformed", f"the {kind} must be a str of at most {most} characters")
     try:
         message = msgspec.json.decode(text, type=_Envelope)
-        payload, (signature,) = _bytes(message.payload), message.signatures
+        payload = _bytes(message.payload)
+        (signature,) = message.signatures
     except (ValueError, RecursionError):
         raise Refusal("malformed", f"the {kind} is not a signed message; request the original") from None
     if message.payloadType != _type_of(kind):

@@ -15,16 +15,16 @@ from numpy.typing import ArrayLike
 
 from confide.candidates import AnyCandidates
 from confide.core import Options, Release, calibrate, class_list, documents
-from confide.errors import FormatError, InputError, InputTypeError
+from confide.errors import FormatError, InputTypeError
 from confide.federated.answers import read_answer
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.messages import MOST_CHARACTERS
+from confide.federated.protocols import ThresholdPlan
 from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
 from confide.federated.release import FederatedRelease, FederatedThreshold, PlanStatement
 from confide.federated.reply_laws import ReplyLaw
-from confide.federated.threshold_plan import ThresholdPlan
-from confide.support import Facts, Form, Section, exact_level
+from confide.support import Facts, Form, Section, bisect, exact_level, require
 
 _KIND = "confide/federated.own-share"
 
@@ -37,8 +37,7 @@ class OwnThreshold(FederatedThreshold):
 
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that this silo's coverage given its records is below c."""
-        if n is not None:
-            raise InputError("n", "must be left out: the plan contains the public sizes")
+        require("n", n is None, "must be left out: the plan contains the public sizes")
         law = _law(self.plan, self.silo)
         return lambda level: float(law.below(np.array([level]))[0])
 
@@ -141,14 +140,12 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     # The common threshold, and the reply of the silo
     position, common = _common(released, of)
     plan = common.plan
-    if not plan.channel.single_replies:
-        raise InputError(
-            "plan",
-            f"the method {plan.method!r} reveals only a sum over all silos, and no answer of a single silo",
-            remedy="A threshold for the silo by confide.calibrate is charged separately",
-        )
+    why = f"the method {plan.method!r} reveals only a sum over all silos, and no answer of a single silo"
+    remedy = "A threshold for the silo by confide.calibrate is charged separately"
+    require("plan", plan.channel.single_replies, why, remedy=remedy)
     message = read_answer(released.plan, answer)
-    reply, silo = message.reply[position], plan.silos[message.silo]
+    reply = message.reply[position]
+    silo = plan.silos[message.silo]
 
     # The larger of both, with the certificate of one reply
     coverage = _certified(_law(plan, silo.name), plan.delta)
@@ -175,8 +172,7 @@ def _common(released: FederatedRelease, of: Any = None) -> tuple[int, FederatedT
     plan = released.plan
     thresholds = list(released.parts.values())
     if plan.by is None:
-        if of is not None:
-            raise InputError("of", "must be left out: there is one threshold", got=repr(of))
+        require("of", of is None, "must be left out: there is one threshold", got=repr(of))
         return 0, thresholds[0]
 
     # A file has names as texts, and levels are equal as numbers
@@ -184,28 +180,24 @@ def _common(released: FederatedRelease, of: Any = None) -> tuple[int, FederatedT
     if plan.by == "level" and of is not None:
         of = str(float(exact_level("of", of)))
     texts = [str(name) for name in names]
-    if str(of) not in texts:
-        raise InputError("of", f"must be one of {class_list(tuple(names))}", got=repr(of))
+    require("of", str(of) in texts, f"must be one of {class_list(tuple(names))}", got=repr(of))
     position = texts.index(str(of))
     return position, thresholds[position]
 
 
 def _law(plan: ThresholdPlan, silo: str) -> ReplyLaw:
     """The law that the reply of a silo dominates, by its own records and its own noise alone."""
-    assert isinstance(plan.protocol, SortedReplies)
-    return plan.protocol.reply_law(plan, plan.position(silo))
+    assert isinstance(plan, SortedReplies)
+    return plan.reply_law(plan.position(silo))
 
 
 def _certified(law: ReplyLaw, delta: float | None) -> float:
     """The coverage of one reply: the mean, or the largest that fails with probability at most delta."""
     if delta is None:
         return order_statistic_coverage([law], 1)
-    # By bisection, to 2**-40
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if float(law.below(np.array([middle]))[0]) <= delta else (low, middle)
-    return low
+    # To 2**-40, the last level before the first that fails more often
+    steps = 2**40
+    return (bisect(lambda step: float(law.below(np.array([step / steps]))[0]) > delta, 0, steps) - 1) / steps
 
 
 def local(
@@ -259,7 +251,8 @@ def local(
         raise InputTypeError("released", "must be the release of a federation", got=type(released).__name__)
 
     # The request of the common threshold, unless an option replaces a part of it
-    common, request = released.only, released.plan.request
+    common = released.only
+    request = released.plan.request
     assert isinstance(common, FederatedThreshold)
     common_candidates: Any = request.candidates
     replaced: dict[str, Any] = {"delta": common.plan.delta, "unit": request.unit, **options}

@@ -7,29 +7,43 @@ before a charge.
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from functools import cached_property, lru_cache
-from itertools import accumulate
-from typing import Any
+from fractions import Fraction
+from functools import cache, cached_property, lru_cache
+from statistics import median
+from typing import Any, TypeVar
 
 import msgspec
-import numpy as np
 
-from confide.candidates import Candidates
-from confide.core import ABOUT, SIDES, By, Key, Request, class_list, read_request, stated_request, unusual
+from confide.candidates import Candidates, Spread
+from confide.core import (
+    ABOUT,
+    SIDES,
+    Budget,
+    By,
+    Key,
+    Request,
+    class_list,
+    exact_shares,
+    histogram_size,
+    read_request,
+    stated_request,
+    unusual,
+)
 from confide.errors import InputError
 from confide.federated.keys import Silo, SiloForm, SiloKeys, fingerprint, roster
 from confide.federated.messages import Form, digest, encode, read_content, read_message, read_time, sign
-from confide.federated.protocols import METHODS, Channel, Method, Promise
+from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Promise, ThresholdPlan
 from confide.federated.refusals import Refusal
-from confide.federated.terms import Counts, Federation, Missing, Population
-from confide.federated.threshold_plan import ThresholdPlan, threshold_plans
+from confide.federated.terms import Federation, Missing, Population, Terms
 from confide.guarantee import Guarantee
 from confide.ledger import MOST_RELEASE
 from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
-from confide.support import Described, Section, one_of
+from confide.support import Described, Section, one_of, require
+
+Value = TypeVar("Value")
 
 # Silos times thresholds: a release with all replies stays below the size that readers accept
 MOST_REPLIES = 2_000_000
@@ -73,33 +87,28 @@ class FederatedPlan(Federation, Described):
         self._check()
         one_of("method", self.method, METHODS)
         # 128 random bits
-        if not isinstance(self.session, str) or not re.fullmatch("[0-9a-f]{32}", self.session):
-            raise InputError("session", "must have 32 hexadecimal digits")
+        is_session = isinstance(self.session, str) and re.fullmatch("[0-9a-f]{32}", self.session)
+        require("session", is_session, "must have 32 hexadecimal digits")
         if self.closes is not None:
             read_time(self.closes)
-        public = self.silos[0].size is not None
         if self.by in ("group", "class"):
             _check_groups(self.method, self.silos)
-        elif self.request.neighbors != ("replace_one" if public else "add_remove"):
-            raise InputError("neighbors", "must be 'replace_one' if the silos' sizes are public, and else 'add_remove'")
+        else:
+            must = "must be 'replace_one' if the silos' sizes are public, and else 'add_remove'"
+            require("neighbors", self.request.neighbors == self.neighbors, must)
 
         # What follows from it
         object.__setattr__(self, "parts", threshold_plans(self, self.request, self.method))
-        if self.colluding is not None and self.channel.single_replies:
-            raise InputError(
-                "colluding",
-                "belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': the others do not rely on other silos",
-            )
+        relies = self.colluding is None or not self.channel.single_replies
+        must = "belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': the others do not rely on other silos"
+        require("colluding", relies, must)
 
         # Messages and the release stay within the sizes that readers accept
         drawn = len(self.drawn)
-        self.channel.check_length(self.first, self.method, self.protocol.candidate_advice, drawn)
-        if len(self.silos) * drawn > MOST_REPLIES or 9 * drawn > MOST_RELEASE:
-            raise InputError(
-                "plan",
-                f"the answers of {len(self.silos)} silos to {drawn} thresholds would be too long",
-                remedy="Plan fewer groups, classes or levels at once",
-            )
+        self.first.check_length(drawn)
+        are_short = len(self.silos) * drawn <= MOST_REPLIES and 9 * drawn <= MOST_RELEASE
+        must = f"the answers of {len(self.silos)} silos to {drawn} thresholds would be too long"
+        require("plan", are_short, must, remedy="Plan fewer groups, classes or levels at once")
 
     # The plans of its thresholds
 
@@ -121,7 +130,12 @@ class FederatedPlan(Federation, Described):
     @property
     def drawn(self) -> Sequence[ThresholdPlan]:
         """The plans for which silos draw a vector: one for all levels of noisy counts, else every one."""
-        return self.single_plans[:1] if self.by == "level" and self.protocol.one_draw else self.single_plans
+        return self.single_plans[:1] if self.by == "level" and self.first.one_draw else self.single_plans
+
+    def of_each(self, value: Callable[[ThresholdPlan], Value]) -> list[Value]:
+        """A value of the plan of every threshold, computed once for thresholds of equal terms."""
+        values = {id(plan): value(plan) for plan in self.different}
+        return [values[id(plan)] for plan in self.single_plans]
 
     @property
     def first(self) -> ThresholdPlan:
@@ -136,11 +150,6 @@ class FederatedPlan(Federation, Described):
     # What all of them share
 
     @property
-    def protocol(self) -> Method:
-        """The method's parameters for the first threshold; the others are of the same kind."""
-        return self.first.protocol
-
-    @property
     def channel(self) -> Channel:
         """How the silos' vectors are added, the same for all thresholds."""
         return self.first.channel
@@ -151,31 +160,16 @@ class FederatedPlan(Federation, Described):
         return self.first.candidates
 
     @property
-    def score(self) -> str | None:
-        """The name of the score; for two sides that of the lower one."""
-        return self.first.score
-
-    @property
     def derived(self) -> str:
         """The digest of what follows from the request; every participant computes it again."""
         stated = [plan.derived for plan in self.different]
         return digest(json.dumps(stated, default=str, sort_keys=True).encode())
-
-    @property
-    def assumed(self) -> str:
-        """The guarantee's assumption about the silos or the new record."""
-        return self.first.assumed
 
     # Guarantee and privacy
 
     def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
         """The k and the guarantee of the only threshold, or of the first."""
         return self.first.certify(answered)
-
-    def certified(self, who: Sequence[int]) -> list[tuple[int, Guarantee]]:
-        """The k and the guarantee of every threshold (see `ThresholdPlan.certify`)."""
-        certificates = {id(plan): plan.certify(who) for plan in self.different}
-        return [certificates[id(plan)] for plan in self.single_plans]
 
     def promises(self) -> dict[int, Promise]:
         """The guarantees of the only threshold, or of the first, by number of answers."""
@@ -187,8 +181,8 @@ class FederatedPlan(Federation, Described):
 
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
         """The loss of one record, for all thresholds together: silos hold different records, so that of one silo."""
-        statements = {id(plan): plan.privacy(answered) for plan in self.different}
-        each = [statements[id(plan)] for plan in self.drawn]
+        # The thresholds that follow from one draw cost it once
+        each = self.of_each(lambda plan: plan.privacy(answered))[: len(self.drawn)]
         if self.request.disjoint:
             return parallel_composition(each, self.request.neighbors)
         return each[0] if len(each) == 1 else sequential_composition(each)
@@ -196,38 +190,6 @@ class FederatedPlan(Federation, Described):
     def closed(self, now: datetime) -> bool:
         """Whether answers made at this time are late."""
         return self.closes is not None and now > read_time(self.closes)
-
-    # Messages
-
-    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> list[int]:
-        """What silo `own` sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
-        rows = counts if counts.ndim == 2 else [counts] * len(self.drawn)
-        vectors = [plan.protocol.draw(plan, own, row) for plan, row in zip(self.drawn, rows, strict=True)]
-        return self.channel.send(self.first, own, np.array(vectors), agreement, context)
-
-    def read_message(self, sent: list[int]) -> Any:
-        """Check what a silo sent; raises a `Refusal` with the code `malformed` or `out-of-range`."""
-        return self.channel.read_message(self.first, sent, len(self.drawn))
-
-    def add(self, sent: Mapping[int, Any]) -> Counts:
-        """The sum of the silos' messages, given by position; shape (draws, m)."""
-        total = self.channel.add(self.first, sent, len(self.drawn))
-        if not self.channel.single_replies:
-            self.check_total(sorted(sent), total)
-        return total
-
-    def check_total(self, who: Sequence[int], total: Counts) -> None:
-        """Raise a `Refusal` (`implausible`) for a sum that the vectors of honest silos cannot have."""
-        for plan, row in zip(self.drawn, total, strict=True):
-            plan.protocol.check_total(plan, who, row)
-
-    def thresholds(self, who: Sequence[int], total: Counts, ks: Sequence[int]) -> list[float]:
-        """The thresholds from the sum of these silos' vectors, shape (draws, m), with the k of each threshold."""
-        rows = total if len(total) == len(self.parts) else [total[0]] * len(self.parts)
-        each = zip(self.single_plans, rows, ks, strict=True)
-        thresholds = [plan.protocol.read_off(plan, row, k) for plan, row, k in each]
-        # Those of levels are nested; their coverage only rises
-        return list(accumulate(thresholds, max)) if self.by == "level" else thresholds
 
     # Files
 
@@ -240,8 +202,8 @@ class FederatedPlan(Federation, Described):
     def _form(self) -> "_PlanForm":
         return _PlanForm(
             **{name: getattr(self, name) for name in _PLAIN_FIELDS},
-            silos=tuple(silo.form for silo in self.silos),
-            coordinator=None if self.coordinator is None else self.coordinator.form,
+            silos=tuple(map(SiloForm.of, self.silos)),
+            coordinator=None if self.coordinator is None else SiloForm.of(self.coordinator),
             request=_request_fields(self.request),
         )
 
@@ -249,11 +211,6 @@ class FederatedPlan(Federation, Described):
     def digest(self) -> str:
         """SHA-256 of the plan, which answers state."""
         return digest(self.payload)
-
-    def fields(self) -> dict[str, Any]:
-        """What the plan states, as JSON values."""
-        stated: dict[str, Any] = json.loads(self.payload)
-        return stated
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self.payload,)
@@ -280,10 +237,10 @@ class FederatedPlan(Federation, Described):
     def rows(self) -> list[tuple[str, str]]:
         """The request, its privacy loss and its guarantee as (name, value) rows."""
         request = self.request
-        size = "secret" if self.silos[0].size is None else "public"
+        size = "secret" if self.size is None else "public"
         rows = [
             ("method", self.method),
-            ("score", " and ".join(SIDES) if self.by == "side" else self.score or "not stated"),
+            ("score", " and ".join(SIDES) if self.by == "side" else self.first.score or "not stated"),
             ("requested", self._requested),
             ("privacy of an answer", str(self.privacy())),
             ("candidate thresholds", self.candidates.description),
@@ -333,7 +290,7 @@ class FederatedPlan(Federation, Described):
         return Section(
             "Plan of a federation",
             "federated plan; reading it costs no privacy budget",
-            warnings=tuple(self.remarks),
+            warnings=self.remarks,
             parts=(Section("", facts=tuple(self.rows)),),
             notes=tuple(f"  {line}" for line in self.promise_lines),
         )
@@ -342,6 +299,77 @@ class FederatedPlan(Federation, Described):
         rows = dict(self.rows)
         silos = f"{rows['silos'].partition(',')[0]} silos"
         return f"{rows['method']}, {rows['requested']}, {silos}, each answer: {rows['privacy of an answer']}"
+
+
+# From the request to the plan of each threshold
+
+
+def threshold_plans(federation: Federation, request: Request, method: str) -> dict[Key, ThresholdPlan]:
+    """The plan of each threshold that a request asks of a federation, by its key."""
+    # All thresholds have the candidates of the one of least loss
+    losses = _losses(request, method)
+    least = min(losses, key=lambda key: losses[key])
+    requested = request.terms[least]
+    candidates = _candidates(federation, method, requested.spread, losses[least], requested.level)
+
+    # Equal terms, such as those of groups, have one plan
+    shared = {item.name: getattr(federation, item.name) for item in fields(Federation)}
+
+    @cache
+    def plan_of(alpha: Fraction, delta: float | None, score: str | None, epsilon: float) -> ThresholdPlan:
+        terms = Terms(alpha=alpha, delta=delta, score=score, epsilon=epsilon, candidates=candidates, **shared)
+        return PROTOCOLS[method].planned(terms)
+
+    return {key: plan_of(part.alpha, part.delta, part.score, losses[key]) for key, part in request.terms.items()}
+
+
+def _losses(request: Request, method: str) -> dict[Key, float]:
+    """The privacy loss of each threshold."""
+    keys = list(request.terms)
+    whole = Budget(request.epsilon)
+    # Groups have the whole, unless a replaced record may change two of them
+    if request.disjoint:
+        (of_group,) = whole.divided(exact_shares(None, 1), replaced=request.neighbors == "replace_one")
+        budgets = [of_group] * len(keys)
+    # All levels follow from one sum
+    elif request.by is None or (request.by == "level" and PROTOCOLS[method].method.one_draw):
+        require("shares", request.shares is None, f"must be left out for {method!r}: one sum serves all levels")
+        budgets = [whole] * len(keys)
+    else:
+        budgets = whole.divided(exact_shares(request.shares, len(keys)))
+    return {key: float(budget.epsilon or 0.0) for key, budget in zip(keys, budgets, strict=True)}
+
+
+# Bounds on the number of candidates of a spread: the most for private-qq, and for secure-sum
+_FEWEST_CANDIDATES = 30
+_MOST_CANDIDATES = 3840
+_MOST_SUMMED_CANDIDATES = 400
+
+# The number of candidates of a spread for the published methods
+_PUBLISHED_CANDIDATES = 1000
+
+
+def _candidates(federation: Federation, method: str, spread: Any, epsilon: float, level: Fraction) -> Candidates:
+    """The given candidates; of a spread as many as cost about as much as they resolve."""
+    if not isinstance(spread, Spread):
+        candidates: Candidates = spread
+        return candidates
+    sizes = [silo.size or federation.n_typical for silo in federation.silos]
+    # As many as a noisy histogram of all records has
+    if method == "secure-sum":
+        bins = histogram_size(spread, sum(sizes), (level,), 2 / epsilon)
+        number = min(max(bins, _FEWEST_CANDIDATES), _MOST_SUMMED_CANDIDATES)
+    # Half as many as a silo of median size has records, times epsilon
+    elif method == "private-qq":
+        factor = 1 if spread.unit or spread.around else spread.shape.federated_factor
+        useful = max(factor * median(sizes) * epsilon / 2, factor * _FEWEST_CANDIDATES)
+        number = round(min(useful, _MOST_CANDIDATES))
+    else:
+        number = _PUBLISHED_CANDIDATES
+    return Candidates.quantiles(spread, number)
+
+
+# The message of a plan
 
 
 class _PlanForm(Form):
@@ -394,8 +422,8 @@ def read_plan(text: str) -> FederatedPlan:
 
 
 def _plan_of(stated: _PlanForm) -> FederatedPlan:
-    if not stated.request.keys() <= set(_NAMES):
-        raise InputError("request", f"must have no other arguments than {', '.join(_NAMES)}")
+    is_known = stated.request.keys() <= set(_NAMES)
+    require("request", is_known, f"must have no other arguments than {', '.join(_NAMES)}")
     coordinator = stated.coordinator
     return FederatedPlan(
         **{name: getattr(stated, name) for name in _PLAIN_FIELDS if name != "derived"},
@@ -419,18 +447,14 @@ def _request_fields(request: Request) -> dict[str, Any]:
 
 def _check_groups(method: str, silos: Iterable[Silo]) -> None:
     """Groups and classes need a method that keeps their numbers of records secret."""
-    if method != "private-qq":
-        raise InputError(
-            "method",
-            "must be 'private-qq' for groups and classes: the numbers of records of each stay secret, and the "
-            f"certificate of {method!r} needs them",
-        )
-    if any(silo.size is not None for silo in silos):
-        raise InputError(
-            "silos",
-            "must keep their sizes secret where groups or classes have thresholds of their own",
-            remedy="Issue public files without a size: SiloKeys.public(), or confide federated public",
-        )
+    must = (
+        "must be 'private-qq' for groups and classes: the numbers of records of each stay secret, and the "
+        f"certificate of {method!r} needs them"
+    )
+    require("method", method == "private-qq", must)
+    must = "must keep their sizes secret where groups or classes have thresholds of their own"
+    remedy = "Issue public files without a size: SiloKeys.public(), or confide federated public"
+    require("silos", all(silo.size is None for silo in silos), must, remedy=remedy)
 
 
 def identity_rows(plan: FederatedPlan, *, silos: bool) -> list[tuple[str, str]]:

@@ -1,16 +1,34 @@
-"""Make a plan from a request, by the requested method or the recommended one; and the plans of all methods."""
+"""Make a plan from a request, by the requested method or the recommended one; compare the plans of all methods.
+
+Expected coverages are not guarantees: they hold for scores of a known distribution (docs/federated.md, "Which method").
+With a public pilot sample they are also computed for the scores of the sample.
+"""
 
 import secrets
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from fractions import Fraction
 from typing import Any, TypedDict, Unpack, cast, get_args, get_type_hints
 
+import numpy as np
+from numpy.typing import NDArray
+
 from confide.candidates import AnyCandidates
-from confide.core import SIDES, By, Pilot, Request, different_levels, exact_shares, typical_of_groups
+from confide.core import (
+    SIDES,
+    By,
+    OnPilot,
+    Pilot,
+    Request,
+    answered_on_pilot,
+    different_levels,
+    exact_shares,
+    share_of_pilot,
+    typical_of_groups,
+)
 from confide.errors import InputError, SimilarNameWarning
-from confide.federated.comparison import Alternative, Comparison, best_alternative, expected_alternative, with_pilot
 from confide.federated.keys import Silo
 from confide.federated.messages import write_time
 from confide.federated.plan import FederatedPlan
@@ -19,7 +37,17 @@ from confide.federated.terms import Missing, Population
 from confide.ledger import name_key, similar
 from confide.mechanisms import Neighbors
 from confide.scores import score_kind
-from confide.support import Level, caller_stacklevel, check_unknown_arguments, one_of, privacy_loss
+from confide.support import (
+    Described,
+    Level,
+    Section,
+    Table,
+    caller_stacklevel,
+    chance_text,
+    check_unknown_arguments,
+    one_of,
+    privacy_loss,
+)
 
 
 class PlanChoices(TypedDict, total=False):
@@ -141,29 +169,15 @@ def plan(
     # The method
     check_unknown_arguments("plan", choices, get_type_hints(PlanChoices))
     options = PlanChoices(**choices)
-    options["by"] = by = _by(alpha, options)
+    options["by"] = _by(alpha, options)
     if method is None:
         method = _recommended_method(silos, alpha, epsilon, options)
-    row = PROTOCOLS[one_of("method", method, METHODS)]
-
-    # Levels decrease, and their shares are in the same order
-    if by == "level":
-        levels = different_levels(cast(Sequence[Level], alpha))
-        alpha = tuple(sorted(levels, reverse=True))
-        if (shares := options.get("shares")) is not None:
-            share_of = dict(zip(levels, exact_shares(shares, len(levels)), strict=True))
-            options["shares"] = tuple(share_of[level] for level in alpha)
-
-    # Numbers of records, as far as they are secret
-    grouped = by in ("group", "class")
-    n_min = options.get("n_min")
-    if n_min is None:
-        n_min = 0 if grouped else 1
-    n_typical = options.get("n_typical")
-    if n_typical is None:
-        n_typical = typical_of_groups(len(options.get("names", ())), max(n_min, 1)) if grouped else max(n_min, 1000)
+    protocol = PROTOCOLS[one_of("method", method, METHODS)]
 
     # The request, and the plan with its conditions
+    if options["by"] == "level":
+        alpha, options["shares"] = _decreasing(cast(Sequence[Level], alpha), options.get("shares"))
+    n_min, n_typical = _sizes(options)
     closes = options.get("closes")
     stated: dict[str, Any] = {**options}
     planned = FederatedPlan(
@@ -176,7 +190,7 @@ def plan(
             **{name: stated[name] for name in _OF_REQUEST if name in stated},
         ),
         method=method,
-        population=options.get("population") or row.method.populations[0],
+        population=options.get("population") or protocol.method.populations[0],
         n_min=n_min,
         n_typical=n_typical,
         session=secrets.token_hex(16),
@@ -198,6 +212,30 @@ def _by(alpha: Any, options: PlanChoices) -> By | None:
         raise InputError("classes", "must be left out with by='class': names are the classes")
     several = by is None and not isinstance(alpha, str) and isinstance(alpha, Iterable)
     return "level" if several else by
+
+
+def _decreasing(
+    alphas: Sequence[Level], shares: Sequence[Level] | None
+) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...] | None]:
+    """Different levels, the highest first, and their shares in the same order."""
+    levels = different_levels(alphas)
+    decreasing = tuple(sorted(levels, reverse=True))
+    if shares is None:
+        return decreasing, None
+    share_of = dict(zip(levels, exact_shares(shares, len(levels)), strict=True))
+    return decreasing, tuple(share_of[level] for level in decreasing)
+
+
+def _sizes(options: PlanChoices) -> tuple[int, int]:
+    """For secret sizes the lower bound on a number of records, and the guess of it, by default for groups or silos."""
+    is_grouped = options.get("by") in ("group", "class")
+    n_min = options.get("n_min")
+    if n_min is None:
+        n_min = 0 if is_grouped else 1
+    n_typical = options.get("n_typical")
+    if n_typical is None and is_grouped:
+        n_typical = typical_of_groups(len(options.get("names", ())), max(n_min, 1))
+    return n_min, max(n_min, 1000) if n_typical is None else n_typical
 
 
 def _candidates(method: str, options: PlanChoices) -> AnyCandidates:
@@ -232,6 +270,198 @@ def _check_apart(names: Sequence[str]) -> None:
         if alike := similar(name, names[:i]):
             text = f"silos {alike[0]!r} and {name!r} have similar names; if they are one silo, invite it once"
             warnings.warn(SimilarNameWarning(text), stacklevel=caller_stacklevel())
+
+
+# The comparison of methods
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """The plan by one method, and its expected coverage.
+
+    Parameters
+    ----------
+    method
+        Name of the method.
+    plan
+        The plan, ready to be signed; None if there is none.
+    reason
+        The reason why there is no plan.
+    expected, expected_gaussian
+        Mean coverage for scores that are uniform over the candidates, and for Gaussian scores over the middle of them.
+        For several thresholds it is the mean over them. NaN without a plan.
+    infinite
+        Probability of the threshold +inf, the larger one for the two kinds of scores.
+    on_pilot
+        Results on the public pilot sample, if one is given.
+    recommended
+        Whether this alternative is recommended.
+    """
+
+    method: str
+    plan: FederatedPlan | None
+    reason: str | None
+    expected: float = float("nan")
+    expected_gaussian: float = float("nan")
+    infinite: float = float("nan")
+    on_pilot: OnPilot | None = None
+    recommended: bool = False
+
+    @property
+    def missed(self) -> float:
+        """The miscoverage level, for several thresholds their mean; 0 without a plan."""
+        return 0.0 if self.plan is None else float(np.mean([float(plan.alpha) for plan in self.plan.single_plans]))
+
+    @property
+    def worst(self) -> float:
+        """The larger of the expected coverages. The further above the level it is, the larger are sets."""
+        return max(self.expected, self.expected_gaussian)
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """Its row in the table of a comparison, by the heads of the columns."""
+        method = f"{self.method} (recommended)" if self.recommended else self.method
+        if self.plan is None:
+            return {"Method": method}
+        cells = {
+            "Method": method,
+            "Uniform scores": f"{self.expected:.4f}",
+            "Gaussian scores": f"{self.expected_gaussian:.4f}",
+            "Threshold +inf": chance_text(self.infinite),
+        }
+        if (pilot := self.on_pilot) is not None:
+            cells["Threshold on the pilot"] = f"{pilot.threshold:.4g}"
+            if pilot.size is not None:
+                cells["Classes in a set"] = f"{pilot.size:.3g}"
+            if pilot.ratio is not None:
+                cells["Size to that without privacy"] = f"{pilot.ratio:.3f}"
+        cells["A silo reveals"] = self.plan.channel.reveals
+        return cells
+
+    @property
+    def notes(self) -> list[str]:
+        """Why there is no plan; or what the guarantee is for, and what an absent silo costs."""
+        if self.plan is None:
+            return [f"{self.method}: no plan: {self.reason}"]
+        notes = [f"{self.method}: guaranteed {self.plan.first.assumed}"]
+        if not self.plan.channel.single_replies:
+            notes.append(f"{self.method}: if a silo does not answer, the others pay again for a new plan")
+        return notes
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Described):
+    """The plans of several methods for the same silos, as one table.
+
+    Parameters
+    ----------
+    alternatives
+        One for each method.
+    """
+
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def recommended(self) -> Alternative | None:
+        """The recommended alternative; None if no method has a plan."""
+        return next((alternative for alternative in self.alternatives if alternative.recommended), None)
+
+    @property
+    def plan(self) -> FederatedPlan:
+        """The recommended plan.
+
+        Raises
+        ------
+        InputError
+            If no method has a plan, with the reasons.
+        """
+        if self.recommended is None or self.recommended.plan is None:
+            reasons = "; ".join(str(alternative.reason) for alternative in self.alternatives)
+            raise InputError("method", f"has no plan for these silos: {reasons}")
+        return self.recommended.plan
+
+    def _section(self) -> Section:
+        # Notes of each alternative, and why there is only one
+        notes = [note for alternative in self.alternatives for note in alternative.notes]
+        if len(self.alternatives) == 1:
+            notes.append(_ONLY_PRIVATE_QQ)
+        if all(alternative.plan is None for alternative in self.alternatives):
+            return Section("Methods for these silos", "", notes=tuple(notes))
+
+        # The columns of all rows; an alternative without a plan has the method alone
+        rows = [alternative.cells for alternative in self.alternatives]
+        longest: dict[str, str] = max(rows, key=len)
+        heads = tuple(longest)
+        table = Table(heads, tuple(tuple(row.get(head, "") for head in heads) for row in rows))
+        return Section("Methods for these silos", _LEAD, tables=(table,), notes=tuple(notes))
+
+    def _brief(self) -> str:
+        methods = ", ".join(alternative.method for alternative in self.alternatives)
+        recommended = "none" if self.recommended is None else self.recommended.method
+        return f"{methods}: {recommended} is recommended"
+
+
+_LEAD = "expected coverage for scores of two known laws over the candidates; not a guarantee"
+_ONLY_PRIVATE_QQ = (
+    "sizes are secret, which only private-qq allows; with public sizes (confide federated public --size) you can use "
+    "secure-sum, whose guarantee holds for non-IID silos"
+)
+
+# Standard deviation of the Gaussian scores, as a share of the range of candidates, in the middle of which they lie
+_DEVIATION = 0.1
+
+
+def expected_alternative(method: str, planned: FederatedPlan) -> Alternative:
+    """The plan by a method, with its expected coverage and its probability of +inf for scores of two known laws."""
+    expected, infinite = [], []
+    for below in _uniform_and_gaussian(planned.candidates.size):
+        laws = [single.answer_law(below) for single in planned.different]
+        expected.append(float(np.mean([law @ below for law in laws])))
+        infinite += [float(law[-1]) for law in laws]
+    uniform, gaussian = expected
+    return Alternative(method, planned, None, expected=uniform, expected_gaussian=gaussian, infinite=max(infinite))
+
+
+def _uniform_and_gaussian(m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """P(score <= e_j) for m candidates, +inf included: for uniform scores, and for Gaussian scores over the middle."""
+    from scipy.special import ndtr
+
+    uniform = np.arange(1, m) / max(m - 1, 1)
+    return np.append(uniform, 1.0), np.append(ndtr((uniform - 0.5) / _DEVIATION), 1.0)
+
+
+# Share of alpha that may be lost for one message and for silos that need not rely on one another
+_WORTH = 0.05
+# A method whose expected miscoverage is below this share of alpha includes nearly everything: it does not serve
+_USEFUL = 0.3
+# The largest probability of the threshold +inf of a method that serves
+_RARELY = 0.01
+
+
+def best_alternative(alternatives: Sequence[Alternative]) -> Alternative | None:
+    """The simplest alternative that is nearly as good as the best."""
+    with_plan = [each for each in alternatives if each.plan is not None]
+    if not with_plan:
+        return None
+    # Those that exclude something, and are hardly ever +inf; all, if there are none
+    missed = max(each.missed for each in with_plan)
+    serving = [each for each in with_plan if each.worst <= 1 - _USEFUL * missed and each.infinite <= _RARELY]
+    choices = serving or with_plan
+
+    # private-qq, unless another one is clearly better
+    best = min(choices, key=lambda each: each.worst)
+    simple = next((each for each in choices if each.method == "private-qq"), best)
+    return simple if simple.worst <= best.worst + _WORTH * missed else best
+
+
+def with_pilot(alternative: Alternative, sample: Pilot | None) -> Alternative:
+    """The alternative with its results on a public pilot sample; for several thresholds those of the last one."""
+    if alternative.plan is None or sample is None:
+        return alternative
+    last = alternative.plan.single_plans[-1]
+    law = last.answer_law(share_of_pilot(sample, last.candidates))
+    records = last.size or 1000 * len(alternative.plan.silos)
+    return replace(alternative, on_pilot=answered_on_pilot(sample, law, last.candidates, last.level, records))
 
 
 def compare(
@@ -295,17 +525,17 @@ def _methods(silos: Sequence[Silo]) -> Sequence[str]:
 
 
 def _alternatives(silos: Sequence[Silo], alpha: Any, epsilon: float, options: PlanChoices) -> list[Alternative]:
-    return [_alternative(silos, alpha, epsilon, method, options) for method in _methods(silos)]
-
-
-def _alternative(silos: Sequence[Silo], alpha: Any, epsilon: float, method: str, options: PlanChoices) -> Alternative:
-    """The plan by one method, or the reason why there is none."""
-    options = options.copy()
-    # A method without a sum relies on no other silo
-    if PROTOCOLS[method].channel.single_replies:
-        options.pop("colluding", None)
-    try:
-        planned = plan(silos, alpha, epsilon, method=method, **options)
-    except InputError as error:
-        return Alternative(method, None, str(error))
-    return expected_alternative(method, planned)
+    """The plan by each method, or the reason why there is none."""
+    alternatives = []
+    for method in _methods(silos):
+        options_of_method = options.copy()
+        # A method without a sum relies on no other silo
+        if PROTOCOLS[method].channel.single_replies:
+            options_of_method.pop("colluding", None)
+        try:
+            planned = plan(silos, alpha, epsilon, method=method, **options_of_method)
+        except InputError as error:
+            alternatives.append(Alternative(method, None, str(error)))
+        else:
+            alternatives.append(expected_alternative(method, planned))
+    return alternatives

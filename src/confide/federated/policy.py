@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confide.errors import InputError
 from confide.federated.keys import check_name, fingerprint
 from confide.federated.messages import PREFIX, read_file, write_file
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
 from confide.ledger import Cost, is_hexadecimal
-from confide.support import positive_integer, privacy_loss, read_text, write_text
+from confide.support import positive_integer, privacy_loss, read_text, require, write_text
 
 # The methods that a policy allows by default; both are private
 DEFAULT_METHODS = ("private-qq", "secure-sum")
@@ -54,32 +53,21 @@ class Policy:
     least_colluding: int = 1
 
     def __post_init__(self) -> None:
-        if not is_hexadecimal(self.coordinator, least=64):
-            raise InputError("coordinator", "must be the 64 hexadecimal digits of an identity or an Ed25519 public key")
+        must = "must be the 64 hexadecimal digits of an identity or an Ed25519 public key"
+        require("coordinator", is_hexadecimal(self.coordinator, least=64), must)
         privacy_loss("budget", self.budget)
         privacy_loss("per_plan", self.per_plan)
         if self.least_colluding != 0:
             positive_integer("least_colluding", self.least_colluding)
-        if not self.methods or not set(self.methods) <= set(METHODS):
-            raise InputError("methods", f"must be among {', '.join(METHODS)}")
+        known = bool(self.methods) and set(self.methods) <= set(METHODS)
+        require("methods", known, f"must be among {', '.join(METHODS)}")
+        must = "must be identities of 64 hexadecimal digits, by name"
         for name, identity in self.peers.items():
             check_name(name)
-            if not is_hexadecimal(identity, least=64):
-                raise InputError(
-                    "peers", "must be identities of 64 hexadecimal digits, by name", remedy="See Silo.identity"
-                )
+            require("peers", is_hexadecimal(identity, least=64), must, remedy="See Silo.identity")
 
     def check(self, plan: FederatedPlan, own: int, cost: Cost) -> None:
-        """Reject a plan that the rules do not allow.
-
-        Parameters
-        ----------
-        plan
-            The plan, as it was read.
-        own
-            The silo's position in the plan.
-        cost
-            The charge under the adjacency of the silo's ledger: `SiloLedger.cost`.
+        """Reject a plan that the rules do not allow to the silo at the position `own`, for this `SiloLedger.cost`.
 
         Raises
         ------
@@ -127,14 +115,13 @@ class Policy:
             if i == position or (pinned := self.peers.get(silo.name)) == silo.identity:
                 continue
             stated = fingerprint(silo.identity)
-            if pinned is None:
-                must = f"peers must name {silo.name!r}, whose fingerprint in the plan is {stated}"
-                raise Refusal("not-allowed", must)
-            raise Refusal(
-                "not-allowed",
-                f"{silo.name!r} has the fingerprint {stated} in the plan and {fingerprint(pinned)} in the policy; ask "
-                "that silo which one is correct",
-            )
+            why = f"peers must name {silo.name!r}, whose fingerprint in the plan is {stated}"
+            if pinned is not None:
+                why = (
+                    f"{silo.name!r} has the fingerprint {stated} in the plan and {fingerprint(pinned)} in the policy; "
+                    "ask that silo which one is correct"
+                )
+            raise Refusal("not-allowed", why)
 
     def to_json(self) -> str:
         """The policy as JSON text."""

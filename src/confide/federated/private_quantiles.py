@@ -183,7 +183,8 @@ def _trial(goal: Goal, rise: float, left: int) -> Slopes:
 
 def _raised(plain: Slopes, rise: float, candidates: int) -> Slopes:
     """The mechanism with this rise, in log-odds, over the longest possible range."""
-    flat, steps = flat_for(candidates, rise), math.floor(rise * plain.scale)
+    flat = flat_for(candidates, rise)
+    steps = math.floor(rise * plain.scale)
     return replace(plain, flat=flat, rise=steps) if flat and steps else plain
 
 
@@ -283,6 +284,7 @@ def _certified(goal: Goal, slopes: Slopes, line: Line) -> MechanismChoice | None
         return choice
 
     # Rates are multiples of 1/(n + 1) for the largest n
-    k, steps = choice.k, max(goal.public) + 1
+    k = choice.k
+    steps = max(goal.public) + 1
     lowest = bisect(lambda step: goal.certifies(mechanisms(Fraction(step, steps)), k), 0, int(line.rate * steps))
     return _choice(goal, mechanisms(Fraction(lowest, steps)), k)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, Literal
 
 import msgspec
@@ -16,6 +17,7 @@ import msgspec
 from confide.core import By, Key, Release, Threshold, documents, kind_asked, register_kind, too_large
 from confide.errors import CoverageWarning, FormatError, InputError
 from confide.federated.answers import (
+    add,
     check_versions,
     distant_replies,
     read_answer,
@@ -26,10 +28,9 @@ from confide.federated.answers import (
 from confide.federated.keys import SiloKeys
 from confide.federated.messages import PREFIX, Form, encode, envelope, read_content, read_message, signature_of
 from confide.federated.plan import FederatedPlan, read_plan
-from confide.federated.protocols import NoisyCounts
+from confide.federated.protocols import NoisyCounts, ThresholdPlan
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.terms import Counts
-from confide.federated.threshold_plan import ThresholdPlan
 from confide.ledger import is_hexadecimal
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.support import (
@@ -41,6 +42,7 @@ from confide.support import (
     decimal_text,
     escape_line,
     library_versions,
+    require,
 )
 from confide.support import Form as DocumentForm
 
@@ -66,10 +68,9 @@ class FederatedThreshold(Threshold):
 
         An upper bound by Theorem F2 of docs/theory-federated.md. Sizes are those of the plan; `n` must be left out.
         """
-        if n is not None:
-            raise InputError("n", "must be left out: a federated calibration contains the public sizes")
+        require("n", n is None, "must be left out: a federated calibration contains the public sizes")
         answered = [self.plan.position(name) for name in self.answered]
-        return self.plan.protocol.coverage_failure(self.plan, answered, self.k)
+        return self.plan.coverage_failure(answered, self.k)
 
     def coverage_at_most(self, n: int | None = None) -> float:
         """1, because federated calibrations have no better upper bound."""
@@ -80,8 +81,8 @@ class FederatedThreshold(Threshold):
         """The method, its plan and parameters, and how the threshold follows."""
         plan = self.plan
         facts = [("method", plan.method), ("plan", f"SHA-256 {self.plan_digest}"), *plan.trust_rows]
-        if isinstance(plan.protocol, NoisyCounts):
-            facts.append(("noise scale of the sum", decimal_text(plan.protocol.scale, 5)))
+        if isinstance(plan, NoisyCounts):
+            facts.append(("noise scale of the sum", decimal_text(plan.scale, 5)))
         elif self.k:
             facts.append(("threshold", f"number {self.k} of {len(self.answered)} answers in ascending order"))
         return tuple(facts)
@@ -89,7 +90,7 @@ class FederatedThreshold(Threshold):
     @property
     def proof(self) -> str:
         """The theorem from which the guarantee follows."""
-        return f"docs/theory-federated.md, {self.plan.protocol.theorem}"
+        return f"docs/theory-federated.md, {self.plan.theorem}"
 
 
 @dataclass(frozen=True)
@@ -210,25 +211,8 @@ class FederatedRelease(Release):
 
     def signed(self, signing_key: bytes) -> "FederatedRelease":
         """The release with the signature of the key that signed the plan."""
-        _, signature = signature_of(KIND, self._payload, signing_key)
+        _, signature = signature_of(KIND, encode(_stated_by(self)), signing_key)
         return replace(self, signature=signature)
-
-    @property
-    def _payload(self) -> bytes:
-        return encode(self._stated)
-
-    @property
-    def _stated(self) -> "_Stated":
-        if self.request.key is not None:
-            raise InputError("calibration", "must be saved with the other thresholds of its release")
-        return _Stated(
-            plan=self.plan_text,
-            thresholds=tuple("+inf" if math.isinf(t.threshold) else t.threshold for t in self.parts.values()),
-            answered=self.answered,
-            refused=self.refused,
-            versions=dict(self.versions),
-            sent=dict(self.sent),
-        )
 
     def to_json(self) -> str:
         """The release as a JSON document with its signed plan, and with its signature or else a checksum.
@@ -240,7 +224,7 @@ class FederatedRelease(Release):
         """
         if self.signature is None:
             return _UNSIGNED.write(self)
-        return envelope(KIND, self._payload, self.signer, self.signature)
+        return envelope(KIND, encode(_stated_by(self)), self.signer, self.signature)
 
     @classmethod
     def from_json(cls, text: str) -> "FederatedRelease":
@@ -271,6 +255,21 @@ class FederatedRelease(Release):
 
     def _brief(self) -> str:
         return f"{super()._brief()}, {self._silos}"
+
+
+def _stated_by(release: FederatedRelease) -> _Stated:
+    """What the file of a release states."""
+    is_whole = release.request.key is None
+    require("calibration", is_whole, "must be saved with the other thresholds of its release")
+    values = [threshold.threshold for threshold in release.parts.values()]
+    return _Stated(
+        plan=release.plan_text,
+        thresholds=tuple("+inf" if math.isinf(value) else value for value in values),
+        answered=release.answered,
+        refused=release.refused,
+        versions=dict(release.versions),
+        sent=dict(release.sent),
+    )
 
 
 def _sender(sender: str | int) -> str:
@@ -322,15 +321,22 @@ def aggregate(
         warnings.warn(CoverageWarning(far), stacklevel=caller_stacklevel())
 
     # The evidence: the answers, or their digests if only the sum is private
-    positions, single = sorted(accepted), parsed.channel.single_replies
-    sent = {parsed.silos[i].name: accepted[i].text if single else accepted[i].digest for i in positions}
+    counted = {parsed.silos[i].name: accepted[i] for i in sorted(accepted)}
+    is_single = parsed.channel.single_replies
+    stated = _Stated(
+        plan=plan,
+        thresholds=(),
+        answered=tuple(counted),
+        refused=sorted_refusals(refused),
+        versions=dict(library_versions()),
+        sent={name: answer.text if is_single else answer.digest for name, answer in counted.items()},
+    )
 
     # The release, and warnings about thresholds that exclude nothing
-    total = parsed.add({i: answer.reply for i, answer in accepted.items()})
-    released = make_release(plan, positions, total, sorted_refusals(refused), library_versions(), sent=sent)
+    released = make_release(stated, add(parsed, accepted.values()))
     for name, threshold in released.by_name.items():
         if threshold.excludes_nothing:
-            text = _useless(name, threshold, len(positions), len(parsed.silos))
+            text = _useless(name, threshold, len(counted), len(parsed.silos))
             warnings.warn(CoverageWarning(text), stacklevel=caller_stacklevel())
     return released if keys is None else released.signed(keys.signing)
 
@@ -351,28 +357,21 @@ def _useless(name: str, threshold: Threshold, answered: int, invited: int) -> st
     return f"the threshold{f' of {name}' if name else ''} is {threshold.text}; {reason}"
 
 
-def make_release(
-    text: str,
-    positions: Sequence[int],
-    total: Counts | None,
-    refused: Refused,
-    versions: Mapping[str, str],
-    *,
-    sent: Mapping[str, str],
-    stated: Sequence[float] = (),
-) -> FederatedRelease:
-    """The release for a signed plan, from the sum of these silos' vectors, shape (draws, m), or with stated thresholds.
+def make_release(stated: _Stated, total: Counts | None) -> FederatedRelease:
+    """The release from the sum of the silos' vectors, shape (draws, m); without it the thresholds are the stated ones.
 
     Everything else follows from the plan.
     """
     # The certificates and the thresholds
-    plan = read_plan(text)
-    answered = tuple(plan.silos[i].name for i in positions)
-    certified = plan.certified(positions)
-    thresholds = stated if total is None else plan.thresholds(positions, total, [k for k, _ in certified])
+    plan = read_plan(stated.plan)
+    positions = [plan.position(name) for name in stated.answered]
+    certified = plan.of_each(lambda single: single.certify(positions))
+    ks = [k for k, _ in certified]
+    thresholds = [float(value) for value in stated.thresholds] if total is None else _thresholds(plan, total, ks)
 
     # Each threshold with what the plan states about it
-    parts, classes = {}, plan.request.classes
+    parts = {}
+    classes = plan.request.classes
     for (key, single), (k, guarantee), threshold in zip(plan.parts.items(), certified, thresholds, strict=True):
         if threshold not in single.candidates.values or (k > len(positions) and threshold != math.inf):
             raise Refusal("malformed", "a threshold does not follow from the plan; do not use it")
@@ -389,17 +388,26 @@ def make_release(
             plan=single,
             plan_digest=plan.digest,
             k=k,
-            answered=answered,
+            answered=stated.answered,
         )
     return FederatedRelease(
         request=PlanStatement(plan),
         parts=parts,
-        versions=versions,
-        plan_text=text,
-        answered=answered,
-        refused=refused,
-        sent=sent,
+        versions=stated.versions,
+        plan_text=stated.plan,
+        answered=stated.answered,
+        refused=stated.refused,
+        sent=stated.sent,
     )
+
+
+def _thresholds(plan: FederatedPlan, total: Counts, ks: Sequence[int]) -> list[float]:
+    """The thresholds from the sum of the silos' vectors, shape (draws, m), with the k of each threshold."""
+    rows = total if len(total) == len(plan.parts) else [total[0]] * len(plan.parts)
+    each = zip(plan.single_plans, rows, ks, strict=True)
+    thresholds = [single.read_off(row, k) for single, row, k in each]
+    # Those of levels are nested; their coverage only rises
+    return list(accumulate(thresholds, max)) if plan.by == "level" else thresholds
 
 
 @contextmanager
@@ -422,19 +430,13 @@ def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
     if unknown or stated.refused != sorted_refusals(dict(stated.refused)):
         raise Refusal("malformed", "rejected messages must be pairs of a sender and a code on the public list")
     check_versions(KIND, stated.versions)
-    thresholds = [math.inf if isinstance(value, str) else value for value in stated.thresholds]
-    if len(thresholds) != len(plan.parts):
+    if len(stated.thresholds) != len(plan.parts):
         raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plan")
 
     # With signed answers in the file the thresholds follow from them, too
     total = _total(plan, stated, positions)
-
-    def make() -> FederatedRelease:
-        refused, versions = stated.refused, stated.versions
-        return make_release(stated.plan, positions, total, refused, versions, sent=stated.sent, stated=thresholds)
-
-    released: FederatedRelease = read_content(KIND, make)
-    if [threshold.threshold for threshold in released.parts.values()] != thresholds:
+    released: FederatedRelease = read_content(KIND, lambda: make_release(stated, total))
+    if _stated_by(released).thresholds != stated.thresholds:
         raise Refusal("malformed", "the thresholds do not follow from the messages in the file; do not use it")
     return replace(released, signature=signature)
 
@@ -447,7 +449,7 @@ def _total(plan: FederatedPlan, stated: _Stated, positions: Sequence[int]) -> Co
         answers = [read_answer(plan, text) for text in stated.sent.values()]
         if [answer.silo for answer in answers] != positions:
             raise Refusal("malformed", "the calibration contains an answer under another name; do not use it")
-        return plan.add({answer.silo: answer.reply for answer in answers})
+        return add(plan, answers)
     if not all(is_hexadecimal(item, least=64) for item in stated.sent.values()):
         raise Refusal("malformed", "the calibration must have the digests of answers to a sum; do not use it")
     return None
@@ -460,7 +462,7 @@ def _read_unsigned(content: dict[str, Any]) -> FederatedRelease:
 
 _UNSIGNED = documents.Kind(
     DocumentForm(PREFIX + KIND, KIND, most_characters=MOST_CHARACTERS, integer_bits=64, indent=1),
-    lambda release: msgspec.to_builtins(release._stated),
+    lambda release: msgspec.to_builtins(_stated_by(release)),
     _read_unsigned,
 )
 

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.federated.answers import read_answer
+from confide.federated.answers import Scores, answer, read_answer
 from confide.federated.keys import SiloKeys
 from confide.federated.plan import FederatedPlan, read_plan
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal, listed
 from confide.federated.release import FederatedRelease, aggregate, check_keys
-from confide.federated.silo_answer import Scores, answer
 from confide.federated.silo_ledger import SiloLedger
 
 LOG = logging.getLogger("confide")
@@ -303,7 +302,8 @@ def run(ask: Ask, nodes: Collection[Any], plan: str, *, keys: SiloKeys | None = 
 
 def one_round(ask: Ask, requests: Mapping[Any, Request]) -> Round:
     """The replies to one request: the first reply of each node."""
-    replies, waiting = Round(), set(requests)
+    replies = Round()
+    waiting = set(requests)
     for node, reply in ask(requests):
         if node in waiting:
             waiting.discard(node)

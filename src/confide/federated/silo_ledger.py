@@ -132,18 +132,9 @@ class SiloLedger:
     ) -> str:
         """The message that answers a plan: the stored one, or a new one, which is charged first.
 
-        Parameters
-        ----------
-        plan
-            The plan.
-        cost
-            The result of `cost`.
-        budget
-            Maximum total cost of all releases about these records.
-        read, fingerprint_bytes, draw
-            Passed to `confide.ledger.pay`.
-        read_again
-            Returns the fingerprint input of the present data, if an answer is stored.
+        The cost is that of the method `cost`, and `budget` bounds the total cost of all releases about these records.
+        `read`, `fingerprint_bytes` and `draw` are arguments of `confide.ledger.pay`. If an answer is stored,
+        `read_again` returns the fingerprint input of the present data.
 
         Warns
         -----
@@ -169,8 +160,8 @@ class SiloLedger:
             return entry.release
 
         # Charge, draw and store, within the limit of the ledger and the budget of the policy
-        once = SingleRelease(plan.session, stored_answer)
-        payment = Payment(self.ledger, Dataset(self.dataset), cost, plan.digest, at_most=Limit(budget), once=once)
+        once = SingleRelease(plan.session, stored_answer, at_most=Limit(budget))
+        payment = Payment(self.ledger, Dataset(self.dataset), cost, plan.digest, once=once)
         try:
             return pay(payment, read, fingerprint_bytes, draw)
         except BudgetError as error:
@@ -187,7 +178,7 @@ class SiloLedger:
     def _policy_exceeded(self, cost: Cost, budget: float) -> str | None:
         """The reason for a rejected charge, if a larger budget of the policy would allow it; None otherwise."""
         balance = self.ledger.balance(self.dataset)
-        spent = 0.0 if balance is None else balance.totals.epsilon
+        spent = self.spent
         if math.isinf(spent) or (balance is not None and not balance.allows(cost)):
             return None
         return (

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from confide.errors import InputError, InputTypeError
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal, listed
 from confide.mechanisms import Neighbors
-from confide.support import MOST_RECORDS, one_of, positive_integer
+from confide.support import MOST_RECORDS, one_of, positive_integer, require
 
 Counts: TypeAlias = NDArray[np.int64]
 
@@ -65,6 +65,11 @@ class Federation:
         """The public number of records of all silos, or None."""
         return None if self.silos[0].size is None else sum(silo.size or 0 for silo in self.silos)
 
+    @property
+    def neighbors(self) -> Neighbors:
+        """`replace_one` if sizes are public, else `add_remove`."""
+        return "add_remove" if self.silos[0].size is None else "replace_one"
+
     def position(self, name: str) -> int:
         """The position of a silo in the plan; raises the refusal `foreign` for other names."""
         if (position := self._positions.get(name)) is not None:
@@ -96,31 +101,20 @@ class Terms(Federation):
     candidates: Candidates
 
     def __post_init__(self) -> None:
-        if self.candidates.size > _MOST_CANDIDATES:
-            raise InputError("candidates", f"must number at most {_MOST_CANDIDATES}", got=str(self.candidates.size))
+        size = self.candidates.size
+        require("candidates", size <= _MOST_CANDIDATES, f"must number at most {_MOST_CANDIDATES}", got=str(size))
 
     @property
     def level(self) -> Fraction:
         """1 - alpha."""
         return 1 - self.alpha
 
-    @property
-    def neighbors(self) -> Neighbors:
-        """`replace_one` if sizes are public, else `add_remove`."""
-        return "add_remove" if self.silos[0].size is None else "replace_one"
-
-
-def assumptions(federation: Federation) -> dict[str, Any]:
-    """The fields of a federation by name, which the terms of every threshold share."""
-    return {item.name: getattr(federation, item.name) for item in fields(Federation)}
-
 
 def check_silos(silos: Sequence[Silo]) -> None:
     """Check that silos differ, and that either all sizes are public or all are secret."""
     if not all(isinstance(silo, Silo) for silo in silos):
         raise InputTypeError("silos", "must be confide.federated.Silo objects")
-    if not 1 <= len(silos) <= MOST_SILOS:
-        raise InputError("silos", f"must number from 1 to {MOST_SILOS}", got=str(len(silos)))
+    require("silos", 1 <= len(silos) <= MOST_SILOS, f"must number from 1 to {MOST_SILOS}", got=str(len(silos)))
     # Different silos
     for field in ("name", "signing", "agreement"):
         counts = Counter(getattr(silo, field) for silo in silos)

@@ -7,9 +7,10 @@ identity.py     equality of names and requests; keyed fingerprints
 decisions.py    checks of a charge against the account of its data set
 location.py     location of a ledger, and its errors
 schema.py       the five tables, one schema for SQLite and PostgreSQL; roles
+rows.py         the rows of a transaction, with their seals
 file.py         a ledger in an SQLite file: durable, atomic across processes
 server.py       the same on a PostgreSQL server
-database.py     transactions on either; seals of rows, and rows as accounts and charges
+database.py     transactions on either; accounts and charges as rows
 ledger.py       `Ledger`, which combines them
 payment.py      pays for a release: returns the earlier one, or charges before and stores after drawing
 """

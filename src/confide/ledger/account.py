@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -65,15 +65,13 @@ class Entry(Described):
         assert self.release is not None
         return self.release
 
-    def _section(self) -> Section:
-        return Section("Entry", self._brief())
-
     def _brief(self) -> str:
         return ", ".join(text for text in self.row(who=self.by is not None) if text)
 
     def row(self, *, who: bool) -> tuple[str, ...]:
         """Time, purpose, losses, group, account (with `who`) and release, for a table."""
-        cost, time = self.cost, self.charged_at.replace("T", " ").removesuffix("+00:00")
+        cost = self.cost
+        time = self.charged_at.replace("T", " ").removesuffix("+00:00")
         loss = Totals.of([cost]).text
         rho = "" if cost.rho is None else f"{cost.rho:.4g}"
         group = "" if cost.group is None else "=".join(cost.group)
@@ -114,8 +112,8 @@ class Account(Described):
     entries
         Every charge, oldest first; empty if they were not read.
     totals
-        The exact totals of its charges, by default of `entries`. An account without entries has sums only for the
-        partition cells that were requested.
+        The exact totals of its charges. An account without entries has sums only for the partition cells that were
+        requested.
     shared
         The partitions in which other cells than the requested ones were charged.
     """
@@ -125,17 +123,13 @@ class Account(Described):
     fingerprint: str | None = None
     limit: Limit | None = None
     entries: tuple[Entry, ...] = ()
-    totals: Totals = None  # type: ignore[assignment]  # those of the entries
+    totals: Totals = field(default_factory=Totals)
     shared: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        if self.totals is None:
-            object.__setattr__(self, "totals", Totals.of(self.costs))
 
     @property
     def costs(self) -> list[Cost]:
         """The costs of all charges."""
-        were_read = self.totals is None or sum(self.totals.kinds.values()) == len(self.entries)
+        were_read = self.totals.releases == len(self.entries)
         require("entries", were_read, "must have been read", remedy="Use Ledger.account")
         return [entry.cost for entry in self.entries]
 
@@ -151,7 +145,7 @@ class Account(Described):
             ("epsilon spent, the losses added up", self.totals.text),
             ("limit", "none" if self.limit is None else self.limit.text),
             ("left for one more release", "unlimited" if left is None else decimal_form(left)),
-            ("releases", _counted(self.totals.kinds)),
+            ("releases", _releases(self.totals)),
             ("counted for", _RELATIONS[self.neighbors]),
         )
 
@@ -159,7 +153,7 @@ class Account(Described):
     def summary(self) -> str:
         """One line with the budget spent, the limit, and the budget left."""
         weak = weak_privacy_text(self.totals.epsilon)
-        line = f"spent {self.totals.text} in {_counted(self.totals.kinds)} ({self.neighbors})"
+        line = f"spent {self.totals.text} in {_releases(self.totals)} ({self.neighbors})"
         line += f", {weak}" if weak else ""
         if self.limit is None:
             return f"{line}; no limit"
@@ -171,7 +165,8 @@ class Account(Described):
 
     def section(self, dp_delta: float = 0.0, *, who: bool = True, most: int | None = None) -> Section:
         """The description of the account: with who charged, and the newest `most` charges."""
-        loss, entries = self.spent(dp_delta), self.entries[::-1][:most]
+        loss = self.spent(dp_delta)
+        entries = self.entries[::-1][:most]
         lead = f"{self.dataset}: {self.summary}"
         facts = (*self.facts, ("together", str(loss)))
         if not entries:
@@ -196,14 +191,8 @@ class Account(Described):
         return replace(self, totals=reduce(Totals.plus, costs, self.totals))
 
     def allows(self, *costs: Cost) -> bool:
-        """Whether the limit allows one more release, or several together (`Limit.holds`).
-
-        A release with zCDP alone, or without privacy, fits no limit.
-        """
-        if self.limit is None or all(cost.epsilon == 0 for cost in costs):
-            return True
-        totals = self.after(*costs).totals
-        return totals.private and self.limit.holds(totals)
+        """Whether the limit allows one more release, or several together (`Limit.allows`)."""
+        return self.limit is None or self.limit.allows(self.totals, costs)
 
     def remaining(self, group: Group | None = None) -> float | None:
         """The largest epsilon of one more release that the limit certainly allows; None without a limit.
@@ -227,11 +216,16 @@ class Account(Described):
         return budget | ({"entries": [entry.as_json() for entry in self.entries]} if entries else {})
 
 
-def _counted(kinds: Mapping[str, int]) -> str:
-    of_kinds = ", ".join(f"{number:,} {kind}{'' if number == 1 else 's'}" for kind, number in sorted(kinds.items()))
-    total = sum(kinds.values())
-    releases = "1 release" if total == 1 else f"{total:,} releases"
-    return f"{releases} ({of_kinds})" if set(kinds) - {"calibration"} else releases
+def _releases(totals: Totals) -> str:
+    """The number of releases, and of each kind if not all are calibrations."""
+    total = _number_of(totals.releases, "release")
+    if totals.kinds.keys() <= {"calibration"}:
+        return total
+    return f"{total} ({', '.join(_number_of(number, kind) for kind, number in sorted(totals.kinds.items()))})"
+
+
+def _number_of(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _rounded_up(epsilon: float) -> str:

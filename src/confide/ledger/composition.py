@@ -30,8 +30,8 @@ from confide.support import float_above, require
 # From this rho on OpenDP's conversion overflows
 _LARGE_RHO = 50.0
 
-# For smaller rho, which no float can invert, this value is used as an upper bound
-_LEAST_RHO = 1e-300
+# The least delta above 0; and of smaller rho, which no float can invert, an upper bound
+_LEAST = 1e-300
 
 
 def compose(costs: Iterable[Cost], dp_delta: float = 0.0) -> Loss:
@@ -93,7 +93,7 @@ def check_delta(dp_delta: float) -> float:
     """A delta of approximate differential privacy: 0, or at least 1e-300, and below 1."""
     if isinstance(dp_delta, bool) or not isinstance(dp_delta, int | float) or not (0 <= dp_delta < 1):
         raise InputError("dp_delta", "must be a number of at least 0 and below 1", got=repr(dp_delta))
-    require("dp_delta", not 0 < dp_delta < 1e-300, "must be 0 or at least 1e-300", got=repr(dp_delta))
+    require("dp_delta", not 0 < dp_delta < _LEAST, f"must be 0 or at least {_LEAST:g}", got=repr(dp_delta))
     return float(dp_delta)
 
 
@@ -142,17 +142,23 @@ class Totals:
         # An infinite loss is counted, not added
         bare = not (cost.private or cost.concentrated_only)
         added = Sums(cost.exact if cost.private else Fraction(0), Fraction(0) if bare else cost.zcdp)
-        cells, partitions = self.cells, self.partitions
+        cells = dict(self.cells)
+        partitions = dict(self.partitions)
         # Of a cell, only what exceeds the largest cell of its partition so far
         if cost.group is not None:
-            name, cell = cost.group.partition, cells.get(cost.group, Sums()).plus(added)
-            before = partitions.get(name, Sums())
+            cell = cells.get(cost.group, Sums()).plus(added)
+            before = partitions.get(cost.group.partition, Sums())
             added = before.largest(cell).minus(before)
-            cells = {**cells, cost.group: cell}
-            partitions = {**partitions, name: before.plus(added)}
+            cells[cost.group] = cell
+            partitions[cost.group.partition] = before.plus(added)
         kinds = {**self.kinds, cost.kind: self.kinds.get(cost.kind, 0) + 1}
         concentrated = self.concentrated + cost.concentrated_only
         return Totals(self.sums.plus(added), kinds, self.bare + bare, concentrated, cells, partitions)
+
+    @property
+    def releases(self) -> int:
+        """The number of charges."""
+        return sum(self.kinds.values())
 
     @property
     def private(self) -> bool:
@@ -183,21 +189,26 @@ class Limit(NamedTuple):
         """The limit as people read it."""
         return decimal_form(self.epsilon) + (f" at delta {self.dp_delta:g}" if self.dp_delta else "")
 
-    def holds(self, totals: Totals) -> bool:
-        """Whether these totals, of releases that all have a finite epsilon, are within the limit.
+    def allows(self, totals: Totals, costs: Iterable[Cost]) -> bool:
+        """Whether these releases together are within the limit, after those of the totals.
 
         The exact sum of the epsilons must be within the limit, or with dp_delta > 0 the sum of the zero-concentrated
         losses. dp_delta is spent once, because only the second rule uses it (docs/theory-composition.md, Lemma B2).
+        A release with zCDP alone, or without privacy, fits no limit.
 
         Examples
         --------
-        >>> ten = Totals.of([Cost(0.1, "add_remove", "slopes")] * 10)
-        >>> Limit(1.0).holds(ten), Limit(0.9).holds(ten), Limit(0.9, 1e-2).holds(ten)
-        (True, False, True)
+        >>> ten = [Cost(0.1, "add_remove", "slopes")] * 10
+        >>> [limit.allows(Totals(), ten) for limit in (Limit(1.0), Limit(0.9), Limit(0.9, 1e-2))]
+        [True, False, True]
         """
-        if totals.sums.epsilon <= decimal(self.epsilon):
+        charged = [cost for cost in costs if cost.epsilon > 0]
+        after = reduce(Totals.plus, charged, totals)
+        if not charged or (after.private and after.sums.epsilon <= decimal(self.epsilon)):
             return True
-        return self.dp_delta > 0 and epsilon_of_zcdp(float_above(totals.sums.zcdp), self.dp_delta) <= self.epsilon
+        if not after.private or self.dp_delta == 0:
+            return False
+        return epsilon_of_zcdp(float_above(after.sums.zcdp), self.dp_delta) <= self.epsilon
 
     def left(self, totals: Totals, group: Group | None = None) -> float:
         """The largest epsilon of one more release that certainly is within the limit, by the sum of epsilons alone."""
@@ -212,10 +223,11 @@ class Limit(NamedTuple):
 
 
 def _sum(costs: Sequence[Cost], totals: Totals) -> Bound:
-    if any(cost.group for cost in costs):
-        derivation = f"{len(costs)} releases, the epsilons add up, of disjoint groups the largest counts"
-    else:
-        derivation = f"{len(costs)} release{'s, the epsilons add up' if len(costs) != 1 else ''}"
+    derivation = "1 release"
+    if len(costs) != 1:
+        derivation = f"{len(costs)} releases, the epsilons add up"
+        if any(cost.group for cost in costs):
+            derivation += ", of disjoint groups the largest counts"
     return Bound(decimal_above(totals.sums.epsilon), 0.0, "sum", derivation)
 
 
@@ -223,8 +235,9 @@ def _zcdp(costs: Sequence[Cost], totals: Totals, dp_delta: float) -> Bound:
     rho = float_above(totals.sums.zcdp)
     stated = sum(cost.rho is not None for cost in costs)
     source = "" if any(cost.concentrated_only for cost in costs) else " by the exponential mechanism"
+    total = f"1 release is {rho:.6g}-zCDP" if len(costs) == 1 else f"{len(costs)} releases are {rho:.6g}-zCDP together"
     derivation = (
-        f"{len(costs)} releases are {rho:.6g}-zCDP together (what is stated for {stated}{source}, "
+        f"{total} (what is stated for {stated}{source}, "
         f"epsilon^2/2 for {len(costs) - stated} others), converted at delta = {dp_delta:g}"
     )
     return Bound(epsilon_of_zcdp(rho, dp_delta), dp_delta, "zCDP", derivation)
@@ -251,7 +264,7 @@ def epsilon_of_zcdp(rho: float, dp_delta: float) -> float:
         domain = vector_domain(atom_domain(T="i64"))
         metric = linf_distance(T="i64", monotonic=True)
         # A zCDP measurement whose loss at distance 1 is (1/scale)^2/8 = rho. It is never run; only its map is called.
-        scale = (1 / (8 * max(rho, _LEAST_RHO))) ** 0.5
+        scale = (1 / (8 * max(rho, _LEAST))) ** 0.5
         while True:
             measurement: Any = make_noisy_max(domain, metric, zero_concentrated_divergence(), scale=scale)
             if measurement.map(1) >= rho:

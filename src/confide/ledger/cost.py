@@ -9,7 +9,7 @@ from typing import NamedTuple
 from confide.errors import InputTypeError
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, weak_privacy_text
 from confide.selection import zcdp_of_range
-from confide.support import Described, Section, one_of, require
+from confide.support import Described, one_of, require
 
 # Most characters of a name
 MOST_NAME = 200
@@ -265,9 +265,6 @@ class Loss(Described):
     def epsilon(self) -> float:
         """Epsilon of the tightest bound."""
         return self.best.epsilon
-
-    def _section(self) -> Section:
-        return Section("Loss", self._brief())
 
     def _brief(self) -> str:
         best = self.best

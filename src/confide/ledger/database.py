@@ -7,12 +7,12 @@ The row of a charge contains the exact totals of its data set after this charge.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from confide.errors import ConfideError, FormatError
 from confide.ledger import file, server
@@ -21,86 +21,11 @@ from confide.ledger.composition import Limit, Sums, Totals
 from confide.ledger.cost import Cost, Group
 from confide.ledger.decisions import Charge
 from confide.ledger.identity import name_key
-from confide.ledger.location import RESTORE, MissingRecordsError, Server
-from confide.ledger.schema import TABLES, seal
+from confide.ledger.location import RESTORE, Server
+from confide.ledger.rows import Connection, Row, check_seals
+from confide.ledger.schema import TABLES
 
 # Transactions
-
-Row: TypeAlias = dict[str, Any]
-# The number, seal, time and account of the last row of each table
-Heads: TypeAlias = Mapping[str, Row]
-
-
-class Connection:
-    """A transaction on the driver's connection `raw`; `?` stands for a value in its statements.
-
-    `by` is the account of new rows in a file; a server states the role.
-    """
-
-    def __init__(self, raw: Any, *, on_server: bool, by: str | None = None) -> None:
-        self._raw = raw
-        self._on_server = on_server
-        self._by = by
-        self.added: server.AddedRow | None = None  # the last new row
-
-    def rows(self, statement: str, *values: Any) -> list[Row]:
-        """The rows of a statement, by column."""
-        cursor = self._raw.execute(statement.replace("?", "%s") if self._on_server else statement, values)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-    def last(self, table: str, where: str = "", *values: Any) -> Row | None:
-        """The last row that fits, after its seal was checked; None if there is none."""
-        last = f"SELECT max(id) FROM {table} {where}"
-        rows = self.rows(f"SELECT * FROM {table} WHERE id <= ({last}) ORDER BY id DESC LIMIT 2", *values)
-        if not rows:
-            return None
-        check_seals(table, rows[:1], *rows[1:])
-        return rows[0]
-
-    def add(self, table: str, **values: Any) -> None:
-        """Add a row with its seal."""
-        sealed = seal(self.last(table), [values[name] for name in TABLES[table]])
-        stated = {} if self._on_server else {"made": datetime.now(UTC).isoformat(timespec="seconds"), "by": self._by}
-        row = values | stated | {"seal": sealed}
-        places = ", ".join("?" * len(row))
-        new = self.rows(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places}) RETURNING id", *row.values())
-        self.added = server.AddedRow(table, new[0]["id"], sealed)
-
-    def check_whole(self) -> None:
-        """Check all pages of a file; a server checks its own."""
-        if not self._on_server:
-            file.check_whole(self._raw)
-
-    def heads(self, place: Path | Server, known: Heads) -> Heads:
-        """The last rows now; raises `MissingRecordsError` if a row of an earlier reading is missing."""
-        of_table = "SELECT '{0}' AS name, id, seal, made, by FROM {0} WHERE id IN (?, (SELECT max(id) FROM {0}))"
-        numbers = [known[table]["id"] if table in known else 0 for table in TABLES]
-        rows = self.rows(" UNION ALL ".join(map(of_table.format, TABLES)), *numbers)
-        for table, row in known.items():
-            if row not in rows:
-                raise missing(place, table, row["id"], "this open ledger")
-        # Of the known row and the last one, the last
-        return {row["name"]: row for row in sorted(rows, key=lambda row: int(row["id"]))}
-
-
-def missing(place: Path | Server, table: str, number: int, who: str) -> MissingRecordsError:
-    """The error for a ledger without a row that `who` remembers."""
-    return MissingRecordsError(
-        "ledger",
-        f"{str(place)!r} lacks {table} {number} of {who}: a backup was put back, or it is another ledger; later "
-        "charges are missing",
-        remedy="Charge nothing before you put the newest ledger back, or add the missing charges up",
-    )
-
-
-def check_seals(table: str, rows: Sequence[Row], before: Row | None = None) -> None:
-    """Check the seals of consecutive rows after the row `before`, or from the first one of the table."""
-    for row in rows:
-        if row["seal"] != seal(before, [row[name] for name in TABLES[table]], row["seal"][:16]):
-            must = "must have the seal of its content: the ledger was altered or damaged"
-            raise FormatError(f"{table} {row['id']}", must, remedy=RESTORE)
-        before = row
 
 
 def open_ledger(place: Path | Server, *, create: bool, timeout: float) -> None:
@@ -111,19 +36,13 @@ def open_ledger(place: Path | Server, *, create: bool, timeout: float) -> None:
         file.check(place, create=create)
 
 
-@contextmanager
 def transaction(
     place: Path | Server, timeout: float, *, write: bool = False, by: str | None = None
-) -> Iterator[Connection]:
+) -> AbstractContextManager[Connection]:
     """A transaction that reads one state, or that also writes; `timeout` in seconds, for others and for the server."""
     if isinstance(place, Server):
-        with server.transaction(place, timeout, write=write) as opened:
-            connection = Connection(opened.raw, on_server=True)
-            yield connection
-            opened.added = connection.added
-    else:
-        with file.transaction(place, timeout, write=write) as raw:
-            yield Connection(raw, on_server=False, by=by)
+        return server.transaction(place, timeout, write=write)
+    return file.transaction(place, timeout, write=write, by=by)
 
 
 def lock(place: Path | Server, names: Sequence[str], timeout: float) -> AbstractContextManager[None]:
@@ -160,7 +79,7 @@ def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()
             cells[group] = _totals(last).cells[group]
         if group.partition not in shared and _has_other_cell(connection, key, group.partition, groups):
             shared.add(group.partition)
-    totals = Totals(totals.sums, totals.kinds, totals.bare, totals.concentrated, cells, partitions)
+    totals = replace(totals, cells=cells, partitions=partitions)
     return Account(row["name"], row["neighbors"], row["fingerprint"], _limit(limit), (), totals, frozenset(shared))
 
 
@@ -211,11 +130,12 @@ def read_accounts(connection: Connection) -> dict[str, Account]:
         check_seals(table, table_rows)
 
     # The totals of each charge are those of the charges up to it
-    totals: dict[str, Totals] = {}
-    entries: dict[str, list[Entry]] = {row["key"]: [] for row in rows["dataset"]}
+    totals = {row["key"]: Totals() for row in rows["dataset"]}
+    entries: dict[str, list[Entry]] = {key: [] for key in totals}
     for row in connection.rows(_ENTRIES.format("true")):
-        entry, key = _entry(row), row["dataset"]
-        totals[key] = totals.get(key, Totals()).plus(entry.cost)
+        entry = _entry(row)
+        key = row["dataset"]
+        totals[key] = totals[key].plus(entry.cost)
         if row["totals"] != _written(totals[key], entry.cost.group):
             raise contradiction(f"charge {row['id']}")
         entries[key].append(entry)
@@ -224,12 +144,18 @@ def read_accounts(connection: Connection) -> dict[str, Account]:
 
     # The last limit of a data set holds
     limits = {row["key"]: row for row in rows["dataset"]} | {row["dataset"]: row for row in rows["bound"]}
-    return {
-        row["name"]: Account(
-            row["name"], row["neighbors"], row["fingerprint"], _limit(limits[row["key"]]), tuple(entries[row["key"]])
+    accounts = {}
+    for row in rows["dataset"]:
+        key = row["key"]
+        accounts[row["name"]] = Account(
+            dataset=row["name"],
+            neighbors=row["neighbors"],
+            fingerprint=row["fingerprint"],
+            limit=_limit(limits[key]),
+            entries=tuple(entries[key]),
+            totals=totals[key],
         )
-        for row in rows["dataset"]
-    }
+    return accounts
 
 
 def contradiction(place: str) -> FormatError:
@@ -237,10 +163,13 @@ def contradiction(place: str) -> FormatError:
     return FormatError(place, "must not contradict the other rows of the ledger", remedy=RESTORE)
 
 
+def _group(row: Row) -> Group | None:
+    return None if row["division"] is None else Group(row["division"], row["cell"])
+
+
 def _entry(row: Row) -> Entry:
-    group = None if row["division"] is None else Group(row["division"], row["cell"])
     try:
-        cost = Cost(row["epsilon"], row["neighbors"], row["mechanism"], row["rho"], group)
+        cost = Cost(row["epsilon"], row["neighbors"], row["mechanism"], row["rho"], _group(row))
     except ConfideError:
         raise contradiction(f"charge {row['id']}") from None
     return Entry(row["token"], row["made"], row["request"], cost, row["text"], row["fingerprint"], row["by"])
@@ -253,19 +182,15 @@ def _limit(row: Row) -> Limit | None:
 def _written(totals: Totals, group: Group | None) -> str:
     """The totals after a charge as JSON."""
     content: dict[str, Any] = {
-        "sums": _fractions(totals.sums),
+        "sums": list(map(str, totals.sums)),
         "kinds": dict(sorted(totals.kinds.items())),
         "bare": totals.bare,
         "concentrated": totals.concentrated,
     }
     if group is not None:
-        content["cell"] = _fractions(totals.cells[group])
-        content["largest"] = _fractions(totals.partitions[group.partition])
+        content["cell"] = list(map(str, totals.cells[group]))
+        content["largest"] = list(map(str, totals.partitions[group.partition]))
     return json.dumps(content)
-
-
-def _fractions(sums: Sums) -> list[str]:
-    return [str(sums.epsilon), str(sums.zcdp)]
 
 
 def _totals(row: Row) -> Totals:
@@ -273,9 +198,9 @@ def _totals(row: Row) -> Totals:
     try:
         content = json.loads(row["totals"])
         sums = {name: Sums(*map(Fraction, content[name])) for name in ("sums", "cell", "largest") if name in content}
-        group = None if row["division"] is None else Group(row["division"], row["cell"])
-        cells = {} if group is None else {group: sums["cell"]}
-        partitions = {} if group is None else {group.partition: sums["largest"]}
-        return Totals(sums["sums"], content["kinds"], content["bare"], content["concentrated"], cells, partitions)
+        totals = Totals(sums["sums"], content["kinds"], content["bare"], content["concentrated"])
+        if (group := _group(row)) is None:
+            return totals
+        return replace(totals, cells={group: sums["cell"]}, partitions={group.partition: sums["largest"]})
     except (ValueError, TypeError, KeyError, ArithmeticError):
         raise contradiction(f"charge {row['id']}") from None

@@ -3,7 +3,7 @@
 import secrets
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
@@ -101,10 +101,10 @@ def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
         )
 
 
-def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None, at_most: Limit | None) -> None:
+def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None, at_most: Limit | None = None) -> None:
     """Check costs against the data set's own limit, or else the standard one, and against `at_most`."""
     for limit in (standard if account.limit is None else account.limit, at_most):
-        if limit is not None and not replace(account, limit=limit).allows(*costs):
+        if limit is not None and not limit.allows(account.totals, costs):
             raise _budget_error(account, limit, costs)
 
 

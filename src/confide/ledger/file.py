@@ -14,6 +14,7 @@ from pathlib import Path
 
 from confide.errors import FormatError, InputError, LedgerError
 from confide.ledger.location import OTHER_LEDGER, RESTORE, failure
+from confide.ledger.rows import Connection
 from confide.ledger.schema import first_row, guards, statements
 from confide.support import LEDGER_ID, SCHEMA, OutputExistsError, has_locks, log_event, new_file, to_disk
 
@@ -86,15 +87,15 @@ def _create(path: Path) -> None:
 
 
 @contextmanager
-def transaction(path: Path, timeout: float, *, write: bool) -> Iterator[sqlite3.Connection]:
-    """A transaction that reads one state; one that writes begins when no other process writes."""
+def transaction(path: Path, timeout: float, *, write: bool, by: str | None) -> Iterator[Connection]:
+    """A transaction that reads one state; one that writes, in the name of `by`, begins when no other process writes."""
     with _failures(path), closing(_connect(path, timeout, write=write)) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_TEXT)
         for pragma in (*_PRAGMAS, *([] if write else ["query_only=ON"])):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
         _check_tables(connection)
-        yield connection
+        yield Connection(connection, on_server=False, by=by)
         connection.execute("COMMIT")
 
 
@@ -144,12 +145,6 @@ def _check_tables(connection: sqlite3.Connection) -> None:
         raise FormatError("ledger", "must be a ledger, not a database of another program", remedy=RESTORE)
     if statements_of_file != _STATEMENTS:
         raise FormatError("ledger", "must have the tables of a ledger", remedy=RESTORE)
-
-
-def check_whole(connection: sqlite3.Connection) -> None:
-    """SQLite's own check of all pages."""
-    if connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-        raise FormatError("ledger", "must pass SQLite's integrity check: it is damaged", remedy=RESTORE)
 
 
 # Locks

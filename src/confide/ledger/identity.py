@@ -158,9 +158,6 @@ class Dataset:
 # Smallest number of bytes of a key
 LEAST_KEY = 16
 
-# Bytes of a file that are read at once
-_BLOCK = 2**20
-
 
 def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
     """Compute a keyed fingerprint (HMAC-SHA-256). Only the owner of the key can compare data with it.
@@ -191,8 +188,7 @@ def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
     if isinstance(data, Path):
         try:
             with data.open("rb") as file:
-                while block := file.read(_BLOCK):
-                    digest.update(block)
+                hashlib.file_digest(file, lambda: digest)
         except OSError as error:
             raise InputError("path", f"{str(data)!r} cannot be read: {error.strerror}") from None
     elif isinstance(data, np.ndarray) and data.dtype.kind in "biuf":

@@ -7,19 +7,16 @@ charge, and no charge is ever taken back: if a process dies in between, the char
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from confide.ledger.account import Account, Entry
-from confide.ledger.composition import Limit
+from confide.ledger.composition import Limit, Totals
 from confide.ledger.cost import Cost, Group, check_name, decimal_form
 from confide.ledger.database import (
-    Connection,
-    Heads,
     add_charge,
     lock,
-    missing,
     open_ledger,
     read_account,
     read_accounts,
@@ -40,6 +37,7 @@ from confide.ledger.decisions import (
 )
 from confide.ledger.identity import Dataset, keyed_digest, name_key
 from confide.ledger.location import NotWrittenError, Server, parse_location
+from confide.ledger.rows import Connection, Heads, missing
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import SCHEMA, Described, Section, listening, log_event, one_of, positive_number, require
 
@@ -191,7 +189,7 @@ class Ledger(Described):
             check_relation(account, relation)
             connection.add("bound", dataset=name_key(dataset), **_stated(new))
             entries = read_entries(connection, "charge.dataset = ?", name_key(dataset))
-            return Account(account.dataset, relation, account.fingerprint, new, entries)
+            return replace(account, limit=new, entries=entries, totals=Totals.of(entry.cost for entry in entries))
 
         return self._write(write)
 
@@ -321,12 +319,11 @@ class Ledger(Described):
             return account
 
         after = self._write(write)
-        if listening("ledger"):
-            for charge in charges:
-                cost, left = charge.cost, after.remaining(charge.cost.group)
-                about = {"neighbors": cost.neighbors, "mechanism": cost.mechanism}
-                about |= {} if cost.group is None else cost.group._asdict()
-                log_event("ledger", "charged", dataset=after.dataset, epsilon=cost.epsilon, left=left, **about)
+        for cost in [charge.cost for charge in charges] if listening("ledger") else ():
+            left = after.remaining(cost.group)
+            about = {"neighbors": cost.neighbors, "mechanism": cost.mechanism}
+            about |= {} if cost.group is None else cost.group._asdict()
+            log_event("ledger", "charged", dataset=after.dataset, epsilon=cost.epsilon, left=left, **about)
         return [charge.token for charge in charges]
 
     def lock(self, *names: str) -> AbstractContextManager[None]:

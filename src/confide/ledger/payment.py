@@ -26,7 +26,7 @@ from confide.ledger.decisions import (
     new_token,
 )
 from confide.ledger.identity import Dataset, request_digest
-from confide.ledger.ledger import Ledger
+from confide.ledger.ledger import Ledger, Lookup
 from confide.mechanisms import PrivacyStatement
 from confide.selection import check_sampler
 from confide.support import caller_stacklevel, log_event, require
@@ -48,18 +48,21 @@ class SingleRelease:
         Of `Ledger.charge`.
     reuse
         A function that returns the text of the release of a charge with this token, or raises an error.
+    at_most
+        A limit of all releases about the data set, in addition to its own.
     """
 
     token: str
     reuse: Callable[[Entry], str]
+    at_most: Limit | None = None
 
 
 @dataclass(frozen=True)
 class Payment:
     """A ledger, a data set, a cost under the data set's adjacency, and a request's digest.
 
-    With `again` earlier releases of the request are ignored. `at_most` bounds all releases about the data set in
-    addition to its own limit. With `once` a token has one release only, even if the data change later.
+    With `again` earlier releases of the request are ignored. With `once` a token has one release only, even if the data
+    change later.
     """
 
     ledger: Ledger
@@ -67,50 +70,54 @@ class Payment:
     cost: Cost
     request: str
     again: bool = False
-    at_most: Limit | None = None
     once: SingleRelease | None = None
+
+    def charge(self) -> Charge:
+        """The charge, by the token of a release that is drawn once, or else by a new one."""
+        token = new_token() if self.once is None else self.once.token
+        return Charge(self.dataset, self.cost, self.request, token)
 
 
 @dataclass(frozen=True)
 class Transaction(Generic[Key]):
-    """Payments for releases that are drawn together, from one ledger and about one data set.
+    """Payments for releases that are drawn together, and what their ledger contained when it was read.
 
-    `charged` are the earlier charges of requests that look identical, newest first; empty with `again`. `account` is
-    the account of the data set, without its entries, when the ledger was read; None if it is new.
+    All payments are about one data set of this ledger. With `again` no earlier charges were looked up.
     """
 
     payments: Mapping[Key, Payment]
-    charged: Mapping[Key, tuple[Entry, ...]]
-    account: Account | None
-    ledger_key: str
+    ledger: Ledger
+    again: bool
+    lookup: Lookup
 
     @classmethod
     def of(cls, payments: Mapping[Key, Payment]) -> "Transaction[Key]":
         """Read the ledger once for all payments."""
-        first, *_ = payments.values()
-        requests = () if first.again else [payment.request for payment in payments.values()]
-        account, charges, ledger_key = first.ledger.look_up(
-            [payment.dataset for payment in payments.values()], requests
-        )
-        if account is not None and not first.again:
-            check_binding(account, first.dataset)
-        charged = {key: charges.get(payment.request, ()) for key, payment in payments.items()}
-        return cls(payments, charged, account, ledger_key)
+        shared = next(iter(payments.values()))
+        requests = () if shared.again else [payment.request for payment in payments.values()]
+        lookup = shared.ledger.look_up([payment.dataset for payment in payments.values()], requests)
+        if lookup.account is not None and not shared.again:
+            check_binding(lookup.account, shared.dataset)
+        return cls(payments, shared.ledger, shared.again, lookup)
 
     @classmethod
     @contextmanager
     def locked(cls, payments: Mapping[Key, Payment]) -> "Iterator[Transaction[Key]]":
         """Wait for identical requests in progress, and let others wait; then read the ledger."""
-        first, *_ = payments.values()
+        shared = next(iter(payments.values()))
         requests = [payment.request for payment in payments.values()]
-        with nullcontext() if first.again else first.ledger.lock(*requests):
+        with nullcontext() if shared.again else shared.ledger.lock(*requests):
             yield cls.of(payments)
+
+    def charged(self, key: Key) -> tuple[Entry, ...]:
+        """The earlier charges of requests that look identical, newest first."""
+        return self.lookup.charges.get(self.payments[key].request, ())
 
     @property
     def stored(self) -> Mapping[Key, tuple[Entry, ...]]:
         """The stored releases of requests that look identical to earlier ones, newest first."""
         with_release = {
-            key: tuple(entry for entry in entries if entry.release is not None) for key, entries in self.charged.items()
+            key: tuple(entry for entry in self.charged(key) if entry.release is not None) for key in self.payments
         }
         return {key: entries for key, entries in with_release.items() if entries}
 
@@ -119,10 +126,29 @@ class Transaction(Generic[Key]):
         due = [payment for key, payment in self.payments.items() if key not in self.stored]
         if not due:
             return
-        first, *_ = due
-        account = self.account or Account(first.dataset.name, first.cost.neighbors)
+        account = self.lookup.account or Account(due[0].dataset.name, due[0].cost.neighbors)
         check_cells(account, [payment.dataset for payment in due])
-        check_limits(account, [payment.cost for payment in due], first.ledger.limit, first.at_most)
+        check_limits(account, [payment.cost for payment in due], self.ledger.limit)
+
+    def earlier_releases(self, inputs: Mapping[Key, bytes]) -> dict[Key, Entry]:
+        """The earlier releases of requests that look identical, for the current inputs of their mechanisms.
+
+        Raises `OtherDataError` if any of them was computed from other data.
+        """
+        return {
+            key: find_same_data(self.payments[key].dataset.name, entries, inputs[key], self.lookup.key)
+            for key, entries in self.stored.items()
+        }
+
+    def charge(self, without: Collection[Key] = ()) -> dict[Key, str]:
+        """Charge all payments except `without` durably, all or none; only then may a mechanism run."""
+        charges = {key: payment.charge() for key, payment in self.payments.items() if key not in without}
+        self.ledger.charge_all(list(charges.values()), again=self.again)
+        return {key: charge.token for key, charge in charges.items()}
+
+    def store(self, releases: Iterable[tuple[str, str, bytes | None]]) -> None:
+        """Store (token, text, input) of releases durably; only then may they be shown."""
+        self.ledger.attach_all(list(releases))
 
     def tell(self, earlier: Mapping[Key, Entry]) -> None:
         """Log and warn of earlier releases that are returned again."""
@@ -137,38 +163,13 @@ class Transaction(Generic[Key]):
         text = f"earlier release of {' and '.join(sorted(set(dates)))} returned{charged}"
         warnings.warn(EarlierReleaseWarning(text, dates), stacklevel=caller_stacklevel())
 
-    def store(self, releases: Iterable[tuple[str, str, bytes | None]]) -> None:
-        """Store (token, text, input) of releases durably; only then may they be shown."""
-        first, *_ = self.payments.values()
-        first.ledger.attach_all(list(releases))
-
     def tell_charged_again(self, keys: Collection[Key]) -> None:
         """Warn that earlier runs of these requests were charged, and ended before their release."""
-        latest = [self.charged[key][0] for key in keys if self.charged[key]]
+        latest = [self.charged(key)[0] for key in keys if self.charged(key)]
         lost = [entry.charged_at for entry in latest if entry.release is None]
         if lost:
             run = f"an earlier run of this request was charged on {max(lost)} and ended before its release was stored"
             warnings.warn(ChargedAgainWarning(f"{run}: both are charged"), stacklevel=caller_stacklevel())
-
-    def earlier_releases(self, inputs: Mapping[Key, bytes]) -> dict[Key, Entry]:
-        """The earlier releases of requests that look identical, for the current inputs of their mechanisms.
-
-        Raises `OtherDataError` if any of them was computed from other data.
-        """
-        name = "" if self.account is None else self.account.dataset
-        return {
-            key: find_same_data(name, entries, inputs[key], self.ledger_key) for key, entries in self.stored.items()
-        }
-
-    def charge(self, without: Collection[Key] = ()) -> dict[Key, str]:
-        """Charge all payments except `without` durably, all or none; only then may a mechanism run."""
-        due = {key: payment for key, payment in self.payments.items() if key not in without}
-        first, *_ = self.payments.values()
-        charges = [
-            Charge(payment.dataset, payment.cost, payment.request, payment.once.token if payment.once else new_token())
-            for payment in due.values()
-        ]
-        return dict(zip(due, first.ledger.charge_all(charges, at_most=first.at_most, again=first.again), strict=True))
 
 
 def check_stored(argument: str, length: int, remedy: str) -> None:
@@ -306,7 +307,7 @@ def _pay_once(
     draw: Callable[[MechanismInput], str],
 ) -> str:
     """Charge, draw and store for a token that the ledger does not have, one process at a time."""
-    ledger, transaction = payment.ledger, Transaction({None: payment}, {}, None, "")
+    ledger = payment.ledger
     # An answer in progress is waited for
     with ledger.lock(once.token):
         entry = ledger.entry(once.token)
@@ -316,16 +317,17 @@ def _pay_once(
     # The data are read only if there is no release, and while no lock is held
     mechanism_input = read()
     check_sampler()
-    # Without file locks (Windows) another process may have charged or stored since, which raises InputError here
     with ledger.lock(once.token):
-        try:
-            if (entry := ledger.entry(once.token)) is None:
-                transaction.charge()
-        except InputError:
-            if (entry := ledger.entry(once.token)) is None:
-                raise
+        entry = ledger.entry(once.token)
+        if entry is None:
+            try:
+                ledger.charge_all([payment.charge()], at_most=once.at_most)
+            except InputError:
+                # Without file locks (Windows) another process may have charged since
+                if (entry := ledger.entry(once.token)) is None:
+                    raise
         if entry is not None:
             return once.reuse(entry)
         text = draw(mechanism_input)
-        transaction.store([(once.token, text, fingerprint_bytes(mechanism_input))])
+        ledger.attach(once.token, text, fingerprint_bytes(mechanism_input))
     return text

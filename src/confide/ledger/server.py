@@ -9,11 +9,11 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from confide.errors import FormatError, InputError, LedgerError
 from confide.ledger.location import OTHER_LEDGER, NotWrittenError, Server, StandbyError, failure, ledger_error
+from confide.ledger.rows import AddedRow, Connection
 from confide.ledger.schema import TABLES, check_role, create_on_server, grant
 from confide.support import SCHEMA, log_event, needs_extra
 
@@ -33,28 +33,11 @@ _PATH = "SET search_path = confide, pg_catalog, pg_temp"
 _PAUSE = 0.2
 
 
-class AddedRow(NamedTuple):
-    """The place and the seal of a new row."""
-
-    table: str
-    number: int
-    seal: str
-
-
-@dataclass
-class ServerTransaction:
-    """The driver's connection of a transaction, and the last row that the transaction has added, if any."""
-
-    raw: Any
-    added: AddedRow | None = None
-
-
 @contextmanager
-def transaction(place: Server, timeout: float, *, write: bool) -> Iterator[ServerTransaction]:
+def transaction(place: Server, timeout: float, *, write: bool) -> Iterator[Connection]:
     """A transaction that reads one state, or that writes alone; it is durable when the block ends without an error.
 
-    A block that writes states the last row that it has added: if the connection is lost in the commit, a new connection
-    checks whether the server has this row.
+    If the connection is lost in the commit, a new connection checks whether the server has the last row that was added.
 
     Raises
     ------
@@ -63,24 +46,24 @@ def transaction(place: Server, timeout: float, *, write: bool) -> Iterator[Serve
     LedgerError
         If the server rejects it, or if it is unknown whether it wrote. Then release nothing.
     """
-    with connected(place, timeout) as connection:
-        opened = ServerTransaction(connection)
+    with connected(place, timeout) as raw:
+        connection = Connection(raw, on_server=True)
         if not write:
-            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield opened
+            raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield connection
             return
-        _begin(connection, place, timeout)
+        _begin(raw, place, timeout)
         # If the connection is lost in the block, nothing was written
-        yield opened
+        yield connection
         try:
-            _commit(connection, place)
+            _commit(raw, place)
         except connection_errors() as error:
-            if not lost(connection, error) or opened.added is None:
+            if not lost(raw, error) or connection.added is None:
                 raise
         else:
             return
     # The connection was lost in the commit: it is unknown whether the row was written
-    _settle(place, timeout, opened.added)
+    _settle(place, timeout, connection.added)
 
 
 def _begin(connection: Any, place: Server, timeout: float) -> None:

@@ -255,7 +255,7 @@ def _silo_row(release: FederatedRelease, replies: Mapping[str, float], i: int) -
     refused = dict(release.refused)
     silo = plan.silos[i]
     size = "secret" if silo.size is None else f"{silo.size:,}"
-    targets = dict.fromkeys(threshold.protocol.target_rank(i) for threshold in plan.different)
+    targets = dict.fromkeys(threshold.target_rank(i) for threshold in plan.different)
     rank = "; ".join("in the sum" if target is None else number(float(target)) for target in targets)
     if silo.name in release.answered:
         state = "answered"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from confide.core import Release, Threshold
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.guarantee import binomial_at_least, coverage_text
-from confide.support import Described, Level, Section, bisect, caller_stacklevel, exact_level, positive_integer, require
+from confide.support import Described, Level, bisect, caller_stacklevel, exact_level, positive_integer, require
 
 CHANCE = 0.001
 """Largest probability that a correct release is called broken; a guarantee with probability 1 - delta adds delta."""
@@ -36,9 +36,6 @@ class CoverageEstimate(Described):
     high: float
     confidence: float
     n: int
-
-    def _section(self) -> Section:
-        return Section("CoverageEstimate", self._brief())
 
     def _brief(self) -> str:
         return f"{self.value:.3f} ({100 * self.confidence:g} % interval {self.low:.3f} to {self.high:.3f}, n={self.n})"

@@ -78,7 +78,7 @@ class Section:
 
 
 class Described:
-    """A value that describes itself: `_section` returns its whole description, `_brief` one line.
+    """A value that describes itself: `_section` returns its whole description, by default `_brief`, which is one line.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Described:
     __slots__ = ()
 
     def _section(self) -> Section:
-        raise NotImplementedError
+        return Section(type(self).__name__, self._brief())
 
     def _brief(self) -> str:
         """The text between the parentheses of its `repr`: short and public."""

@@ -88,15 +88,16 @@ class CorrectedRelease(Release):
 
     def _in_force(self) -> dict[Key, Threshold]:
         """The thresholds in force, by the keys of the calibrated release."""
-        count, realised = len(self.watch.looks), self.watch.realised()
+        count = len(self.watch.looks)
+        realised = self.watch.realised()
         thresholds: dict[Key, Threshold] = {}
         for k, (key, calibrated) in enumerate(self.release.parts.items()):
             # The only statement is about the looks so far
             looks = "1 look" if count == 1 else f"{count:,} looks"
             so_far = f"in {looks}, {realised[k].words}" if count else "no look was taken yet"
-            scale, position = self.correction.scales[k], self.watch.positions[-1][k]
+            scale = self.correction.scales[k]
             thresholds[key] = CorrectedThreshold(
-                threshold=scale.at(position),
+                threshold=scale.at(self.watch.positions[-1][k]),
                 alpha=calibrated.alpha,
                 score=calibrated.score,
                 guarantee=LongRun("none", 0.0, None, None, None, words=so_far),

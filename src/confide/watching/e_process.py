@@ -186,7 +186,8 @@ class ShareTests:
     def evidence(self, counts: ArrayLike, settings: Settings) -> NDArray[np.float64]:
         """Logarithm of the e-process of each test after each look, shape (looks, tests); counts (looks, counts)."""
         noises = np.stack([self.members.sum(axis=1), self.others.sum(axis=1)], axis=1)
-        size, people = settings.part_batch, settings.records_per_person
+        size = settings.part_batch
+        people = settings.records_per_person
         bet = bets(self.least, size, settings.noise_epsilon, drops=self.drops, noises=noises, per_person=people)
         exact = np.asarray(counts, np.int64)
         return course(bet, exact @ self.members.T, exact @ self.others.T, settings.looks)

@@ -43,7 +43,8 @@ def reference_of(evaluation: Evaluation, release: str, bins: tuple[int, ...]) ->
     InputError
         If the evaluation is not of the release with this SHA-256, or did not count the sizes in these bins.
     """
-    query, people = evaluation.query, evaluation.query.records_per_person
+    query = evaluation.query
+    people = query.records_per_person
     must = "must be a private evaluation of the monitored release"
     require("reference", query.calibration == release, must, "one of another release")
     require("reference", query.epsilon is not None, "must be a private evaluation", "counts without noise")

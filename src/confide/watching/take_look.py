@@ -138,7 +138,8 @@ def watch(
     >>> [taken.name for taken in second.looks], second.alarm
     (['Monday', 'Tuesday'], None)
     """
-    level, path = level_of(release, alpha), local_state(state)
+    level = level_of(release, alpha)
+    path = local_state(state)
     check_unknown_arguments("watch", choices, FirstLook.__annotations__)
     with _locked(path):
         # Prepare, from public choices alone: the state, and the thresholds that the records were served
@@ -225,15 +226,15 @@ def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
 def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path) -> None:
     """Raise if the state belongs to another release or other choices."""
     # The same release
-    settings, correction = stored.settings, stored.settings.correction
+    settings = stored.settings
     remedy = "Use a separate state for each release, also for a renewed one"
     same = settings.release == release.checksum
     require("state", same, "must belong to the monitored release", repr(str(state)), remedy)
 
     # The same choices, as far as they are repeated
     stated = vars(settings) | {"unlabelled": stored.monitors_sizes}
-    if correction is not None:
-        stated |= {"correct": correction.gamma, "delay": correction.delay}
+    if settings.correction is not None:
+        stated |= {"correct": settings.correction.gamma, "delay": settings.correction.delay}
     for name, value in given.items():
         if name == "reference":
             same = stored.monitors_sizes and reference_of(value, settings.release, settings.bins) == settings.reference

@@ -240,10 +240,10 @@ class Watch(Document):
     @property
     def at_worst(self) -> str:
         """With a correction: what it guarantees for every sequence of records, in words."""
-        settings, correction = self.settings, self.settings.correction
-        if correction is None:
+        settings = self.settings
+        if settings.correction is None:
             return ""
-        return correction.at_worst(settings.part_batch, settings.noise_epsilon, settings.looks)
+        return settings.correction.at_worst(settings.part_batch, settings.noise_epsilon, settings.looks)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:

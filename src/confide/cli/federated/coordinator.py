@@ -1,6 +1,7 @@
 """Commands of the coordinator: `confide federated plan` and `aggregate`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,8 +14,8 @@ from confide.cli.plan import read_sample
 from confide.cli.request import read_request, take_columns
 from confide.cli.values import Source
 from confide.core import By
-from confide.errors import CoverageWarning, InputError
-from confide.federated import Refusal, SiloKeys, read_time, replies
+from confide.errors import CoverageWarning
+from confide.federated import FederatedPlan, Refusal, SiloKeys, read_time, replies
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
@@ -38,9 +39,9 @@ def _plan_arguments(arguments: Mapping[str, Any], columns: ColumnSpec | None) ->
     score = arguments.get("score") if columns is None else columns.kind.name
     sides = score == SIDES or has_sides(columns)
     requested: dict[By, bool] = {"class": by_class, "group": groups is not None, "side": sides}
-    if [isinstance(alpha, tuple), *requested.values()].count(True) > 1:
-        must = "several levels, groups or classes, and two sides must not be combined"
-        raise InputError("by", must, got="two of them")
+    is_one = [isinstance(alpha, tuple), *requested.values()].count(True) <= 1
+    must = "several levels, groups or classes, and two sides must not be combined"
+    require("by", is_one, must, got="two of them")
     by = next((key for key, is_requested in requested.items() if is_requested), None)
 
     # The names of groups or classes.
@@ -67,18 +68,10 @@ def has_sides(columns: ColumnSpec | None) -> bool:
 
 def plan(options: Plan) -> None:
     """Make and sign a plan, or compare the methods."""
-    # The options: a plan, a comparison, or both.
-    output, compare = options.output, options.compare
+    # The options, the request and the silos.
     arguments = read_request(options, FEDERATED_PLAN, missing="arbitrary" if options.missing else None)
-    source = None if options.pilot is None else Source(options.pilot, options.table, arguments.get("decimal", "."))
-    inputs = () if source is None else source.files
-    output.check(FileKind.PLAN, *public_files(options.silos), options.keys, *inputs)
-    if output.out is None and not compare:
-        raise click.UsageError("--out is missing; it is optional only with --compare")
-    if not compare and source is not None:
-        raise click.UsageError("--pilot needs --compare")
-
-    # The request and the silos.
+    pilot = None if options.pilot is None else Source(options.pilot, options.table, arguments.get("decimal", "."))
+    _check_options(options, pilot)
     columns = take_columns(arguments)
     plan_arguments = _plan_arguments(arguments, columns)
     coordinator = SiloKeys.load(options.keys)
@@ -86,38 +79,52 @@ def plan(options: Plan) -> None:
 
     # Plan, or compare and take the recommended plan.
     with capture_warnings() as caught:
-        if compare:
+        if options.compare:
             skip = arguments.get("skip_incomplete", False)
-            sample = None if source is None else read_sample(source, columns, skip=skip)[0]
+            sample = None if pilot is None else read_sample(pilot, columns, skip=skip)[0]
             compared = {name: value for name, value in plan_arguments.items() if name != "method"}
             comparison = compare_methods(invited, pilot=sample, **compared)
         else:
             chosen = make_plan(invited, **plan_arguments)
     caught.warn()
-    if compare:
+    if options.compare:
         print_text(str(comparison))
-        if output.out is None:
+        if options.output.out is None:
             return
         chosen = comparison.plan
-    neighbors = arguments.get("neighbors")
-    if neighbors not in (None, chosen.privacy().neighbors):
-        must = f"must be {chosen.privacy().neighbors} or left out: it follows from the sizes of silos and the method"
-        raise InputError("neighbors", must, got=neighbors)
 
     # Sign it, and print what it promises.
-    output.write(chosen.sign(coordinator))
+    neighbors = chosen.privacy().neighbors
+    must = f"must be {neighbors} or left out: it follows from the sizes of silos and the method"
+    requested = arguments.get("neighbors")
+    require("neighbors", requested in (None, neighbors), must, got=str(requested))
+    options.output.write(chosen.sign(coordinator))
     print_warnings(chosen.remarks)
-    is_selected = options.method is None
-    print_texts(
-        f"plan: {output.out}",
-        *(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it" for path in excluded),
-        f"method: {chosen.method}, which suits these silos (--compare shows why)" if is_selected else None,
-        f"privacy: {chosen.privacy()}",
-        f"candidate thresholds: {chosen.candidates.description}",
-        reliance_text(chosen),
-        f"promised {chosen.assumed}:",
-        *(f"  {line}" for line in chosen.promise_lines),
-    )
+    print_texts(f"plan: {options.output.out}", *_lines(chosen, excluded, is_selected=options.method is None))
+
+
+def _check_options(options: Plan, pilot: Source | None) -> None:
+    """Check that there is a plan, a comparison, or both, and that the plan replaces no input."""
+    samples = () if pilot is None else pilot.files
+    options.output.check(FileKind.PLAN, *public_files(options.silos), options.keys, *samples)
+    if options.output.out is None and not options.compare:
+        raise click.UsageError("--out is missing; it is optional only with --compare")
+    if not options.compare and pilot is not None:
+        raise click.UsageError("--pilot needs --compare")
+
+
+def _lines(plan: FederatedPlan, excluded: Sequence[Path], *, is_selected: bool) -> Iterator[str | None]:
+    """The files that were left out, how the method was chosen, and what the plan costs and promises."""
+    for path in excluded:
+        yield f"not invited: {path}, the coordinator's own; add --silo with this file to invite it"
+    if is_selected:
+        yield f"method: {plan.method}, which suits these silos (--compare shows why)"
+    yield f"privacy: {plan.privacy()}"
+    yield f"candidate thresholds: {plan.candidates.description}"
+    yield reliance_text(plan)
+    yield f"promised {plan.first.assumed}:"
+    for line in plan.promise_lines:
+        yield f"  {line}"
 
 
 # The release

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from confide.errors import InputError
-from confide.federated import FederatedPlan, Policy, Refusal, Silo, collusion_text, fingerprint
+from confide.federated import FederatedPlan, Policy, Refusal, Silo, fingerprint
 from confide.support import FileKind, kind_of, read_text
 
 # Reading
@@ -78,8 +78,8 @@ def silos_of_plan(paths: Sequence[Path], coordinator: Silo) -> tuple[list[Silo],
 
 def reliance_text(plan: FederatedPlan) -> str | None:
     """A line about the silos that a plan relies on; None if it relies on none."""
-    collude = collusion_text(plan.channel, len(plan.silos))
-    return None if collude is None else f"{plan.protocol.reliance_label} the other silos: {collude}"
+    first = plan.first
+    return None if first.reliance is None else f"{first.reliance_label} {first.reliance}"
 
 
 def silo_rows(silo: Silo) -> list[tuple[str, str]]:

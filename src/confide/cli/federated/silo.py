@@ -60,11 +60,8 @@ def keygen(options: Keygen) -> None:
     # Check both files before anything is generated.
     keys, public = options.keys, options.public
     if keys.exists():
-        raise OutputExistsError(
-            "keys",
-            f"{str(keys)!r} already exists, and keys are never replaced",
-            remedy="Choose another name, or issue a new public file with these keys: confide federated public",
-        )
+        remedy = "Choose another name, or issue a new public file with these keys: confide federated public"
+        raise OutputExistsError("keys", f"{str(keys)!r} already exists, and keys are never replaced", remedy=remedy)
     check_output(public, FileKind.SILO, keys, force=False)
     require("keys", keys.parent.is_dir(), f"{str(keys)!r} cannot be written: its folder does not exist")
 
@@ -145,8 +142,8 @@ class SiloTable:
             remedy = "Use truth and losses with `confide calibrate`"
             raise InputError("truth", "a federation calibrates one score of each record", remedy=remedy)
         people = arguments.get(PEOPLE)
-        if people is not None and people.most > 1:
-            raise InputError("people.most", "must be 1 in a federation: its plan states the privacy loss of one record")
+        must = "must be 1 in a federation: its plan states the privacy loss of one record"
+        require("people.most", people is None or people.most == 1, must)
         reading = {name: value for name, value in arguments.items() if name not in ("decimal", "by")}
         source = Source(file, table, arguments.get("decimal", "."))
         return cls(source, columns, by=arguments.get("by"), reading=reading)
@@ -155,7 +152,7 @@ class SiloTable:
         """Check that the columns give the score of the plan, and the groups or classes that it has thresholds for."""
         # The score.
         columns = self.columns
-        required = SIDES if plan.by == "side" else plan.score
+        required = SIDES if plan.by == "side" else plan.first.score
         score = None if columns is None else SIDES if has_sides(columns) else columns.kind.name
         if columns is not None and score != required:
             if required is None:
@@ -166,11 +163,13 @@ class SiloTable:
             raise InputError("the plan", f"is for the score {required!r}", remedy=remedy)
 
         # The groups or classes.
-        if (plan.by == "group") != (self.by is not None):
-            must = "given, the column of each record's group" if plan.by == "group" else "left out"
-            raise InputError("by", f"must be {must}: the plan has {'' if plan.by == 'group' else 'no '}groups")
-        if plan.by == "class" and not (isinstance(columns, ClassColumns) and columns.label is not None):
-            raise InputError("label", "must be given, with --probabilities: the plan has a threshold for each class")
+        must = "must be left out: the plan has no groups"
+        if plan.by == "group":
+            must = "must be given, the column of each record's group: the plan has groups"
+        require("by", (plan.by == "group") == (self.by is not None), must)
+        has_classes = isinstance(columns, ClassColumns) and columns.label is not None
+        must = "must be given, with --probabilities: the plan has a threshold for each class"
+        require("label", plan.by != "class" or has_classes, must)
 
     def counted(self, plan: FederatedPlan) -> Any:
         """Histogram of the scores, counted in the table's own system; one for each group, class or side of the plan."""

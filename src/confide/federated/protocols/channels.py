@@ -12,13 +12,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Counts, Terms, check_count
-from confide.support import needs_extra
-
-# Maximum length of a vector of which only the sum opens, because its message contains every number
-MOST_SUMMED = 2**14
+from confide.support import needs_extra, require
 
 # Number of absent silos that an error names
 _NAMED = 5
@@ -42,27 +38,20 @@ class Channel(ABC):
         """The number of silos that may collude with the coordinator; None if no message relies on other silos."""
         return None
 
-    def carrying(self, bits: int) -> "Channel":
+    def with_bits(self, bits: int) -> "Channel":
         """The channel for sums of 32 or 64 bits."""
         return self
 
-    def check_length(self, terms: Terms, method: str, advice: str, vectors: int) -> None:
-        """Reject a number of candidates that would make messages of this many vectors too long."""
-        if not self.single_replies and vectors * terms.candidates.size > MOST_SUMMED:
-            several = f"{vectors} thresholds by " if vectors > 1 else ""
-            must = f"must number at most {MOST_SUMMED // vectors} for {several}the method {method!r}{advice}"
-            raise InputError("candidates", must)
-
-    def least(self, terms: Terms) -> int:
+    def least_answers(self, terms: Terms) -> int:
         """The least number of silos whose answers give a threshold."""
         return 1 if self.single_replies else len(terms.silos)
 
     def check_answers(self, terms: Terms, answered: Collection[int]) -> None:
         """Reject answers of too few silos for a sum."""
         present = range(len(terms.silos)) if self.single_replies else set(answered)
-        absent = [silo.name for i, silo in enumerate(terms.silos) if i not in present]
+        absent = [repr(silo.name) for i, silo in enumerate(terms.silos) if i not in present]
         if absent:
-            names = ", ".join(repr(name) for name in absent[:_NAMED]) + (", ..." if len(absent) > _NAMED else "")
+            names = ", ".join(absent[:_NAMED]) + (", ..." if len(absent) > _NAMED else "")
             raise Refusal(
                 "missing",
                 f"this secure sum needs the answers of all silos; {len(absent)} have not answered: {names}; wait for "
@@ -70,19 +59,19 @@ class Channel(ABC):
             )
 
     @abstractmethod
-    def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
-        """What silo i sends for int64 vectors of shape (thresholds, m).
+    def encode(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
+        """The integers that silo i sends for int64 vectors of shape (draws, m).
 
         `agreement` is the silo's X25519 private key. `context`, session and plan digest, must never be used twice.
         """
 
     @abstractmethod
-    def read_message(self, terms: Terms, sent: list[int], vectors: int) -> Any:
-        """Check what a silo sent; raises a `Refusal` with the code `malformed` or `out-of-range`."""
+    def decode(self, terms: Terms, integers: list[int], draws: int) -> Any:
+        """The reply that these integers are; raises a `Refusal` with the code `malformed` or `out-of-range`."""
 
     @abstractmethod
-    def add(self, terms: Terms, sent: Mapping[int, Any], vectors: int) -> Counts:
-        """The sum of the messages by position, int64 of shape (thresholds, m); `missing` is raised for too few."""
+    def add(self, terms: Terms, replies: Mapping[int, Any], draws: int) -> Counts:
+        """The sum of the replies by position, int64 of shape (draws, m); `missing` is raised for too few."""
 
 
 @dataclass(frozen=True)
@@ -97,24 +86,24 @@ class Clear(Channel):
         """The channel, which has no settings."""
         return cls()
 
-    def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
+    def encode(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """The index of the candidate of each vector."""
         chosen: list[int] = np.argmax(vectors, axis=1).tolist()
         return chosen
 
-    def read_message(self, terms: Terms, sent: list[int], vectors: int) -> tuple[int, ...]:
+    def decode(self, terms: Terms, integers: list[int], draws: int) -> tuple[int, ...]:
         """The indices of the candidates that a silo replied."""
-        if len(sent) != vectors:
+        if len(integers) != draws:
             raise Refusal("malformed", "an answer must have one reply for each threshold")
-        if not all(0 <= chosen < terms.candidates.size for chosen in sent):
+        if not all(0 <= index < terms.candidates.size for index in integers):
             raise Refusal("out-of-range")
-        return tuple(sent)
+        return tuple(integers)
 
-    def add(self, terms: Terms, sent: Mapping[int, tuple[int, ...]], vectors: int) -> Counts:
+    def add(self, terms: Terms, replies: Mapping[int, tuple[int, ...]], draws: int) -> Counts:
         """The number of silos that replied each candidate."""
-        if not sent:
+        if not replies:
             raise Refusal("missing", "no silo has answered; wait, or make a new plan")
-        chosen = np.array(list(sent.values())).reshape(len(sent), vectors)
+        chosen = np.array(list(replies.values())).reshape(len(replies), draws)
         return np.array([np.bincount(row, minlength=terms.candidates.size) for row in chosen.T])
 
 
@@ -134,35 +123,37 @@ class Masked(Channel):
     @classmethod
     def planned(cls, terms: Terms) -> Self:
         """The channel; by default fewer than half of the silos may collude, and one of two."""
-        m, colluding = len(terms.silos), terms.colluding
-        return cls(max(1, (m - 1) // 2) if colluding is None else check_count("colluding", colluding, m - 1))
+        others = len(terms.silos) - 1
+        if terms.colluding is None:
+            return cls(max(1, others // 2))
+        return cls(check_count("colluding", terms.colluding, others))
 
     @property
     def colluders(self) -> int:
         """The number of silos that may collude."""
         return self.colluding
 
-    def carrying(self, bits: int) -> "Masked":
+    def with_bits(self, bits: int) -> "Masked":
         """The channel with masks of 32 or 64 bits."""
         return replace(self, bits=bits)
 
-    def send(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
+    def encode(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """The vectors, one after another, masked."""
         roster = [silo.agreement for silo in terms.silos]
         masked: list[int] = mask(vectors.ravel(), agreement, roster[i], roster, context, self.bits).tolist()
         return masked
 
-    def read_message(self, terms: Terms, sent: list[int], vectors: int) -> NDArray[Any]:
+    def decode(self, terms: Terms, integers: list[int], draws: int) -> NDArray[Any]:
         """A masked vector."""
-        fits = len(sent) == vectors * terms.candidates.size
-        if not fits or not all(0 <= number < 2**self.bits for number in sent):
+        fits = len(integers) == draws * terms.candidates.size
+        if not fits or not all(0 <= integer < 2**self.bits for integer in integers):
             raise Refusal("malformed", "a masked vector must contain an integer below 2**bits for every candidate")
-        return np.array(sent, dtype=np.uint64).astype(word_of(self.bits))
+        return np.array(integers, dtype=np.uint64).astype(word_type(self.bits))
 
-    def add(self, terms: Terms, sent: Mapping[int, NDArray[Any]], vectors: int) -> Counts:
+    def add(self, terms: Terms, replies: Mapping[int, NDArray[Any]], draws: int) -> Counts:
         """The sum, if all silos answered."""
-        self.check_answers(terms, sent)
-        return open_sum(list(sent.values()), self.bits).reshape(vectors, -1)
+        self.check_answers(terms, replies)
+        return open_sum(list(replies.values()), self.bits).reshape(draws, -1)
 
 
 # Domain separation: secrets for masks differ from all others of the same keys
@@ -183,11 +174,11 @@ def mask(
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-    if public not in roster or len(set(roster)) != len(roster):
-        raise InputError("roster", "must name every silo once, this one among them")
+    are_all = public in roster and len(set(roster)) == len(roster)
+    require("roster", are_all, "must name every silo once, this one among them")
 
     # Two's complement: reduction modulo 2**bits
-    word = word_of(bits)
+    word = word_type(bits)
     masked = values.astype(np.int64).view(np.uint64).astype(word)
 
     # Of each pair one silo adds a stream, and the other subtracts it
@@ -213,15 +204,14 @@ def open_sum(masked: Sequence[NDArray[Any]], bits: int) -> NDArray[np.int64]:
     >>> open_sum([np.array([2**32 - 3], dtype="<u4"), np.array([1], dtype="<u4")], 32)
     array([-2])
     """
-    word = word_of(bits)
+    word = word_type(bits)
     total = np.zeros(len(masked[0]), dtype=word)
     for vector in masked:
         total += vector.astype(word)
     return total.view(f"<i{bits // 8}").astype(np.int64)
 
 
-def word_of(bits: int) -> np.dtype[Any]:
+def word_type(bits: int) -> np.dtype[Any]:
     """Unsigned words of 32 or 64 bits."""
-    if bits not in (32, 64):
-        raise InputError("bits", "must be 32 or 64", got=str(bits))
+    require("bits", bits in (32, 64), "must be 32 or 64", got=str(bits))
     return np.dtype(f"<u{bits // 8}")

@@ -15,15 +15,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.errors import InputError
 from confide.federated.certificates import DOUBT, coverage_fraction, is_simple, order_statistic_coverage
 from confide.federated.protocols.channels import Channel
-from confide.federated.protocols.method import too_few_records
 from confide.federated.protocols.sorted_replies import SortedReplies
+from confide.federated.protocols.threshold_plan import too_few_records
 from confide.federated.quadrature import gauss_legendre
 from confide.federated.terms import Terms
 from confide.mechanisms import PrivatePredictionSets
-from confide.support import Level, bisect, exact_level, positive_integer, privacy_loss, scale_for
+from confide.support import Level, bisect, exact_level, positive_integer, privacy_loss, require, scale_for
 
 # Gauss-Legendre nodes of an integral; beyond its interval the integrand differs from 0 and 1 by less than this
 _NODES = 64
@@ -157,11 +156,9 @@ def _marginal_k(l: NDArray[np.float64], m: int, n: int, wanted: float) -> NDArra
         too_low = (high < m) & ~enough(high)
         if not (too_high.any() or too_low.any()):
             break
-        below, above = np.maximum(low - step, 0), np.minimum(high + step, m)
-        low, high = (
-            np.where(too_high, below, np.where(too_low, high, low)),
-            np.where(too_low, above, np.where(too_high, low, high)),
-        )
+        next_low = np.select([too_high, too_low], [np.maximum(low - step, 0), high], low)
+        high = np.select([too_low, too_high], [np.minimum(high + step, m), low], high)
+        low = next_low
         step *= 2
 
     # Bisect between the last k that is too low and the first that is enough
@@ -230,7 +227,8 @@ def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int
     level = float(exact_level("alpha", alpha))
     m = positive_integer("m", m)
     n = positive_integer("n", n)
-    epsilon, best = privacy_loss("epsilon", epsilon), None
+    epsilon = privacy_loss("epsilon", epsilon)
+    best: PublishedChoice | None = None
     all_l, all_k = smallest_k_of_ranks(m, n, 1 - level)
     for l_cor in range(published_correction(epsilon, candidates, m, level), n):
         # Stop when no pair of the level 1-alpha is better with this correction
@@ -248,13 +246,14 @@ def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int
         compensation = qq_coverage(l + l_cor, k, m, n)
         least = int(np.argmin(compensation))
         if best is None or compensation[least] < best.compensation:
-            rank, k_of_rank = l[least], k[least]
+            rank = l[least]
+            k_of_rank = k[least]
             gamma = (1 - (1 - level) / float(qq_coverage(rank, k_of_rank, m, n)) * (1 + 3 * _ROUNDING)) / level
             best = PublishedChoice(int(rank) + l_cor, int(k_of_rank), gamma, float(compensation[least]))
     return best
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FedCP2QQ(SortedReplies):
     """FedCP^2-QQ, the published private method; over a sum the replies of single silos are hidden.
 
@@ -277,48 +276,51 @@ class FedCP2QQ(SortedReplies):
     >>> from confide.federated import SiloKeys, plan
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
     >>> p = plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq")
-    >>> p.certify()[0] == p.protocol.published_k
+    >>> p.certify()[0] == p.first.published_k
     True
-    >>> plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq-sum").protocol == p.protocol
+    >>> plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq-sum").first.targets == p.first.targets
     True
     """
 
+    parameters = ("targets", "published_k")
     reliance_label = "single replies are hidden by"
 
     targets: tuple[int, ...]
     published_k: int
 
     @classmethod
-    def planned(cls, terms: Terms, channel: Channel) -> Self:
+    def planned(cls, terms: Terms, method: str, channel: Channel) -> Self:
         """The published ranks and k of least compensation over all gamma."""
         m = len(terms.silos)
         n = terms.silos[0].size or 0
         summed = not channel.single_replies
-        if len({silo.size for silo in terms.silos}) > 1:
-            method = "method 'fedcp2-qq-sum'" if summed else "published method 'fedcp2-qq'"
-            instead = "secure-sum" if summed else "private-qq"
-            raise InputError("silos", f"must have equal sizes for the {method}", remedy=f"Use {instead}")
+        must = f"must have equal sizes for the {'' if summed else 'published '}method {method!r}"
+        remedy = f"Use {'secure-sum' if summed else 'private-qq'}"
+        require("silos", len({silo.size for silo in terms.silos}) == 1, must, remedy=remedy)
         choice = best_published(m, n, terms.alpha, terms.epsilon, terms.candidates.size)
-        planned = None if choice is None else cls(targets=(choice.rank,) * m, published_k=choice.k)
+        if choice is None:
+            raise too_few_records()
+        targets = (choice.rank,) * m
+        planned = cls(**vars(terms), method=method, channel=channel, targets=targets, published_k=choice.k)
         # A sum needs a finite threshold, because it opens with all silos only
-        if planned is None or (summed and planned.certify(terms, range(m))[0] > m):
+        if summed and planned.certify()[0] > m:
             raise too_few_records()
         return planned
 
-    def loss(self, terms: Terms, i: int) -> float:
+    def loss(self, i: int) -> float:
         """The published loss of one reply, which holds for all observers."""
-        return terms.epsilon
+        return self.epsilon
 
-    def mechanism(self, terms: Terms, i: int) -> PrivatePredictionSets:
+    def mechanism(self, i: int) -> PrivatePredictionSets:
         """The exponential mechanism of Private Prediction Sets."""
-        return published_quantile(terms.silos[i].size or 0, self.targets[i], terms.epsilon)
+        return published_quantile(self.silos[i].size or 0, self.targets[i], self.epsilon)
 
-    def planned_k(self, terms: Terms) -> int | None:
+    def planned_k(self) -> int | None:
         """The published k, if no silo is Byzantine, there is no delta, and the certificate confirms it."""
-        if not self.published_k or terms.liars or terms.delta is not None:
+        if not self.published_k or self.liars or self.delta is not None:
             return None
-        replies = [self.reply_law(terms, i) for i in range(len(terms.silos))]
-        return self.published_k if order_statistic_coverage(replies, self.published_k) >= terms.level else None
+        replies = [self.reply_law(i) for i in range(len(self.silos))]
+        return self.published_k if order_statistic_coverage(replies, self.published_k) >= self.level else None
 
 
 def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSets:

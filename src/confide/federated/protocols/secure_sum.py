@@ -18,19 +18,19 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.protocols.channels import Channel
-from confide.federated.protocols.method import Method, Promise, too_few_records
+from confide.federated.protocols.threshold_plan import Promise, ThresholdPlan, too_few_records
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Counts, Terms
 from confide.guarantee import Guarantee, chosen_by_last_rule, limit_coverage, log_concave_residual_life, most_beyond
 from confide.selection import noisy_counts
-from confide.support import float_above, positive_integer, positive_number, scale_for
+from confide.support import float_above, positive_integer, positive_number, require, scale_for
 
 # Draws of counts and noise for a comparison
 _DRAWS = 1000
 
 
-@dataclass(frozen=True)
-class NoisyCounts(Method):
+@dataclass(frozen=True, kw_only=True)
+class NoisyCounts(ThresholdPlan):
     """secure-sum, the method of confide for non-IID silos and for the least noise.
 
     `scale` is that of the noise in the opened sum, `target` the target rank among all records, and `honest` the number
@@ -43,11 +43,12 @@ class NoisyCounts(Method):
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(7)]
     >>> few = Candidates.unit(100)
     >>> p = plan(silos, 0.1, 2.0, candidates=few, method="secure-sum", population="common")
-    >>> p.protocol.scale, p.channel.colluding, p.loss(0), p.certify()[1].coverage
+    >>> p.first.scale, p.channel.colluding, p.loss(0), p.certify()[1].coverage
     (1.0, 3, 2.0, 0.9)
     """
 
     theorem = "Theorems F6 and F7"
+    parameters = ("scale", "target", "honest")
     populations = ("mixture", "common")
     has_delta = False
     one_draw = True
@@ -58,60 +59,60 @@ class NoisyCounts(Method):
     honest: int
 
     @classmethod
-    def planned(cls, terms: Terms, channel: Channel) -> Self:
-        """The least noise for the loss, and the smallest certified target."""
-        n, silos = _records(terms), len(terms.silos)
+    def planned(cls, terms: Terms, method: str, channel: Channel) -> Self:
+        """The least noise for the loss, and the smallest certified target; the modulus of the sum has room for both."""
+        n = _records(terms)
+        silos = len(terms.silos)
         honest = silos - (channel.colluders or 0)
         scale = check_scale(scale_for(2, terms.epsilon), n)
         beyond = most_beyond(terms.level, _exchangeable(terms), _cost(scale, silos, honest))
         if not 0 <= beyond < n:
             raise too_few_records()
-        return cls(scale, n - beyond, honest)
+        channel = channel.with_bits(modulus_bits(n, scale, silos, honest))
+        return cls(**vars(terms), method=method, channel=channel, scale=scale, target=n - beyond, honest=honest)
 
-    def bits(self, terms: Terms) -> int:
-        """The number of bits for counts and noise."""
-        return modulus_bits(_records(terms), self.scale, len(terms.silos), self.honest)
-
-    def loss(self, terms: Terms, i: int) -> float:
+    def loss(self, i: int) -> float:
         """2/scale, because a replaced record changes two counts by one."""
         return float_above(Fraction(2) / Fraction(self.scale))
 
-    def draw(self, terms: Terms, i: int, counts: Counts) -> Counts:
+    def draw(self, i: int, counts: Counts) -> Counts:
         """The counts with a share of noise."""
         return counts + noise_share(len(counts), self.scale, self.honest)
 
-    def check_total(self, terms: Terms, answered: Sequence[int], total: Counts) -> None:
+    def check_total(self, answered: Sequence[int], total: Counts) -> None:
         """Reject a sum that the records of the silos and the noise do not explain."""
-        check_plausible(total, _records(terms), self.scale, len(terms.silos) / self.honest)
+        check_plausible(total, _records(self), self.scale, len(self.silos) / self.honest)
 
-    def read_off(self, terms: Terms, total: Counts, k: int) -> float:
+    def read_off(self, total: Counts, k: int) -> float:
         """The candidate that the last rule selects for the target rank."""
-        return float(terms.candidates.values[int(chosen_by_last_rule(total, _records(terms) - self.target))])
+        return float(self.candidates.values[int(chosen_by_last_rule(total, _records(self) - self.target))])
 
-    def certify(self, terms: Terms, answered: Sequence[int]) -> tuple[int, Guarantee]:
+    def certificate(self, answered: Sequence[int]) -> tuple[int, Guarantee]:
         """The guarantee for the sum of all silos, with k = 0, because replies are not sorted."""
-        cost = _cost(self.scale, len(terms.silos), self.honest)
-        coverage = limit_coverage(_records(terms) - self.target, _exchangeable(terms), cost)
-        return 0, self.guarantee(terms, float(coverage), answered)
+        cost = _cost(self.scale, len(self.silos), self.honest)
+        coverage = limit_coverage(_records(self) - self.target, _exchangeable(self), cost)
+        return 0, self.guarantee(float(coverage), answered)
 
-    def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
+    def promises_of(self, numbers: Sequence[int]) -> dict[int, Promise]:
         """The guarantee for all silos."""
-        m = len(terms.silos)
-        return {m: Promise(self.certify(terms, range(m))[1].coverage, 0, "never")}
+        return {len(self.silos): Promise(self.certify()[1].coverage, 0, "never")}
 
-    def coverage_failure(self, terms: Terms, answered: Sequence[int], k: int) -> Callable[[float], float]:
+    def coverage_failure(self, answered: Sequence[int], k: int) -> Callable[[float], float]:
         """None is proved: the guarantee is marginal."""
         remedy = "Private-qq has one"
         raise InputError("delta", "has no training-conditional statement for the method 'secure-sum'", remedy=remedy)
 
-    def answer_law(self, terms: Terms, below: NDArray[np.float64]) -> NDArray[np.float64]:
+    def answer_law(self, below: NDArray[np.float64]) -> NDArray[np.float64]:
         """The law from drawn counts and drawn noise of all silos."""
-        n, size, rng = _records(terms), len(below), np.random.default_rng(0)
-        shares, p = len(terms.silos) / self.honest, -np.expm1(-1 / self.scale)
-        noise = rng.negative_binomial(shares, p, (_DRAWS, size)) - rng.negative_binomial(shares, p, (_DRAWS, size))
+        n = _records(self)
+        shares = len(self.silos) / self.honest
+        p = -np.expm1(-1 / self.scale)
+        size = (_DRAWS, len(below))
+        rng = np.random.default_rng(0)
+        noise = rng.negative_binomial(shares, p, size) - rng.negative_binomial(shares, p, size)
         counts = rng.multinomial(n, np.diff(below, prepend=0.0), _DRAWS) + noise
         chosen = chosen_by_last_rule(counts, n - self.target)
-        law: NDArray[np.float64] = np.bincount(chosen, minlength=size) / _DRAWS
+        law: NDArray[np.float64] = np.bincount(chosen, minlength=len(below)) / _DRAWS
         return law
 
 
@@ -146,12 +147,8 @@ def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
 
 def check_scale(scale: float, n: int) -> float:
     """A noise scale of at most n. A larger one would hide n records, and its draws would hardly ever end."""
-    if scale > n:
-        raise InputError(
-            "epsilon",
-            f"is too small for {n} records in all: the noise would exceed their number",
-            remedy="Raise epsilon",
-        )
+    must = f"is too small for {n} records in all: the noise would exceed their number"
+    require("epsilon", scale <= n, must, remedy="Raise epsilon")
     return scale
 
 
@@ -231,7 +228,8 @@ def check_plausible(counts: NDArray[np.int64], n: int, scale: float, parameter: 
         ...
     confide.federated.refusals.Refusal: implausible: the opened sum has -1993 records where the silos state 9, ...
     """
-    m, total = len(counts), sum(counts.tolist())
+    m = len(counts)
+    total = sum(counts.tolist())
     then = "; a silo's message is wrong, and it cannot be identified: ask all silos, and make a new plan"
 
     # The noise of all counts together

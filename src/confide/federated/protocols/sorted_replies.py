@@ -6,7 +6,7 @@ The threshold is the k-th smallest reply. Coverage follows from the laws of the 
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -19,7 +19,7 @@ from confide.federated.certificates import certified_k, conditional_coverage_fai
 from confide.federated.many_silos import StandIns, tails
 from confide.federated.private_quantiles import MANY, best_private_qq
 from confide.federated.protocols.channels import Channel
-from confide.federated.protocols.method import Method, Promise, too_few_records
+from confide.federated.protocols.threshold_plan import Promise, ThresholdPlan, too_few_records
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw, random_rank, slopes_reply
 from confide.federated.terms import Counts, Terms
@@ -28,7 +28,8 @@ from confide.mechanisms import Mechanism, PrivacyStatement, Slopes
 from confide.selection import selection_law, zcdp_of_range
 
 
-class SortedReplies(Method):
+@dataclass(frozen=True, kw_only=True)
+class SortedReplies(ThresholdPlan):
     """Methods whose threshold is the k-th smallest of the candidates that silos drew, each from its own counts.
 
     The vector of a silo has a one at its candidate.
@@ -40,30 +41,30 @@ class SortedReplies(Method):
     targets: tuple[Fraction | int, ...]
 
     @abstractmethod
-    def mechanism(self, terms: Terms, i: int) -> Mechanism:
+    def mechanism(self, i: int) -> Mechanism:
         """The mechanism that silo i runs on its counts."""
 
     def target_rank(self, i: int) -> Fraction:
         """T_i, or for a secret size the offset from rate (n + 1)."""
         return Fraction(self.targets[i])
 
-    def loss(self, terms: Terms, i: int) -> float:
+    def loss(self, i: int) -> float:
         """The loss of one run of the mechanism."""
-        mechanism = self.mechanism(terms, i)
-        loss = mechanism.add_remove if terms.silos[i].size is None else mechanism.replace_one
+        mechanism = self.mechanism(i)
+        loss = mechanism.add_remove if self.silos[i].size is None else mechanism.replace_one
         return math.inf if loss is None else loss
 
-    def reply(self, terms: Terms, i: int, counts: Counts) -> int:
+    def reply(self, i: int, counts: Counts) -> int:
         """The index of the candidate that silo i replies; that of +inf also if a rank exceeds the records."""
-        return min(self.mechanism(terms, i).choose(counts), len(counts) - 1)
+        return min(self.mechanism(i).choose(counts), len(counts) - 1)
 
-    def draw(self, terms: Terms, i: int, counts: Counts) -> Counts:
+    def draw(self, i: int, counts: Counts) -> Counts:
         """A vector with a one at the replied candidate."""
         vector = np.zeros(len(counts), dtype=np.int64)
-        vector[self.reply(terms, i, counts)] = 1
+        vector[self.reply(i, counts)] = 1
         return vector
 
-    def check_total(self, terms: Terms, answered: Sequence[int], total: Counts) -> None:
+    def check_total(self, answered: Sequence[int], total: Counts) -> None:
         """A sum of one-hot vectors has no negative number, and as many replies as silos."""
         replies = sum(total.tolist())
         negative = int(np.count_nonzero(total < 0))
@@ -75,90 +76,88 @@ class SortedReplies(Method):
                 "silos, and make a new plan",
             )
 
-    def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
+    def reply_law(self, i: int) -> ReplyLaw:
         """The law that the reply of silo i dominates, by its mechanism's random rank."""
-        return random_rank(terms.silos[i].size or 0, self.mechanism(terms, i), terms.candidates.size)
+        return random_rank(self.silos[i].size or 0, self.mechanism(i), self.candidates.size)
 
-    def read_off(self, terms: Terms, total: Counts, k: int) -> float:
+    def read_off(self, total: Counts, k: int) -> float:
         """The k-th smallest of the replies that the sum counts; +inf if there are fewer."""
         reached = np.append(np.cumsum(total)[:-1] >= k, True)
-        return float(terms.candidates.values[int(np.argmax(reached))])
+        return float(self.candidates.values[int(np.argmax(reached))])
 
-    def planned_k(self, terms: Terms) -> int | None:
+    def planned_k(self) -> int | None:
         """A k that the plan fixes for the case that all silos answer, or None."""
         return None
 
-    def certify(self, terms: Terms, answered: Sequence[int]) -> tuple[int, Guarantee]:
+    def certificate(self, answered: Sequence[int]) -> tuple[int, Guarantee]:
         """The smallest certified k; one more than the number of answers if none is."""
-        k = self._rank_of_threshold(terms, len(answered), partial(_smallest_k, self._laws(terms, answered), terms))
-        return k, self.guarantee(terms, float(terms.level) if k <= len(answered) else 1.0, answered)
+        k = self._rank_of_threshold(len(answered), partial(self._smallest_k, self._laws(answered)))
+        return k, self.guarantee(float(self.level) if k <= len(answered) else 1.0, answered)
 
-    def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
+    def promises_of(self, numbers: Sequence[int]) -> dict[int, Promise]:
         """The guarantees for these numbers of answers, the largest first."""
-        level = float(terms.level)
-        replies = self._laws(terms, range(len(terms.silos)))
+        level = float(self.level)
+        replies = self._laws(range(len(self.silos)))
         equal = len(set(replies)) == 1
-        smallest_ks = _smallest_ks(replies, terms)
+        smallest_ks = self._smallest_ks(replies)
         promises = {}
         for answers in numbers:
             # This k is enough for the silos with the lowest replies, and so for any of this number
-            k = self._rank_of_threshold(terms, answers, smallest_ks.get)
+            k = self._rank_of_threshold(answers, smallest_ks.get)
             if k <= answers:
                 promises[answers] = Promise(level, k, "never")
             # Silos of one law have one certificate, whichever of them answer; Byzantine silos alone have none
-            elif equal or _honest(terms, answers) < 1:
+            elif equal or self._honest(answers) < 1:
                 promises[answers] = Promise(1.0, k, "always")
             # Of unequal silos, those with higher replies may have a certificate where the lowest have none
             else:
                 promises[answers] = Promise(level, k, "perhaps")
         return promises
 
-    def _rank_of_threshold(self, terms: Terms, answers: int, smallest_k: Callable[[int], int | None]) -> int:
+    def _rank_of_threshold(self, answers: int, smallest_k: Callable[[int], int | None]) -> int:
         """The k of the threshold among all answers; one more than their number for the threshold +inf.
 
         `smallest_k` returns the smallest certified k among the replies of a number of honest silos.
         """
-        if answers == len(terms.silos) and (planned := self.planned_k(terms)) is not None:
+        if answers == len(self.silos) and (planned := self.planned_k()) is not None:
             return planned
-        k = smallest_k(_honest(terms, answers))
+        k = smallest_k(self._honest(answers))
         # Byzantine silos may reply lowest
-        return answers + 1 if k is None else min(k + terms.liars, answers + 1)
+        return answers + 1 if k is None else min(k + self.liars, answers + 1)
 
-    def coverage_failure(self, terms: Terms, answered: Sequence[int], k: int) -> Callable[[float], float]:
+    def coverage_failure(self, answered: Sequence[int], k: int) -> Callable[[float], float]:
         """The bound of Theorem F2: exact for order statistics of continuous scores, above that for private replies."""
         if k > len(answered):
             return lambda level: 0.0
-        replies, honest = self._laws(terms, answered), _honest(terms, len(answered))
-        return lambda level: conditional_coverage_failure(replies, k - terms.liars, level, honest)
+        replies = self._laws(answered)
+        honest = self._honest(len(answered))
+        return lambda level: conditional_coverage_failure(replies, k - self.liars, level, honest)
 
-    def _laws(self, terms: Terms, answered: Sequence[int]) -> list[ReplyLaw]:
+    def _laws(self, answered: Sequence[int]) -> list[ReplyLaw]:
         """The laws of the replies that a certificate counts: of all silos, if absence may depend on their scores.
 
         The k-th smallest reply of any subset is at least the k-th smallest of all.
         """
-        counted = range(len(terms.silos)) if terms.missing == "arbitrary" else answered
-        return [self.reply_law(terms, i) for i in counted]
+        counted = range(len(self.silos)) if self.missing == "arbitrary" else answered
+        return [self.reply_law(i) for i in counted]
 
+    def _honest(self, answers: int) -> int:
+        """The number of honest silos among those whose replies a certificate counts."""
+        return len(self.silos) if self.missing == "arbitrary" else answers - self.liars
 
-def _honest(terms: Terms, answers: int) -> int:
-    """The number of honest silos among those whose replies a certificate counts."""
-    return len(terms.silos) if terms.missing == "arbitrary" else answers - terms.liars
+    def _smallest_k(self, replies: Sequence[ReplyLaw], honest: int) -> int | None:
+        """The smallest k that is certified for this number of honest silos; None if none is."""
+        certificate = certified_k(replies, self.level, self.delta, honest)
+        return None if certificate is None else certificate[0]
 
-
-def _smallest_k(replies: Sequence[ReplyLaw], terms: Terms, honest: int) -> int | None:
-    """The smallest k that is certified for this number of honest silos; None if none is."""
-    certificate = certified_k(replies, terms.level, terms.delta, honest)
-    return None if certificate is None else certificate[0]
-
-
-def _smallest_ks(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | None]:
-    """The smallest certified k for every possible number of honest silos."""
-    m = len(replies)
-    if terms.missing == "arbitrary":
-        return {m: _smallest_k(replies, terms, m)}
-    if m > MANY:
-        return dict(enumerate(every_certified_k(replies, terms.level, terms.delta), 1))
-    return {honest: _smallest_k(replies, terms, honest) for honest in range(1, m - terms.liars + 1)}
+    def _smallest_ks(self, replies: Sequence[ReplyLaw]) -> Mapping[int, int | None]:
+        """The smallest certified k for every possible number of honest silos."""
+        m = len(replies)
+        if self.missing == "arbitrary":
+            return {m: self._smallest_k(replies, m)}
+        if m > MANY:
+            return dict(enumerate(every_certified_k(replies, self.level, self.delta), 1))
+        return {honest: self._smallest_k(replies, honest) for honest in range(1, m - self.liars + 1)}
 
 
 # Draws for a comparison: of all representative sizes together, and at least of each
@@ -166,7 +165,7 @@ _ALL_DRAWS = 400
 _LEAST_DRAWS = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PrivateQQ(SortedReplies):
     """private-qq, the method of confide for private replies.
 
@@ -178,10 +177,11 @@ class PrivateQQ(SortedReplies):
     >>> from confide.federated import SiloKeys, plan
     >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
     >>> p = plan(silos, 0.1, 5.0, score="lac", method="private-qq")
-    >>> p.protocol.target_rank(0) < 200, p.loss(0)
+    >>> p.first.target_rank(0) < 200, p.loss(0)
     (True, 5.0)
     """
 
+    parameters = ("targets", "rate", "left", "right", "scale", "n_min", "n_typical", "flat", "rise")
     secret_sizes = True
 
     targets: tuple[Fraction, ...]
@@ -189,13 +189,11 @@ class PrivateQQ(SortedReplies):
     left: int
     right: int
     scale: float
-    n_min: int
-    n_typical: int
     flat: Fraction = Fraction(0)
     rise: int = 0
 
     @classmethod
-    def planned(cls, terms: Terms, channel: Channel) -> Self:
+    def planned(cls, terms: Terms, method: str, channel: Channel) -> Self:
         """The mechanisms of least expected coverage among the certified ones."""
         m = len(terms.silos)
         certain = m - terms.liars - terms.dropouts
@@ -216,58 +214,59 @@ class PrivateQQ(SortedReplies):
         # The mechanisms of all silos are equal except for the targets
         common = choice.mechanisms[0]
         return cls(
+            **vars(terms),
+            method=method,
+            channel=channel,
             targets=tuple(slopes.offset for slopes in choice.mechanisms),
             rate=common.rate,
             left=common.left,
             right=common.right,
             scale=common.scale,
-            n_min=terms.n_min,
-            n_typical=terms.n_typical,
             flat=common.flat,
             rise=common.rise,
         )
 
-    def mechanism(self, terms: Terms, i: int) -> Slopes:
+    def mechanism(self, i: int) -> Slopes:
         """The slope mechanism."""
         return Slopes(self.rate, self.targets[i], self.left, self.right, self.scale, flat=self.flat, rise=self.rise)
 
-    def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
+    def reply_law(self, i: int) -> ReplyLaw:
         """The law of a random rank; for a secret size the worst case over all sizes from n_min on."""
-        mechanism = self.mechanism(terms, i)
-        return slopes_reply(terms.silos[i].size, mechanism, terms.candidates.size, self.n_min, terms.level)
+        return slopes_reply(self.silos[i].size, self.mechanism(i), self.candidates.size, self.n_min, self.level)
 
-    def answer_law(self, terms: Terms, below: NDArray[np.float64]) -> NDArray[np.float64]:
+    def answer_law(self, below: NDArray[np.float64]) -> NDArray[np.float64]:
         """The law from drawn counts and the exact law of each silo's choice, which is computed once for each size."""
         # The mean law of the reply of each representative size
-        sizes = [silo.size or self.n_typical for silo in terms.silos]
+        sizes = [silo.size or self.n_typical for silo in self.silos]
         silo_of_size = {size: i for i, size in enumerate(sizes)}
         representative = StandIns.of(sizes)
         draws = max(_LEAST_DRAWS, _ALL_DRAWS // len(representative.sizes))
-        rng, bins = np.random.default_rng(0), np.diff(below, prepend=0.0)
+        rng = np.random.default_rng(0)
+        bins = np.diff(below, prepend=0.0)
         replies = [
-            _mean_law_of_choice(self.mechanism(terms, silo_of_size[size]), rng.multinomial(size, bins, draws))
+            _mean_law_of_choice(self.mechanism(silo_of_size[size]), rng.multinomial(size, bins, draws))
             for size in representative.sizes.tolist()
         ]
 
         # P(at least k replies are at most e_j); +inf is the last candidate, and the threshold if there are fewer
-        m = len(terms.silos)
-        k, _ = self.certify(terms, range(m))
-        at_most = tails(np.cumsum(replies, axis=1), representative.silos)(k) if k <= m else np.zeros(len(below))
+        k, _ = self.certify()
+        is_finite = k <= len(self.silos)
+        at_most = tails(np.cumsum(replies, axis=1), representative.silos)(k) if is_finite else np.zeros(len(below))
         at_most[-1] = 1.0
         return np.maximum(np.diff(at_most, prepend=0.0), 0.0)
 
-    def privacy(self, terms: Terms, answered: Sequence[int]) -> PrivacyStatement:
+    def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
         """The largest loss of a silo, with zCDP and both adjacencies for secret sizes."""
-        largest = super().privacy(terms, answered)
+        largest = super().privacy(answered)
         rho = zcdp_of_range(largest.epsilon)
-        if terms.neighbors == "replace_one":
+        if self.neighbors == "replace_one":
             return replace(largest, rho=rho)
-        replaced = max((self.mechanism(terms, i).replace_one for i in answered), default=0.0)
+        replaced = max((self.mechanism(i).replace_one for i in self.answering(answered)), default=0.0)
         return replace(largest, neighbors="add_remove", add_remove=largest.epsilon, replace_one=replaced, rho=rho)
 
-    def guarantee(self, terms: Terms, coverage: float, answered: Sequence[int]) -> Guarantee:
+    def guarantee(self, coverage: float, answered: Sequence[int]) -> Guarantee:
         """The statement of the guarantee; for secret sizes it holds from n_min records per silo on."""
-        stated = super().guarantee(terms, coverage, answered)
+        stated = super().guarantee(coverage, answered)
         return replace(stated, n_min=self.n_min) if stated.n is None else stated
 
 
