@@ -14,8 +14,8 @@ from confide.errors import InputError
 from confide.federated import best_published
 from confide.federated.protocols.fedcp2_qq import published_quantile
 from confide.mechanisms import PrivatePredictionSets
+from confide.papers import different_silos, one_shot_federated, opendp_quantile, private_prediction_sets
 from confide.papers import fedcp_qq as paper
-from confide.papers import one_shot_federated, opendp_quantile, private_prediction_sets
 from confide.papers import private_prediction_sets_v1 as v1
 from confide.papers.shuffling import clones_delta, clones_epsilon
 from tests.builders import slow
@@ -137,8 +137,8 @@ ASKED = [
     ("n", lambda: v1.excess_rate(1, 0.9, 1e-6)),
     ("x", lambda: opendp_quantile.scores([NAN], [0.0], 0.5)),
     ("candidates", lambda: opendp_quantile.scores_by_rank([0.0], [NAN], 0.5)),
-    ("p", lambda: one_shot_federated.ehm_bound([])),
-    ("p", lambda: one_shot_federated.ehm_lower_bound([2.0], 0.1)),
+    ("p", lambda: different_silos.ehm_bound([])),
+    ("p", lambda: different_silos.ehm_lower_bound([2.0], 0.1)),
     ("at", lambda: one_shot_federated.order_statistic_cdf(2.0, 1, 1)),
     ("l", lambda: one_shot_federated.order_statistic_density(0.5, 1.0, 3, 2)),
     ("sizes", lambda: one_shot_federated.unequal_ranks([0], 0.1)),
@@ -149,8 +149,8 @@ ASKED = [
     ("k", lambda: one_shot_federated.qq_coverage_sum(1, 0, 2, 3)),
     ("k", lambda: one_shot_federated.qq_coverage_sum(1, 3, 2, 3)),
     ("m n", lambda: one_shot_federated.upper_bounds(2, 4, 0.1)),
-    ("scores_below", lambda: one_shot_federated.non_iid_bound([lambda u: 2 * u], 1, 1, 1)),
-    ("l", lambda: one_shot_federated.non_iid_coverage([lambda u: u] * 5, 21, 1, 20)),
+    ("scores_below", lambda: different_silos.non_iid_bound([lambda u: 2 * u], 1, 1, 1)),
+    ("l", lambda: different_silos.non_iid_coverage([lambda u: u] * 5, 21, 1, 20)),
     ("training", lambda: one_shot_federated.loss_of_pipeline(0.0, 1.0)),
     ("ranks", lambda: one_shot_federated.unequal_coverage_sum([3], [1, 2], 1)),
     ("l", lambda: one_shot_federated.unequal_coverage_sum([3], [5], 1)),  # 4 stands for +inf, 5 for nothing

@@ -19,6 +19,7 @@ from confide.federated import (
     published_quantile,
     qq_coverage,
 )
+from confide.papers import different_silos
 from confide.papers import one_shot_federated as paper
 from confide.papers.fedcp_qq import best_qq, best_qq_unequal
 from tests.refused import refused
@@ -227,21 +228,23 @@ def test_proposition_3_4_of_five_silos_with_half_as_large_scores():
     """True coverage .457, M = .9137, E[TV] = .552, and the bound .361 that follows."""
     best = best_qq(5, 20, 0.9)
     l, k = best.ranks[0], best.k
-    found = paper.non_iid_bound(HALVES, l, k, 20)
+    found = different_silos.non_iid_bound(HALVES, l, k, 20)
     assert found.iid_coverage == pytest.approx(0.9137, abs=5e-5)
     assert found.distance == pytest.approx(0.552, abs=5e-4)
     assert found.coverage_at_least == pytest.approx(0.361, abs=5e-4)
-    true = paper.non_iid_coverage(HALVES, l, k, 20)
+    true = different_silos.non_iid_coverage(HALVES, l, k, 20)
     assert true == pytest.approx(0.457, abs=5e-4)
     # A threshold for scores half as large covers half of what it should, exactly: U/2 has half the threshold of U.
     assert true == pytest.approx(float(paper.qq_coverage_sum(l, k, 5, 20) / 2), abs=1e-12)
     replies = [RandomRankReply.fixed(20, l)] * 5
-    assert paper.loss_of_equal_treatment(replies) == pytest.approx(0.0, abs=1e-15)  # about sizes, not distributions
+    assert different_silos.loss_of_equal_treatment(replies) == pytest.approx(
+        0.0, abs=1e-15
+    )  # about sizes, not distributions
 
 
 def test_proposition_3_4_in_rationals():
     """One and two silos of one half as large score each: polynomials, with kinks at 1/3 and 1/2."""
-    one = paper.non_iid_bound(HALVES[:1], 1, 1, 1)
+    one = different_silos.non_iid_bound(HALVES[:1], 1, 1, 1)
     assert one.distance == pytest.approx(0.25, abs=1e-14)  # E|min(2U, 1) - U|
     # For u < 1/2, p = 2u, q = u: TV = q0 - p0 where p1 > q1 (u < 1/3), else p2 - q2; for u >= 1/2, 1 - u^2.
     third, half = Fraction(1, 3), Fraction(1, 2)
@@ -256,11 +259,11 @@ def test_proposition_3_4_in_rationals():
         return u - u**3 / 3
 
     exact = first(third) + second(half) - second(third) + third_part(Fraction(1)) - third_part(half)
-    assert paper.non_iid_bound(HALVES[:2], 1, 1, 1).distance == pytest.approx(float(exact), abs=1e-12)
+    assert different_silos.non_iid_bound(HALVES[:2], 1, 1, 1).distance == pytest.approx(float(exact), abs=1e-12)
 
 
 def test_proposition_3_4_loses_nothing_for_iid_silos():
-    found = paper.non_iid_bound([lambda u: u] * 4, 9, 3, 10)
+    found = different_silos.non_iid_bound([lambda u: u] * 4, 9, 3, 10)
     assert found.distance == 0.0
     assert found.coverage_at_least == pytest.approx(float(paper.qq_coverage_sum(9, 3, 4, 10)), abs=1e-12)
 
@@ -277,19 +280,19 @@ def test_proposition_3_4_loses_nothing_for_iid_silos():
 def test_proposition_3_4_is_a_lower_bound(silos, auxiliary):
     """Remark C.2: for whatever auxiliary scores, dependent on the others or not."""
     for k in (1, 2, 3):
-        true = paper.non_iid_coverage(silos, 9, k, 10)
-        assert paper.non_iid_bound(silos, 9, k, 10, auxiliary).coverage_at_least <= true + 1e-9
+        true = different_silos.non_iid_coverage(silos, 9, k, 10)
+        assert different_silos.non_iid_bound(silos, 9, k, 10, auxiliary).coverage_at_least <= true + 1e-9
 
 
 def test_remark_c_2_the_conjectured_choice_is_good_and_not_the_best():
     """Test and auxiliary scores need not be equal: with F~(S~) = 2 F(S) mod 1 the bound of the five silos is .431."""
-    same = paper.non_iid_bound(HALVES, 19, 3, 20)
-    doubled = paper.non_iid_bound(HALVES, 19, 3, 20, lambda u: 2 * u % 1)
+    same = different_silos.non_iid_bound(HALVES, 19, 3, 20)
+    doubled = different_silos.non_iid_bound(HALVES, 19, 3, 20, lambda u: 2 * u % 1)
     assert same.coverage_at_least == pytest.approx(0.3613, abs=5e-5)
     assert doubled.coverage_at_least == pytest.approx(0.4313, abs=5e-5)
     # On the lower half both laws are one; on the upper half all silos are below, and P(not all) = M(l, m) in the mean.
     assert doubled.distance == pytest.approx(float(paper.qq_coverage_sum(19, 5, 5, 20) / 2), abs=1e-12)
-    assert paper.non_iid_bound(HALVES, 19, 3, 20, lambda u: 1 - u).distance > same.distance
+    assert different_silos.non_iid_bound(HALVES, 19, 3, 20, lambda u: 1 - u).distance > same.distance
 
 
 def test_total_variation_by_enumeration():
@@ -303,7 +306,7 @@ def test_total_variation_by_enumeration():
                 law[sum(outcome)] += math.prod(x if o else 1 - x for x, o in zip(one.tolist(), outcome, strict=True))
             laws.append(law)
         exact = sum(abs(a - b) for a, b in zip(*laws, strict=True)) / 2
-        assert paper.total_variation(p, q)[node] == pytest.approx(exact, abs=1e-14)
+        assert different_silos.total_variation(p, q)[node] == pytest.approx(exact, abs=1e-14)
 
 
 def test_theorem_c_3_both_sides():
@@ -311,13 +314,13 @@ def test_theorem_c_3_both_sides():
     rng = np.random.default_rng(3)
     for m in (2, 3, 6, 20):
         p = np.hstack([rng.random((m, 100)), rng.random((m, 100)) ** 8, (rng.random((m, 20)) < 0.5) * 1.0])
-        distance = paper.distance_to_binomial(p)
-        assert (distance <= paper.ehm_bound(p) + 1e-14).all()
-        assert (distance >= paper.ehm_lower_bound(p, 0.24) - 1e-14).all()
+        distance = different_silos.distance_to_binomial(p)
+        assert (distance <= different_silos.ehm_bound(p) + 1e-14).all()
+        assert (distance >= different_silos.ehm_lower_bound(p, 0.24) - 1e-14).all()
         if m == 2:
-            np.testing.assert_allclose(distance, paper.ehm_bound(p), atol=1e-13)
+            np.testing.assert_allclose(distance, different_silos.ehm_bound(p), atol=1e-13)
     near = np.tile([0.45, 0.55], 500)[:, None]
-    ratio = paper.distance_to_binomial(near) / paper.ehm_lower_bound(near, 1.0)
+    ratio = different_silos.distance_to_binomial(near) / different_silos.ehm_lower_bound(near, 1.0)
     assert ratio == pytest.approx(1 / math.sqrt(2 * math.pi * math.e), abs=2e-3)
 
 
@@ -328,17 +331,17 @@ def test_theorem_c_3_by_mpmath():
         q = sum(exact) / 3
         a = 1 - q**4 - (1 - q) ** 4
         b = 1 - sum(x * (1 - x) for x in exact) / (3 * q * (1 - q))
-        assert float(paper.ehm_bound(p)) == pytest.approx(float(a * b * 3 / 4), rel=1e-12)
-        assert float(paper.ehm_lower_bound(p, 0.125)) == pytest.approx(float(a * b / 8), rel=1e-12)
-    assert paper.ehm_bound(np.zeros((3, 1))) == 0
-    assert paper.ehm_bound(np.full((3, 1), 0.5)) == 0
+        assert float(different_silos.ehm_bound(p)) == pytest.approx(float(a * b * 3 / 4), rel=1e-12)
+        assert float(different_silos.ehm_lower_bound(p, 0.125)) == pytest.approx(float(a * b / 8), rel=1e-12)
+    assert different_silos.ehm_bound(np.zeros((3, 1))) == 0
+    assert different_silos.ehm_bound(np.full((3, 1), 0.5)) == 0
 
 
 def test_loss_of_equal_treatment():
     """Unequal sizes, one distribution: whatever k is, the coverage of equal replies of the same mean is as near."""
     replies = [RandomRankReply.fixed(n, l) for n, l in [(20, 18), (50, 46), (200, 181)]]
-    loss = paper.loss_of_equal_treatment(replies)
-    assert 0 < loss <= paper.loss_of_equal_treatment(replies, exact=False)
+    loss = different_silos.loss_of_equal_treatment(replies)
+    assert 0 < loss <= different_silos.loss_of_equal_treatment(replies, exact=False)
     x, w = np.polynomial.legendre.leggauss(400)
     mean = np.mean([reply.below((x + 1) / 2) for reply in replies], axis=0)
     for k in (1, 2, 3):

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric
 from confide.errors import InputError
+from confide.support import positive_integer
 
 
 def as_counts(name: str, counts: ArrayLike) -> NDArray[np.int64]:
@@ -38,6 +39,13 @@ def without_nan(name: str, values: ArrayLike) -> NDArray[np.float64]:
     if missing := int(np.count_nonzero(np.isnan(numbers))):
         raise InputError(name, "must be numbers", got=f"{missing} NaN")
     return numbers
+
+
+def check_ranks(l: int, k: int, m: int, n: int) -> None:
+    """Raise `InputError` for a pair (l, k) outside of [1, n] x [1, m]."""
+    for name, value, most in (("l", l, n), ("k", k, m)):
+        if positive_integer(name, value) > most:
+            raise InputError(name, f"must be an integer from 1 to {most}", got=str(value))
 
 
 def _filled(name: str, values: Any) -> NDArray[np.float64]:

@@ -8,17 +8,13 @@ Order statistics, split conformal prediction   2      (2), Theorem 2.1, the part
                                                C.1    Lemma C.1
 Quantiles of quantiles                         3.1-3  Definition 3.1, Theorem 3.2, (5), (6), Figures 1, 6, 7
                                                4      Algorithms 2 and 3, (9), (10), Theorem 4.1, Remark 4.2, Lemma C.4
-Silos with different distributions             3.5    Proposition 3.4, Remark C.2, Theorem C.3
-
-A distribution function is given as a curve on [0, 1]: for agent j, F_j(F_S^-1(u)), the share of its scores at or below
-the u-quantile of the test score S. For scores half as large as uniform test scores it is `lambda u: min(2 u, 1)`.
+Section 3.5, silos with different distributions, is `confide.papers.different_silos`.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,22 +22,18 @@ from numpy.typing import ArrayLike, NDArray
 from confide.errors import InputError
 from confide.federated import (
     PublishedChoice,
-    ReplyLaw,
     best_published,
     coverage_fraction,
-    expectation,
-    order_statistic_coverage,
-    poisson_binomial,
     published_at,
     published_correction,
     qq_coverage,
 )
 from confide.papers import private_prediction_sets
-from confide.papers.checked import as_shares
+from confide.papers.checked import as_shares, check_ranks
 from confide.papers.fedcp_qq import best_qq, published_ranks
 from confide.support import Level, exact_level, positive_integer, privacy_loss
 
-# Order statistics, and the checks of ranks.
+# Order statistics.
 
 
 def order_statistic(scores: ArrayLike, k: int) -> float:
@@ -89,7 +81,7 @@ def order_statistic_cdf(at: ArrayLike, l: int, n: int) -> NDArray[np.float64]:
     """
     from scipy.special import betainc
 
-    _refuse_pair(l, 1, 1, n)
+    check_ranks(l, 1, 1, n)
     cdf: NDArray[np.float64] = betainc(l, n - l + 1, as_shares("at", at))
     return cdf
 
@@ -111,16 +103,9 @@ def order_statistic_density(at: ArrayLike, density: ArrayLike, l: int, n: int) -
     """
     from scipy.stats import beta
 
-    _refuse_pair(l, 1, 1, n)
+    check_ranks(l, 1, 1, n)
     result: NDArray[np.float64] = np.asarray(density) * beta.pdf(as_shares("at", at), l, n - l + 1)
     return result
-
-
-def _refuse_pair(l: int, k: int, m: int, n: int) -> None:
-    """Raise `InputError` for a pair (l, k) outside of [1, n] x [1, m]."""
-    for name, value, most in (("l", l, n), ("k", k, m)):
-        if positive_integer(name, value) > most:
-            raise InputError(name, f"must be an integer from 1 to {most}", got=str(value))
 
 
 # Split conformal prediction.
@@ -209,7 +194,7 @@ def conditional_miscoverage(l: int, k: int, m: int, n: int, alpha: Level, delta:
     >>> round(conditional_miscoverage(190, 5, 5, 200, 0.1, 0.05), 4)
     0.1387
     """
-    _refuse_pair(l, k, m, n)
+    check_ranks(l, k, m, n)
     level = exact_level("alpha", alpha)
     if l * k < (1 - level) * m * n:
         raise InputError(
@@ -241,7 +226,7 @@ def unequal_coverage_sum(sizes: Sequence[int], ranks: Sequence[int], k: int) -> 
     if len(sizes) != len(ranks):
         raise InputError("ranks", "must be one per size", got=f"{len(ranks)} for {len(sizes)}")
     for n, l in zip(sizes, ranks, strict=True):
-        _refuse_pair(l, k, len(sizes), n + 1)
+        check_ranks(l, k, len(sizes), n + 1)
     return coverage_fraction(sizes, ranks, k)
 
 
@@ -266,7 +251,7 @@ def largest_scores_coverage(k: int, m: int, n: int) -> float:
     >>> round(largest_scores_coverage(3, 3, 3), 12)
     0.9
     """
-    _refuse_pair(n, k, m, n)
+    check_ranks(n, k, m, n)
     return math.exp(-math.fsum(np.log1p(1 / (n * np.arange(k, m + 1))).tolist()))
 
 
@@ -349,7 +334,7 @@ def qq_coverage_by_rectangles(l: int, k: int, m: int, n: int) -> float:
     """
     from scipy.special import comb
 
-    _refuse_pair(l, k, m, n)
+    check_ranks(l, k, m, n)
     missed = 0.0
     for j in range(k, m + 1):
         above = np.arange(m) < j
@@ -399,7 +384,7 @@ def qq_coverage_sum(l: int, k: int, m: int, n: int) -> Fraction:
     Fraction(52519, 138567)
     """
     m, n = positive_integer("m", m), positive_integer("n", n)
-    _refuse_pair(l, k, m, n)
+    check_ranks(l, k, m, n)
     return coverage_fraction([n] * m, [l] * m, k)
 
 
@@ -617,213 +602,3 @@ def _share(name: str, value: float) -> float:
     if not 0 < value < 1:
         raise InputError(name, "must be strictly between 0 and 1", got=repr(value))
     return value
-
-
-# Silos with different distributions.
-
-Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-
-# The absolute error of integrals over the test score.
-_TOLERANCE = 1e-14
-
-
-@dataclass(frozen=True)
-class NonIidReply:
-    """Reply of agent j, whose scores have their own distribution: the l-th smallest of n.
-
-    Parameters
-    ----------
-    scores_below
-        F_j(F_S^-1(u)) for u of shape (nodes,), increasing from 0 to at most 1.
-    n, l
-        Number of scores, and rank of the sent score.
-
-    Examples
-    --------
-    >>> float(NonIidReply(lambda u: u, 1, 1).below(np.array([0.25]))[0])
-    0.25
-    """
-
-    scores_below: Curve
-    n: int
-    l: int
-
-    def below(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """p_j*(S) at S = F_S^-1(u): probability that the reply lies at or below it."""
-        from scipy.special import betainc
-
-        at = np.asarray(self.scores_below(u), dtype=np.float64)
-        if at.shape != u.shape or not bool(np.all((at >= 0) & (at <= 1))):
-            raise InputError("scores_below", "must give a number in [0, 1] for every u")
-        result: NDArray[np.float64] = betainc(self.l, self.n - self.l + 1, at)
-        return result
-
-
-def non_iid_coverage(silos: Sequence[Curve], l: int, k: int, n: int) -> float:
-    """(16): true coverage with silos of different distributions, 1 - E[P(PoisBin(p*(S)) >= k)], exact without ties.
-
-    Our certificates for silos of one distribution and unequal sizes use this law.
-
-    Parameters
-    ----------
-    silos
-        F_j(F_S^-1(u)), one non-decreasing curve per silo.
-    l, k, n
-        Ranks within a silo and among the replies; number of scores in each silo.
-
-    Examples
-    --------
-    >>> halves = [lambda u: np.minimum(2 * u, 1)] * 5
-    >>> round(non_iid_coverage(halves, 19, 3, 20), 3)
-    0.457
-    """
-    _refuse_pair(l, k, len(silos), n)
-    return order_statistic_coverage([NonIidReply(silo, n, l) for silo in silos], k)
-
-
-@dataclass(frozen=True)
-class NonIidBound:
-    """Components of Proposition 3.4.
-
-    Parameters
-    ----------
-    iid_coverage
-        M(l, k), which replaces 1-alpha in the proof and is at least that for (l*, k*).
-    distance
-        E[TV(PoisBin(p*(S)), Bin(m, p~*(S~)))], the largest possible decrease of coverage.
-    coverage_at_least
-        `iid_coverage` - `distance`: the lower bound of the proposition. It is vacuous below 0.
-    """
-
-    iid_coverage: float
-    distance: float
-    coverage_at_least: float
-
-
-def non_iid_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary: Curve | None = None) -> NonIidBound:
-    """Proposition 3.4, (15), (18): coverage >= 1-alpha - E[TV(PoisBin(p*(S)), Bin(m, p~*(S~)))], M(l, k) for 1-alpha.
-
-    The scores of agent j have their own distribution, S has another one, and all are independent. The auxiliary scores
-    S~_i and S~ are i.i.d., and S~ may depend on S (Remark C.2).
-
-    Parameters
-    ----------
-    silos, l, k, n
-        As in `non_iid_coverage`.
-    auxiliary
-        F~(S~) as a function of u where S = F_S^-1(u): any map of [0, 1] to itself that preserves the uniform law. By
-        default S~ = S and the S~_i are copies of it, which Remark C.2 conjectures to be a good choice. It need not be
-        the best: for silos with scores half as large, u -> 2u mod 1 gives more.
-
-    Examples
-    --------
-    >>> halves = [lambda u: np.minimum(2 * u, 1)] * 5
-    >>> non_iid_bound(halves, 19, 3, 20)
-    NonIidBound(iid_coverage=0.9136..., distance=0.5524..., coverage_at_least=0.3612...)
-    """
-    m = len(silos)
-    _refuse_pair(l, k, m, n)
-    replies = [NonIidReply(silo, n, l) for silo in silos]
-    copy = NonIidReply(auxiliary or (lambda u: u), n, l)
-
-    def distance(u: NDArray[np.float64]) -> NDArray[np.float64]:
-        table = np.array([reply.below(u) for reply in replies])
-        return total_variation(table, np.tile(copy.below(u), (m, 1)))
-
-    iid_coverage = float(qq_coverage(l, k, m, n))
-    lost = expectation(distance, _TOLERANCE)
-    return NonIidBound(iid_coverage, lost, iid_coverage - lost)
-
-
-# Poisson-binomial laws and the binomial laws that replace them.
-
-
-def total_variation(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Distance between the Poisson-binomial laws of p and q, each of shape (m, nodes): shape (nodes,).
-
-    Examples
-    --------
-    >>> total_variation(np.array([[0.5], [0.5]]), np.array([[1.0], [0.0]]))
-    array([0.5])
-    """
-    distance: NDArray[np.float64] = np.abs(poisson_binomial(p) - poisson_binomial(q)).sum(axis=1) / 2
-    return distance
-
-
-def distance_to_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Exact value bounded by Theorem C.3: the total variation between PoisBin(p) and the binomial law of the same mean.
-
-    Shape (nodes,) for p of shape (m, nodes).
-
-    Examples
-    --------
-    >>> p = np.array([[0.8], [0.9], [1.0]])
-    >>> bool(distance_to_binomial(p)[0] <= ehm_bound(p)[0])
-    True
-    """
-    return total_variation(p, np.array(np.broadcast_to(p.mean(axis=0), p.shape)))
-
-
-def ehm_bound(p: ArrayLike) -> NDArray[np.float64]:
-    """Theorem C.3 (Ehm 1991), upper side: m/(m+1) a b, with p, a and b as in `ehm_lower_bound`.
-
-    Examples
-    --------
-    >>> round(float(ehm_bound([0.8, 0.9, 1.0])), 4)
-    0.0191
-    """
-    p = as_shares("p", p)
-    return len(p) / (len(p) + 1) * _ehm_product(p)
-
-
-def ehm_lower_bound(p: ArrayLike, constant: float) -> NDArray[np.float64]:
-    """Theorem C.3 (Ehm 1991), lower side: C a b with a = 1 - q^(m+1) - (1-q)^(m+1), b = 1 - sum p_i(1-p_i)/(m q(1-q)).
-
-    q is the mean of p. The paper calls C universal and gives no value. It is below 1/4: if many p are close to each
-    other, the distance is about a b / sqrt(2 pi e) = 0.242 a b.
-
-    Parameters
-    ----------
-    p
-        Probabilities, shape (m,) or (m, nodes).
-    constant
-        C.
-
-    Examples
-    --------
-    >>> round(float(ehm_lower_bound([0.8, 0.9, 1.0], 0.1)), 4)
-    0.0025
-    """
-    return constant * _ehm_product(as_shares("p", p))
-
-
-def _ehm_product(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    m = len(p)
-    q = p.mean(axis=0)
-    spread = ((p - q) ** 2).sum(axis=0)  # m q (1-q) - sum p (1-p)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        product = (1 - q ** (m + 1) - (1 - q) ** (m + 1)) * spread / (m * q * (1 - q))
-    return np.where((spread == 0) | (q * (1 - q) == 0), 0.0, product)
-
-
-def loss_of_equal_treatment(replies: Sequence[ReplyLaw], *, exact: bool = True) -> float:
-    """Largest difference in coverage between silos of ONE distribution and equal replies of the same mean law.
-
-    E[TV(PoisBin(p(U)), Bin(m, mean of p(U)))] over a uniform test score, for silos that differ in size or rank but not
-    in their scores. It is not a statement of the paper, but Theorem C.3 bounds it: `exact=False` gives that bound. Our
-    certificates use the Poisson-binomial law and lose nothing. For silos of different distributions see
-    `non_iid_bound`.
-
-    Examples
-    --------
-    >>> from confide.federated import RandomRankReply
-    >>> replies = [RandomRankReply.fixed(50, 46), RandomRankReply.fixed(200, 181), RandomRankReply.fixed(100, 91)]
-    >>> loss_of_equal_treatment(replies) <= loss_of_equal_treatment(replies, exact=False) < 0.1
-    True
-    """
-
-    def distance(t: NDArray[np.float64]) -> NDArray[np.float64]:
-        table = np.array([reply.below(t) for reply in replies])
-        return distance_to_binomial(table) if exact else np.minimum(ehm_bound(table), 1.0)
-
-    return expectation(distance, _TOLERANCE)
