@@ -131,6 +131,7 @@ def classes(**columns):
         (lambda: score_batches([["high"]]), InputTypeError, "scores"),
         (lambda: score_batches([[[0.1]]]), InputError, "scores"),
         (lambda: score_batches([], CLASSES, score="lac"), InputError, "score"),
+        (lambda: ClassColumns("p", "y", label_positions=1), InputTypeError, "label_positions"),
         (lambda: classes(p=np.ones((2, 3)), y=[0, 1]), InputError, "classes"),
         (lambda: classes(p=pa.array([0.1]), y=[0]), InputError, "column"),
         (lambda: classes(p=np.ones((1, K)), y=[0.5]), InputError, "column"),
