@@ -21,6 +21,7 @@ from confide.errors import ConfideError, InputError, InputTypeError
 from confide.evaluation import (
     CoverageTable,
     Evaluation,
+    Partition,
     PrivateRequest,
     ScoreOutcomes,
     Tally,
@@ -156,6 +157,7 @@ INTERVALS = {"release": calibration_at(1.0, "absolute_residual"), "predictions":
             confide.evaluate, {"release": SETS["release"], "scores": [0.5]}, {"u": [0.5]}, "u", kind=InputTypeError
         ),
         Refused(evaluate_intervals, INTERVALS, {"targets": [math.inf]}, "targets", kind=InputError),
+        Refused(Partition, {"kind": "group"}, {"names": ("a", "a")}, "names", kind=InputError),
     ],
     ids=str,
 )
