@@ -117,6 +117,12 @@ def test_records_without_a_usable_score_are_counted_for_every_input(records, mak
     assert bad_rows(caught)[0][0] == unusable
 
 
+def test_nan_among_texts_is_a_missing_class():
+    with refused(InputError, "table") as caught:
+        score_batches([{"p": np.eye(2), "y": np.array(["a", np.nan], object)}], ClassColumns("p", "y", ("a", "b")))
+    assert bad_rows(caught) == [(1, 1)]
+
+
 def classes(**columns):
     return score_batches([columns], CLASSES)
 
