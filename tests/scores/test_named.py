@@ -132,6 +132,8 @@ def test_parameters_may_be_written_in_another_way():
         "raps_deterministic(k_reg=5, penalty=1e-2)",
     )
     np.testing.assert_array_equal(*(confide.all_scores(P, name) for name in written))
+    with refused(InputError, "score"):
+        confide.score_name("laps")
 
 
 @pytest.mark.parametrize(
