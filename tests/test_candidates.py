@@ -30,7 +30,7 @@ MADE = {
     "published 1": lambda: Candidates.published(1),
     "reference": lambda: Candidates.from_reference(np.random.default_rng(0).normal(size=99), 50),
     "reference of ties": lambda: Candidates.from_reference([1.0, 1.0, 2.0], 50),
-    "of": lambda: Candidates.of([-1.5, 0.0, 3.25]),
+    "of": lambda: Candidates.of([-1.5, -0.0, 3.25]),
     "of infinity": lambda: Candidates.of([np.inf]),
 }
 
