@@ -30,7 +30,7 @@ MADE = {
     "published 1": lambda: Candidates.published(1),
     "reference": lambda: Candidates.from_reference(np.random.default_rng(0).normal(size=99), 50),
     "reference of ties": lambda: Candidates.from_reference([1.0, 1.0, 2.0], 50),
-    "of": lambda: Candidates.of([-1.5, 0.0, 3.25]),
+    "of": lambda: Candidates.of([-1.5, -0.0, 3.25]),
     "of infinity": lambda: Candidates.of([np.inf]),
 }
 
@@ -254,6 +254,7 @@ KINDS = {kind: Spread(kind) for kind in SHAPES} | {
     "a guess of a sum": Spread("mass", around=0.999999),
     "a guess with a penalty": Spread("penalised", around=1.02),
     "a guess of a rank": Spread("rank", around=4),
+    "a shorter longest list": Spread("margin", most=3840),
 }
 
 

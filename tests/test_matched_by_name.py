@@ -106,6 +106,7 @@ def test_true_values_of_several_labels_are_matched_by_name():
         (("1", "2"), ("cat", "dog"), [0, 1]),
         ((1, 2), ("0", "1"), [0, 1]),
         ((0, 1), ("1", "2"), None),
+        ((0, "yes"), ("1", "2"), None),
         (("no", "yes"), ("2", "1"), None),
         (("no", "yes"), ("p_yes", "p_no"), None),
         (("no", "yes"), ("x2", "x1"), None),

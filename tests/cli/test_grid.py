@@ -286,6 +286,7 @@ def test_a_silo_answers_from_every_source(run, confide_run, source, folder, name
     plan = confide.federated.plan([silo.public(size=N)], 0.2, 20.0, score=score)
     (folder / "plan.json").write_text(plan.sign(coordinator))
     own = (*columns, *(("--score", score) if name in ("scores", "aps_deterministic") else ()))
+    own = (*own, "--set", "people={person = 'id', most = 1, order = 'id'}")
     paying = ("--ledger", "north.db", "--budget", "100")
     keys = ("--plan", "plan.json", "--keys", "north.key", "--coordinator", "coordinator.json")
     run("federated answer", source, *own, *keys, *paying, "--out", "answer.json")

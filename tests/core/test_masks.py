@@ -148,13 +148,14 @@ def test_invalid_choices_raise():
     image = (np.full((1, 2), 0.5), np.zeros(2))
     for options, kind, argument in (
         ({"background": 0}, confide.errors.InputError, "background"),
-        ({"background": -1}, confide.errors.InputError, "background"),
         ({"average": "area"}, confide.errors.InputError, "average"),
         ({"classes": 2}, confide.errors.InputError, "images"),
         ({"weights": [1.0]}, confide.errors.InputTypeError, "weights"),
     ):
         with refused(kind, argument):
             confide.calibrate_masks([image], 0.1, 1.0, **options)
+    with refused(confide.errors.InputError, "background"):
+        confide.calibrate_masks([(np.full((2, 2), 0.5), np.zeros(2))], 0.1, 1.0, background=-1)
     with refused(confide.errors.InputError, "classes"):
         confide.calibrate_masks([], 0.1, 1.0)
     with refused(confide.errors.InputError, "loader"):

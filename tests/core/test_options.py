@@ -12,6 +12,7 @@ import pytest
 
 import confide
 from confide import tables
+from confide.candidates import Spread
 from confide.core import COMBINATIONS, REQUIREMENTS, ClassShift, Options, Request, candidates_of, check_combinations
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
@@ -188,6 +189,8 @@ def test_a_number_gives_default_candidates_of_other_scores():
     released = called("calibrate", score="gamma", candidates=50, unit=2.0, neighbors="replace_one")
     assert candidates_of(released) == score_kind("gamma").choose_candidates(50, 2.0)
     assert score_kind("aps_deterministic").choose_candidates(1) == confide.Candidates.unit(1)
+    with refused(InputError, "unit"):
+        confide.plan(0.1, 1.0, score="gamma", candidates=Spread("residual"), unit=2.0)
 
 
 @pytest.mark.parametrize("wrong", [True, 0.5, [0.5], "20"], ids=repr)

@@ -281,6 +281,8 @@ def test_groups_and_weights_are_routed_through_a_pipeline():
     np.testing.assert_array_equal(pipe[-1].estimator_.given_, WEIGHTS[own])
     sets = confide.estimators.pipeline_sets(pipe, ROWS[:9], groups=WARD[:9])
     np.testing.assert_array_equal(sets.mask, pipe[-1].predict_set(2 * ROWS[:9], groups=WARD[:9]).mask)
+    with refused(confide.errors.InputError, "groups"):  # in another order
+        pipe[-1].predict_set(pd.DataFrame(ROWS[:9]), groups=pd.Series(WARD[:9])[::-1])
 
 
 @pytest.mark.usefixtures("routing")
@@ -292,8 +294,10 @@ def test_each_of_two_quantile_regressors_gets_what_it_requests():
 
     pair = Quantile().set_fit_request(sample_weight=True), Quantile().set_fit_request(sample_weight=False)
     model = confide.PrivateConformalRegressor(pair, conformity_score="cqr", **FAST)
-    model.fit(ROWS, ROWS[:, 0], sample_weight=WEIGHTS)
-    assert [one.given_ is None for one in model.estimator_] == [False, True]
+    pipe = make_pipeline(FunctionTransformer(double), clone(model))
+    for whole, fitted in ((model, model), (pipe, pipe[-1])):
+        whole.fit(ROWS, ROWS[:, 0], sample_weight=WEIGHTS)
+        assert [one.given_ is None for one in fitted.estimator_] == [False, True]
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from confide.errors import ConfideError, InputError, InputTypeError
 from confide.evaluation import (
     CoverageTable,
     Evaluation,
+    Partition,
     PrivateRequest,
     ScoreOutcomes,
     Tally,
@@ -158,6 +159,7 @@ INTERVALS = {"release": calibration_at(1.0, "absolute_residual"), "predictions":
         ),
         Refused(confide.evaluate, SETS, {"partition": [0]}, "partition", kind=InputTypeError),
         Refused(evaluate_intervals, INTERVALS, {"targets": [math.inf]}, "targets", kind=InputError),
+        Refused(Partition, {"kind": "group"}, {"names": ("a", "a")}, "names", kind=InputError),
     ],
     ids=str,
 )

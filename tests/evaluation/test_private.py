@@ -142,6 +142,7 @@ def test_levels_and_sides_use_one_cell_per_record(levels, sides, exact):
 def test_extreme_tables_give_results(released, exact, count, missed):
     found = ask_sets(released, [(1, "a")] * missed + [(0, "a")] * (count - missed), epsilon=1.0, group_names=["a"])
     assert Evaluation.from_json(found.to_json()) == found
+    assert "confide" in found.versions
     assert found.groups[1].low < 0.1, "no record is in the part of other groups: nothing can be known"
     assert found.groups[1].high > 0.9
     if missed == 200:

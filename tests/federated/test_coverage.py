@@ -298,12 +298,13 @@ def test_large_problems_are_solved():
 
 def test_unequal_choice_is_minimal_in_k_and_not_worse_than_published():
     sizes = [40, 60, 200, 500]
-    for ranks in (None, published_ranks(sizes, 0.9)):
-        choice = best_qq_unequal(sizes, 0.9, ranks)
+    published = published_ranks(sizes, 0.9)
+    for ranks, options in ((None, {}), (published, {"delta": 0.1}), (published, {"honest": 3}), (published, {})):
+        choice = best_qq_unequal(sizes, 0.9, ranks, **options)
         replies = [RandomRankReply.fixed(n, l) for n, l in zip(sizes, choice.ranks, strict=True)]
         assert choice.coverage == pytest.approx(order_statistic_coverage(replies, choice.k), rel=1e-9)
         assert choice.coverage >= 0.9
-        assert order_statistic_coverage(replies, choice.k - 1) < 0.9
+        assert options or order_statistic_coverage(replies, choice.k - 1) < 0.9
     assert best_qq_unequal(sizes, 0.9).coverage <= choice.coverage
 
 

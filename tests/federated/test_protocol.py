@@ -139,10 +139,11 @@ def test_coordinator_refuses_by_name(five):
             dropped = federated.aggregate(plan, [text, *good[1:]], drop_refused=True)
             assert dropped.answered == ("silo 1", "silo 2", "silo 3", "silo 4")
             assert dropped.refused[0][1] == code
-    two = sign("answer", content_of(good[1]) | {"answered": "2029-12-31T00:00:00Z"}, five.keys[1].signing)
+    days = (content_of(good[1]) | {"answered": f"2029-12-{day}T00:00:00Z"} for day in (30, 31))
+    two, three = (sign("answer", content, five.keys[1].signing) for content in days)
     with refused(Refusal, "duplicate"):
         federated.aggregate(plan, [two, *good])
-    both = federated.aggregate(plan, [two, *good, two, good[1]], drop_refused=True)
+    both = federated.aggregate(plan, [two, *good, two, good[1], three], drop_refused=True)
     assert "silo 1" not in both.answered
     assert both.refused == (("silo 1", "duplicate"),)
 

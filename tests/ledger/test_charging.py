@@ -213,6 +213,8 @@ def test_arguments_are_checked(ledger):
         confide.calibrate(SCORES, 0.1, 1.0, dataset="patients")
     with refused(InputTypeError, "ledger"):
         confide.calibrate(SCORES, 0.1, 1.0, ledger="budget.db", dataset="patients")
+    with refused(InputTypeError, "again"):
+        confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients", again=1)
     for wrong in ("", " padded ", "x" * 201, "two\nlines"):
         with refused(InputError, "dataset"):
             ledger.charge(wrong, cost(1.0), digest(1))

@@ -127,6 +127,10 @@ def of_a_plan(**asked):
     return confide.report(confide.plan(alpha=0.1, epsilon=1.0, n=1000), **asked)
 
 
+def of_silos(**asked):
+    return confide.report(load_release(path_of(VALUES["federated-levels"])), **asked)
+
+
 REFUSED = [
     Refused(of_one, {}, {"release": "cal.json"}, "release", kind=confide.errors.InputTypeError),
     Refused(of_one, {}, {"title": ""}, "title", kind=confide.errors.InputError),
@@ -140,10 +144,11 @@ REFUSED = [
     Refused(of_a_plan, {}, {"evaluation": "evaluation.json"}, "evaluation", kind=confide.errors.InputError),
     Refused(of_a_plan, {}, {"answers": ["x"]}, "answers", kind=confide.errors.InputError),
     Refused(of_a_plan, {}, {"ledger": "l.db"}, "ledger", kind=confide.errors.InputError),
+    Refused(of_silos, {}, {"answers": ["x"]}, "answers", kind=confide.errors.InputError),
 ]
 
 
-@pytest.mark.slow(unless="of_one(title=3)")
+@pytest.mark.slow(unless=("of_one(title=3)", "of_silos(answers=['x'])"))
 @pytest.mark.parametrize("row", REFUSED, ids=str)
 def test_invalid_arguments_raise(row):
     row.check()

@@ -132,6 +132,8 @@ def test_parameters_may_be_written_in_another_way():
         "raps_deterministic(k_reg=5, penalty=1e-2)",
     )
     np.testing.assert_array_equal(*(confide.all_scores(P, name) for name in written))
+    with refused(InputError, "score"):
+        confide.score_name("laps")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ def test_parameters_may_be_written_in_another_way():
     ["raps_deterministic", "raps_deterministic(penalty=0.1)", "raps_deterministic(penalty=0.1,k_reg=2.5)", "lac(x=1)",
      "raps_deterministic(penalty=-1,k_reg=1)", "top_k(temperature=2)", "lac(temperature=0)", "lac(temperature=101)",
      "lac(temperature=2,temperature=2)", "lac()", "lac(temperature=inf)", "absolute_residual(temperature=2)",
-     "raps_deterministic(temperature=2)", "lac(temp=2)"],
+     "raps_deterministic(temperature=2)", "lac(temp=2)", "", "x" * 201, "two\nlines"],
 )  # fmt: skip
 def test_other_names_raise(name):
     with refused(InputError, "score"):

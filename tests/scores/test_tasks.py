@@ -114,10 +114,11 @@ def test_bad_values_are_counted_across_blocks():
     assert confide.absolute_residual_score(huge, huge).max() == 0
 
 
-def test_lengths_differ():
+def test_lengths_differ_or_are_zero():
     with refused(confide.errors.InputError, "targets") as e:
         confide.absolute_residual_score([1, 2, 3], [1, 2])
     assert numbers(e) == [2, 3]
+    assert confide.normalised_residual_score([], [], []).shape == (0,)
 
 
 def test_a_residual_that_overflows_is_refused_when_counted():

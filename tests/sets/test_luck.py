@@ -98,6 +98,7 @@ def test_the_number_in_a_finding_is_the_smallest():
     fails = [_failure_bound(released, found.from_records + more)(found.high) for more in (-1, 0)]
     assert fails[0] > 0.4 * CHANCE >= fails[1]
     assert f"unless fewer than {found.from_records} records calibrated" in found.sentence
+    assert count_shortfall(released, 4000, tested).from_records is None  # no luck from 64 on; promised from 100
 
 
 @pytest.mark.slow(unless=("0.5-0.505-8780_0", "1.0-0.703-7180_0"))

@@ -117,6 +117,12 @@ def test_records_without_a_usable_score_are_counted_for_every_input(records, mak
     assert bad_rows(caught)[0][0] == unusable
 
 
+def test_nan_among_texts_is_a_missing_class():
+    with refused(InputError, "table") as caught:
+        score_batches([{"p": np.eye(2), "y": np.array(["a", np.nan], object)}], ClassColumns("p", "y", ("a", "b")))
+    assert bad_rows(caught) == [(1, 1)]
+
+
 def classes(**columns):
     return score_batches([columns], CLASSES)
 
@@ -131,6 +137,7 @@ def classes(**columns):
         (lambda: score_batches([["high"]]), InputTypeError, "scores"),
         (lambda: score_batches([[[0.1]]]), InputError, "scores"),
         (lambda: score_batches([], CLASSES, score="lac"), InputError, "score"),
+        (lambda: ClassColumns("p", "y", label_positions=1), InputTypeError, "label_positions"),
         (lambda: classes(p=np.ones((2, 3)), y=[0, 1]), InputError, "classes"),
         (lambda: classes(p=pa.array([0.1]), y=[0]), InputError, "column"),
         (lambda: classes(p=np.ones((1, K)), y=[0.5]), InputError, "column"),

@@ -169,6 +169,8 @@ def test_statement_on_past_records_errs_as_seldom_as_stated(looks, sequence):
 def test_single_look_radius_is_too_small_for_all_looks():
     """The control: without the correction for many looks the statement fails too often."""
     assert outside(40, radius_of, range(1, 41)) > 0.05
+    watch = corrected(*[[450, 50]] * 40)
+    assert watch.realised()[0].radius > watch.realised(last=40)[0].radius
 
 
 def test_share_of_covered_records_lies_between_the_ends():
