@@ -28,8 +28,8 @@ from confide.ledger.database import missing
 from confide.ledger.schema import TABLES, seal
 from confide.support import ObjectPath
 from confide.support.checks import exact_level
+from confide.tables.failures import RowErrors
 from confide.tables.files import matches
-from confide.tables.row_errors import RowErrors
 from confide.tables.unread import COLUMNS, add_rows, of_csv, of_json
 from fuzz.kinds import KINDS
 from fuzz.source import Source, change, one_line

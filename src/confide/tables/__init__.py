@@ -5,17 +5,14 @@ made), evaluations, and prediction sets in files, folders and tables. Memory doe
 DuckDB, pyarrow and Ibis are imported when a table is opened, not before. Their error texts may quote records and are
 never passed on.
 
-columns.py         the columns of each record, and everything that depends on their kind: scores; class_columns.py:
-                   probabilities; target_columns.py: predicted numbers
-open_table.py      from a name or data to a table; memory.py: data in memory; streams.py: batches, standard input
-table.py           the interface of a table; files.py, duckdb_table.py, databases.py and spark.py implement it
-arrow.py           Arrow's types and columns, and from Arrow to numpy and back; schemas.py: agreement of batches
-expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
+columns.py         the columns of each record, and everything that depends on their kind
 named_columns.py   the columns of labels, groups and weights; number_columns.py: of probabilities, labels and losses
-readers.py         from columns to one score per record: in numpy, or as SQL
-records.py         all columns of a record together, and the one loop over checked batches
-row_errors.py      rows that cannot be used, counted by reason
-failures.py        errors of files, engines and the packages that read records, in fixed words
+readers.py         all columns of a record together, and its score: in numpy, or as SQL
+open_table.py      from a name or data to a table
+table.py           the interface of a table; files.py, data.py, duckdb_table.py, databases.py and spark.py implement it
+arrow.py           Arrow's types, schemas and columns, and from Arrow to numpy and back
+expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
+failures.py        errors without values: rows that cannot be used; files, engines and the packages that read records
 bin_counts.py      counts per bin, in this process or by an engine; counting.py: histograms and public samples
 predictors.py      from columns to sets and intervals
 file_formats.py    file extensions, and files written batch by batch; predict.py writes predictions into them
@@ -25,8 +22,7 @@ calibrate.py, evaluate.py, batches.py   the other calls
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
 from confide.tables.calibrate import TableRequest, calibrate_table, counting_query, recalibrate_table
-from confide.tables.class_columns import ClassColumns, LossColumns, class_keys
-from confide.tables.columns import SIDES, ColumnSpec, ScoreColumn
+from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, class_keys
 from confide.tables.counting import (
     Columns,
     class_histograms,
@@ -54,7 +50,6 @@ from confide.tables.predict import (
     refuse_existing_predictions,
 )
 from confide.tables.table import ContributionBound, Progress, no_progress
-from confide.tables.target_columns import TargetColumns
 from confide.tables.unread import DIALECTS, CountsFiles, read_published_counts
 
 __all__ = [

@@ -24,10 +24,9 @@ from confide.support import needs_extra, require
 from confide.tables.arrow import ColumnRef, first_length
 from confide.tables.bin_counts import Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
-from confide.tables.memory import as_record_batches
-from confide.tables.readers import RecordReader, ScoreReader
-from confide.tables.records import RecordColumns
-from confide.tables.row_errors import RowErrors
+from confide.tables.data import as_record_batches
+from confide.tables.failures import RowErrors
+from confide.tables.readers import RecordColumns, RecordReader, ScoreReader
 from confide.tables.table import ContributionBound, Table, no_progress
 
 Scores: TypeAlias = ColumnSpec | str | Callable[[Any], Any] | None

@@ -21,8 +21,7 @@ from confide.tables.columns import ColumnSpec
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names, WeightColumn, group_column, one_column
 from confide.tables.number_columns import refuse_first_rows
 from confide.tables.open_table import as_open_table
-from confide.tables.readers import ClassReader
-from confide.tables.records import JoinedColumns, RecordColumns, checked_batches
+from confide.tables.readers import ClassReader, JoinedColumns, RecordColumns, checked_batches
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
 # By the name of a group; without groups the name is None.

@@ -25,8 +25,7 @@ from confide.tables.arrow import ColumnRef, describe_type, is_boolean, is_intege
 from confide.tables.bin_counts import Job, grouped_counts
 from confide.tables.duckdb_table import DuckTable, embedded
 from confide.tables.expressions import exact, identifier, incomplete_expression, select
-from confide.tables.failures import columns_of, engine_errors_in_fixed_words
-from confide.tables.row_errors import RowErrors
+from confide.tables.failures import RowErrors, columns_of, engine_errors_in_fixed_words
 from confide.tables.table import ContributionBound, Progress, Table
 
 # The engines that count: they read the text of a number as the double next to it, and have NaN and infinities.

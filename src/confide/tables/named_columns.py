@@ -22,7 +22,7 @@ from confide.tables.arrow import (
     texts_of,
 )
 from confide.tables.expressions import exact, number, position
-from confide.tables.row_errors import ColumnError
+from confide.tables.failures import ColumnError
 from confide.tables.table import Table
 
 Names = tuple[str | int, ...]

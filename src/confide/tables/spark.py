@@ -19,9 +19,8 @@ from confide.support import needs_extra
 from confide.tables.arrow import ColumnRef, is_number, is_text, list_element, or_empty_batch
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.expressions import incomplete_expression
-from confide.tables.failures import EngineError, columns_of
+from confide.tables.failures import EngineError, RowErrors, Rows, columns_of
 from confide.tables.predictors import Predictions
-from confide.tables.row_errors import RowErrors, Rows
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
 
 Frame: TypeAlias = Any

@@ -30,7 +30,7 @@ from confide.tables.columns import ELSEWHERE, ColumnSpec
 from confide.tables.counting import Columns
 from confide.tables.databases import IbisTable
 from confide.tables.expressions import with_trees
-from confide.tables.row_errors import RowErrors
+from confide.tables.failures import RowErrors
 from confide.tables.table import Progress
 
 # The rows of a file of counts, each with the columns that count.
