@@ -21,8 +21,7 @@ from confide.errors import FormatError, InputError
 from confide.support import as_place
 from confide.tables import CountsFiles, ScoreColumn, TargetColumns
 from confide.tables.bin_counts import Job
-from confide.tables.counting import Columns, Counting
-from confide.tables.named_columns import group_column
+from confide.tables.source import Columns
 from confide.tables.unread import UnreadTable, read_counts
 from tests.refused import refused
 
@@ -34,9 +33,9 @@ FEW = Candidates.unit(11)
 
 def jobs_of(what, candidates=FEW, **columns):
     """What is counted, and the digest of its query."""
-    table = UnreadTable(what, Columns(**columns))
-    group = group_column(table, columns["by"], tuple(columns["groups"])) if columns else None
-    jobs = [Job(one, candidates.edges) for one in Counting.of(table, what, group).records]
+    columns = Columns(what, **columns)
+    table = UnreadTable(columns)
+    jobs = [Job(one, candidates.edges) for one in columns.source(table).records]
     return jobs, table.digest(jobs)
 
 

@@ -28,9 +28,9 @@ from confide.tables import (
 )
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.calibrate import bounded
-from confide.tables.counting import split_columns
 from confide.tables.expressions import _call, with_trees
 from confide.tables.open_table import as_open_table
+from confide.tables.source import Columns
 from confide.tables.table import no_progress
 from confide.tables.unread import UnreadTable
 from tests.draws import always, recording
@@ -71,9 +71,13 @@ UNUSABLE = {
 def jobs_of(request, table):
     """The rows of an open table that count for a request, and what is counted."""
     asked = TableRequest.of(**request)
-    counting, known = asked._counting(table)
+    source, known = asked._records(table)
     edges = bounded(known, UnreadTable.most_candidates, asked.n).counted_over(asked.n).edges
-    return counting.rows, [Job(columns, edges) for columns in counting.records]
+    return source.rows, [Job(columns, edges) for columns in source.records]
+
+
+def columns_of(what, **request):
+    return Columns.split(what, request)[0]
 
 
 def plain(found):
@@ -93,7 +97,7 @@ def by_query(request, dialect, ask, folder, name="records"):
     lines = [names, *(["" if value is None else value for value in row] for row in rows)]
     path = folder / "counts.csv"
     path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
-    return by_engine(UnreadTable(request["what"], split_columns(request)[0], files=[path]), request)
+    return by_engine(UnreadTable(columns_of(**request), files=[path]), request)
 
 
 def asked_of_duckdb(table, dialect="duckdb"):
@@ -292,7 +296,7 @@ def test_candidates_are_those_of_a_table():
 
     def edges(what, **options):
         request = {"what": what, "alpha": 0.1, "epsilon": 0.5, **options}
-        return jobs_of(request, UnreadTable(what, split_columns(request)[0]))[1][0].edges.tolist()
+        return jobs_of(request, UnreadTable(columns_of(**request)))[1][0].edges.tolist()
 
     assert edges(LAC) == Candidates.quantiles(Spread("probability"), 7680).edges.tolist()
     residuals = Candidates.quantiles(Spread("residual", unit=25.0), 7680)

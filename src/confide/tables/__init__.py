@@ -13,23 +13,24 @@ table.py           the interface of a table; files.py, data.py, duckdb_table.py,
 arrow.py           Arrow's types, schemas and columns, and from Arrow to numpy and back
 expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
 failures.py        errors without values: rows that cannot be used; files, engines and the packages that read records
-bin_counts.py      counts per bin, in this process or by an engine; counting.py: histograms and public samples
+bin_counts.py      counts per bin, in this process or by an engine
+source.py          the columns of a call, and the records of a table as a source of releases
+counting.py        histograms of tables and of batches; samples.py: scores that are kept whole
 predictors.py      from columns to sets and intervals
 file_formats.py    file extensions, and files written batch by batch; predict.py writes predictions into them
 unread.py          the query that counts where this process reads nothing, and files of counts
-calibrate.py, evaluate.py, batches.py   the other calls
+calibrate.py, evaluate.py   the other calls
 """
 
-from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
 from confide.tables.calibrate import TableRequest, calibrate_table, counting_query, recalibrate_table
 from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, class_keys
 from confide.tables.counting import (
-    Columns,
+    COUNT_SCHEMA,
     class_histograms,
+    count_batches,
     group_histograms,
-    read_numbers,
-    read_pilot,
-    read_scores,
+    merge_counts,
+    score_batches,
     score_histogram,
 )
 from confide.tables.evaluate import (
@@ -49,6 +50,8 @@ from confide.tables.predict import (
     refuse_existing_folder,
     refuse_existing_predictions,
 )
+from confide.tables.samples import read_numbers, read_pilot, read_scores
+from confide.tables.source import Columns
 from confide.tables.table import ContributionBound, Progress, no_progress
 from confide.tables.unread import DIALECTS, CountsFiles, read_published_counts
 

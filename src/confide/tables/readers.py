@@ -8,8 +8,7 @@ list that it does not meet.
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -508,53 +507,3 @@ class RecordColumns:
     @property
     def _weights(self) -> tuple[WeightColumn, ...]:
         return () if self.weight is None else (self.weight,)
-
-
-@dataclass(frozen=True)
-class JoinedColumns:
-    """Several scores of each record, from one pass, so that all have the same records in the same order."""
-
-    scores: tuple[RecordColumns, ...]
-
-    def counting(self, table: Table, *, skip_incomplete: bool) -> Table:
-        """The rows that count: if others are left out, those that are complete in the columns of all scores."""
-        return table.drop_missing(list(self.reads)) if skip_incomplete else table
-
-    @property
-    def reads(self) -> tuple[ColumnRef, ...]:
-        """The columns, each once."""
-        return tuple(dict.fromkeys(read for score in self.scores for read in score.reads))
-
-    @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
-        return sum(score.width for score in self.scores)
-
-    @property
-    def requirements(self) -> list[str]:
-        """The requirements on every record, in words."""
-        return [requirement for score in self.scores for requirement in score.requirements]
-
-    @property
-    def _places(self) -> list[tuple[int, RecordColumns]]:
-        """Each score's columns, with the number of requirements before theirs."""
-        before = accumulate((len(score.requirements) for score in self.scores), initial=0)
-        return list(zip(before, self.scores, strict=False))
-
-    def read(self, batch: Any) -> tuple[list[list[NDArray[Any]]], Reasons]:
-        """The input of each score, and the reasons of unusable records."""
-        inputs, reasons = [], np.zeros(batch.num_rows, np.int16)
-        for before, score in self._places:
-            arrays, wrong = score.read(batch)
-            inputs.append(arrays)
-            if wrong is not None:
-                reasons = np.where((reasons == 0) & (wrong > 0), before + wrong.astype(np.int16), reasons)
-        return inputs, reasons if reasons.any() else None
-
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """The errors column by column, for a batch with errors."""
-        return [
-            replace(error, reason=before + error.reason)
-            for before, score in self._places
-            for error in score.column_errors(batch)
-        ]

@@ -26,11 +26,11 @@ from confide.errors import FormatError, InputError
 from confide.mechanisms import Noise
 from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, require, same_place
 from confide.tables.bin_counts import DOUBLES, Counts, Job, add_count, binned_by_reason, scored_rows
-from confide.tables.columns import ELSEWHERE, ColumnSpec
-from confide.tables.counting import Columns
+from confide.tables.columns import ELSEWHERE
 from confide.tables.databases import IbisTable
 from confide.tables.expressions import with_trees
 from confide.tables.failures import RowErrors
+from confide.tables.source import Columns
 from confide.tables.table import Progress
 
 # The rows of a file of counts, each with the columns that count.
@@ -335,8 +335,8 @@ class UnreadTable(IbisTable):
 
     Parameters
     ----------
-    what, columns
-        The columns of the score, and those of groups, weights and people.
+    columns
+        The columns of each record.
     name
         Its name in the engine, with points between its parts.
     dialect
@@ -350,7 +350,6 @@ class UnreadTable(IbisTable):
 
     def __init__(
         self,
-        what: ColumnSpec,
         columns: Columns,
         name: str = "records",
         dialect: str = "duckdb",
@@ -360,7 +359,7 @@ class UnreadTable(IbisTable):
 
         self.dialect = one_of("dialect", dialect, tuple(DIALECTS))
         self.files = tuple(files)
-        kinds = _types(what, columns)
+        kinds = _types(columns)
         types = {"number": pa.float64(), "position": pa.int64(), "text": pa.string(), "any": pa.string()}
         schema = pa.schema([(column, types[kind]) for column, kind in kinds.items()])
         self._placeholders = {column: f"confide_column_{place}" for place, column in enumerate(kinds)}
@@ -440,9 +439,9 @@ def _check_in_sql(jobs: Sequence[Job]) -> None:
             raise InputError("score", f"{job.columns.reader.score!r} is not computed in SQL", remedy=ELSEWHERE)
 
 
-def _types(what: ColumnSpec, columns: Columns) -> dict[str, str]:
+def _types(columns: Columns) -> dict[str, str]:
     """The columns of a request, and what each is taken for: a number, a text, a position, or what it is."""
-    types = what._types_in_sql
+    types = columns.what._types_in_sql
     types |= {} if columns.weights is None else {columns.weights: "number"}
     by = () if columns.by is None else (columns.by,) if isinstance(columns.by, str) else columns.by
     # Persons are ordered by the values as they are, so their columns are not read as texts as well
