@@ -226,9 +226,8 @@ def column_of(batch: Any, read: ColumnRef) -> Any:
     names = batch.schema.names
     name = read.alias if read.alias in names else read.column
     if name not in names:
-        raise InputError(
-            "column", f"{name!r} is not in the batches", remedy=f"Their columns are {', '.join(names[:40])}"
-        )
+        must = f"{name!r} is not in the batches"
+        raise InputError("column", must, remedy=f"Their columns are {', '.join(names[:40])}")
     return batch.column(name)
 
 
@@ -460,9 +459,8 @@ def _alike(batch: Any, schema: Any) -> Any:
         return batch
     for name in schema.names:
         if batch.schema.names.count(name) != 1:
-            raise InputError(
-                "batches", "every batch must have the columns of the first", remedy=f"{name!r} is not in a later one"
-            )
+            must = "every batch must have the columns of the first"
+            raise InputError("batches", must, remedy=f"{name!r} is not in a later one")
     disagreements = type_disagreements([("the first batch", schema), ("a later one", batch.schema)], schema)
     for name, kinds in disagreements.items():
         raise InputError("batches", f"column {name!r} must have the type of the first batch", got=kinds)

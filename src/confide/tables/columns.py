@@ -126,9 +126,8 @@ class ColumnSpec(ABC):
         predictors = []
         for suffix, level in levels.items():
             if level.by == "group" and by is None:
-                raise InputError(
-                    "by", "must be given: the column of each record's group, because each group has a threshold"
-                )
+                must = "must be given: the column of each record's group, because each group has a threshold"
+                raise InputError("by", must)
             if level.by != "group" and by is not None:
                 raise InputError("by", "must be left out: the release has no thresholds per group of records")
             group = None if by is None else group_of_release(table, by, level)
@@ -136,9 +135,8 @@ class ColumnSpec(ABC):
         return tuple(predictors)
 
     def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
-        raise InputError(
-            "probabilities", "probabilities or predictions must be given: sets and intervals are made from them"
-        )
+        must = "probabilities or predictions must be given: sets and intervals are made from them"
+        raise InputError("probabilities", must)
 
     def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
         """The reader of each record and its comparison with a release; that of its score, if nothing else is known."""
@@ -221,23 +219,14 @@ class TargetColumns(ColumnSpec):
             must = "must name one column, or two: of the lower and the upper quantile"
             raise InputError("prediction", must, got=f"{len(self.predictions)} columns")
         if self.target in self.predictions:
-            raise InputError(
-                "target",
-                "must be another column than prediction",
-                got=f"{self.target!r} for both: every error would be 0",
-            )
+            must = "must be another column than prediction"
+            raise InputError("target", must, got=f"{self.target!r} for both: every error would be 0")
         if len(set(self.predictions)) != len(self.predictions):
-            raise InputError(
-                "prediction",
-                "must name two different columns, of the lower and the upper quantile",
-                got=f"{self.predictions[0]!r} twice",
-            )
+            must = "must name two different columns, of the lower and the upper quantile"
+            raise InputError("prediction", must, got=f"{self.predictions[0]!r} twice")
         if len(self.predictions) == 2 and _upper_first(*self.predictions):
-            raise InputError(
-                "prediction",
-                "must name the column of the lower quantile first",
-                got=f"{self.predictions[0]!r} before {self.predictions[1]!r}",
-            )
+            must = "must name the column of the lower quantile first"
+            raise InputError("prediction", must, got=f"{self.predictions[0]!r} before {self.predictions[1]!r}")
 
     @property
     def predictions(self) -> tuple[str, ...]:
@@ -267,18 +256,12 @@ class TargetColumns(ColumnSpec):
         """Reject columns that are missing or not numeric, and a number of columns that does not fit the score."""
         if kind.score is None or kind.task != "regression" or kind.score.difficulty:
             computed = [name for name, score in SCORES.items() if score.task == "regression" and not score.difficulty]
-            raise InputError(
-                "score",
-                f"must be one of {', '.join(computed)} or {SIDES} for predictions",
-                remedy="Compute others elsewhere and name their column, or register a confide.Score",
-            )
+            remedy = "Compute others elsewhere and name their column, or register a confide.Score"
+            raise InputError("score", f"must be one of {', '.join(computed)} or {SIDES} for predictions", remedy=remedy)
         needed = 2 if kind.score.quantiles else 1
         if len(self.predictions) != needed:
-            raise InputError(
-                "prediction",
-                f"must name {'one column' if needed == 1 else 'two columns'} for the score {kind.name!r}",
-                got=str(len(self.predictions)),
-            )
+            must = f"must name {'one column' if needed == 1 else 'two columns'} for the score {kind.name!r}"
+            raise InputError("prediction", must, got=str(len(self.predictions)))
         for name in self.predictions:
             table.check_number(name)
 
@@ -399,16 +382,12 @@ class ClassColumns(ColumnSpec):
         if len(classes) != p.width:
             raise InputError("classes", "must name every class", got=f"{len(classes)} names for {p.width} classes")
         if len(set(classes)) != len(classes):
-            raise InputError(
-                "classes", "must differ from one another", got=f"{len(classes) - len(set(classes))} repeated"
-            )
+            must = "must differ from one another"
+            raise InputError("classes", must, got=f"{len(classes) - len(set(classes))} repeated")
         matched = p.in_order(column_order("classes", classes, names))
         if self.label_positions and matched != p:
-            raise InputError(
-                "classes",
-                "must have the order of the columns, because label_positions counts the classes in this order",
-                got="another",
-            )
+            must = "must have the order of the columns, because label_positions counts the classes in this order"
+            raise InputError("classes", must, got="another")
         return replace(matched, logits=self.logits), classes
 
     def _pair(self, table: Table) -> NumberColumns | None:
@@ -546,11 +525,8 @@ class LossColumns(ColumnSpec):
         p, names = ClassColumns(self.probabilities, None, self.classes).columns(table, known)
         p = replace(p, exclusive=False)
         if p.of_pair:
-            raise InputError(
-                "probabilities",
-                f"{p.title} holds numbers",
-                remedy="Several labels need one column each, or a column of lists",
-            )
+            must = f"{p.title} holds numbers"
+            raise InputError("probabilities", must, remedy="Several labels need one column each, or a column of lists")
         return p, names
 
     @property
@@ -565,11 +541,8 @@ class LossColumns(ColumnSpec):
             raise _no_candidates()
         losses, _ = number_columns(table, self.losses, "losses", length=self.candidates.size - 1)
         if losses.width != self.candidates.size - 1:
-            raise InputError(
-                "losses",
-                "must have one column, or one entry, per finite candidate",
-                got=f"{losses.width} for {self.candidates.size - 1} candidates",
-            )
+            must = "must have one column, or one entry, per finite candidate"
+            raise InputError("losses", must, got=f"{losses.width} for {self.candidates.size - 1} candidates")
         return (LossReader.of(losses, self.candidates, str(self.kind.name), float(self.bound)),)
 
     def _label_reader(self, table: Table) -> FalseNegativeReader:

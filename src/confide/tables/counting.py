@@ -269,11 +269,8 @@ def merge_counts(
     for table in tables:
         bins, counts = (_whole_numbers(table, name) for name in COUNT_COLUMNS)
         if len(bins) and not (bins.min() >= -_MOST_REASONS and bins.max() < chosen.size and counts.min() >= 0):
-            raise InputError(
-                "tables",
-                f"must hold counts over {chosen.size} candidates, bins 0 to {chosen.size - 1}",
-                got="others: pass the candidates that the executors counted over",
-            )
+            must = f"must hold counts over {chosen.size} candidates, bins 0 to {chosen.size - 1}"
+            raise InputError("tables", must, got="others: pass the candidates that the executors counted over")
         np.add.at(total, bins + _MOST_REASONS, counts)
     unusable = int(total[:_MOST_REASONS].sum())
     require(

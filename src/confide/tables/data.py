@@ -147,11 +147,8 @@ def as_record_batches(batch: Any, name: str) -> Iterator[Any]:
             raise unreadable(name, not_of_arrow)
         yield from or_empty_batch(table.to_batches(), table.schema)
     else:
-        raise InputTypeError(
-            "batches",
-            "must be Arrow tables, record batches, data frames or mappings of arrays",
-            got=type(batch).__name__,
-        )
+        must = "must be Arrow tables, record batches, data frames or mappings of arrays"
+        raise InputTypeError("batches", must, got=type(batch).__name__)
 
 
 @contextmanager
@@ -249,9 +246,8 @@ class StreamedTable(DuckTable):
         import pyarrow as pa
 
         if self._pieces is None:
-            raise InputError(
-                "source", f"{self.name} can be read once only", remedy="Give it again, or write it into a file first"
-            )
+            must = f"{self.name} can be read once only"
+            raise InputError("source", must, remedy="Give it again, or write it into a file first")
         pieces, self._pieces = self._pieces, None
         self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arriving_schema, self._passing(pieces)))
 

@@ -309,18 +309,12 @@ def _check_engine(shown: str, scheme: str) -> None:
 
         known = {entry.name for entry in ibis.util.backend_entry_points()}
     if scheme in ("spark", "sc"):
-        raise InputError(
-            "source",
-            "must be a file or a database, or in Python a data frame of Spark",
-            got=f"{scheme}://",
-            remedy="Open it by Spark: calibrate_table(session.read.parquet(...), ...)",
-        )
+        must = "must be a file or a database, or in Python a data frame of Spark"
+        remedy = "Open it by Spark: calibrate_table(session.read.parquet(...), ...)"
+        raise InputError("source", must, got=f"{scheme}://", remedy=remedy)
     if scheme not in known:
-        raise InputError(
-            "source",
-            f"{shown!r} must be a file, postgresql://, duckdb://, sqlite:// or another engine of Ibis",
-            got=f"{scheme}://",
-        )
+        must = f"{shown!r} must be a file, postgresql://, duckdb://, sqlite:// or another engine of Ibis"
+        raise InputError("source", must, got=f"{scheme}://")
 
 
 def _connect(url: str, scheme: str, path: str) -> Any:

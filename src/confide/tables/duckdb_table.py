@@ -143,11 +143,8 @@ class DuckTable(Table):
         super().check_number(column)
         form = self._first_forms[column] if self._is_cell(column) else _FirstCells()
         if form.decimals == form.others > form.thousands and self.decimal == ".":
-            raise InputError(
-                "column",
-                f"{column!r} holds numbers with a decimal comma",
-                remedy="Read them with decimal=',' or write a point",
-            )
+            must = f"{column!r} holds numbers with a decimal comma"
+            raise InputError("column", must, remedy="Read them with decimal=',' or write a point")
         if form.thousands:
             raise InputError(
                 "column",

@@ -256,35 +256,25 @@ def _tallied(
     by_release = release.needs_groups(sets=what._labelled)
     if by_release and by is None:
         each = "true class" if release.by == "class" else "group"
-        raise InputError(
-            "by", f"must be given: the column of each record's {each}, because each {each} has a threshold"
-        )
+        must = f"must be given: the column of each record's {each}, because each {each} has a threshold"
+        raise InputError("by", must)
     reader, comparison = what._comparison(table, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
-    groups = _group_columns(table, by, release if by_release else None)
+    group: NamedColumn | GroupedColumns | AnyGroups | None = None
+    if by is not None:
+        group = group_of_release(table, by, release) if by_release else AnyGroups.of(table, one_column(by))
 
     def add(records: LabelledRecords, batch: Any) -> None:
         try:
-            tally.add(records, None if groups is None else groups.keys(batch))
+            tally.add(records, None if group is None else group.keys(batch))
         except TooManyGroupsError:
             raise too_many_groups("by", str(by)) from None
 
-    _process_records(table, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
+    _read_records(table, RecordColumns(reader, group), add, progress, skip_incomplete=skip_incomplete)
     return tally
 
 
-def _group_columns(
-    table: Table, by: str | Sequence[str] | None, release: Release | None, names: Sequence[str | int] | None = None
-) -> NamedColumn | GroupedColumns | AnyGroups | None:
-    """The columns of groups: those of the release if it is given; otherwise one column, of these names or of any."""
-    if by is None:
-        return None
-    if release is not None:
-        return group_of_release(table, by, release)
-    return AnyGroups.of(table, one_column(by)) if names is None else group_column(table, one_column(by), tuple(names))
-
-
-def _process_records(
+def _read_records(
     table: Table,
     columns: RecordColumns,
     add: Callable[[LabelledRecords, Any], None],
@@ -351,24 +341,27 @@ def evaluate_table_privately(
         reader, comparison = what._comparison(table, release)
         by_release = release.needs_groups(sets=what._labelled)
         if (by is not None) != (by_release or request.group_names is not None):
-            raise InputError(
-                "by", "by and group_names must be given together: a column, and the public list of its values"
-            )
+            must = "by and group_names must be given together: a column, and the public list of its values"
+            raise InputError("by", must)
         if people is not None:
             table.check_people(people)
-        group = _group_columns(table, by, release if by_release else None, request.group_names)
+        group: NamedColumn | GroupedColumns | None = None
+        if by is not None and by_release:
+            group = group_of_release(table, by, release)
+        elif by is not None:
+            group = group_column(table, one_column(by), tuple(request.group_names or ()))
         columns = RecordColumns(reader, group, people=people, other_groups=not by_release)
 
         def count(add: Callable[..., None]) -> None:
             def add_batch(records: LabelledRecords, batch: Any) -> None:
                 if group is None:
                     add(records)
-                elif by_release or isinstance(group, AnyGroups):
+                elif by_release:
                     add(records, group.keys(batch))
                 else:
                     add(records, places=group.places(batch))
 
-            _process_records(table, columns, add_batch, progress, skip_incomplete=skip_incomplete)
+            _read_records(table, columns, add_batch, progress, skip_incomplete=skip_incomplete)
 
         # Charge and count, in the order that the table requires
         return answer(request, comparison, count, charge_first=not table.local)

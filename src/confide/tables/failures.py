@@ -147,11 +147,8 @@ class RowErrors:
         for reason, broken in sorted(self._by_reason.items()):
             sentences += broken.sentences(requirements[reason - 1], rows)
         ordered = any(broken.reported.first is not None for broken in self._by_reason.values())
-        raise InputError(
-            "table",
-            "; ".join(sentences) + (f" ({rows.in_words})" if ordered else ""),
-            remedy=_SKIP if skips and self.missing else "",
-        )
+        must = "; ".join(sentences) + (f" ({rows.in_words})" if ordered else "")
+        raise InputError("table", must, remedy=_SKIP if skips and self.missing else "")
 
 
 NOT_UTF8 = (

@@ -89,11 +89,8 @@ def _of_one_format(source: str, what: str, files: Iterable[FileLocation]) -> lis
     """The files with known extensions, in order; raises `InputError` for none, or for several formats."""
     places = sorted((file for file in files if format_of(file)), key=lambda file: file.parts)
     if not places:
-        raise InputError(
-            "path",
-            f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}",
-            remedy="It names none of them",
-        )
+        must = f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}"
+        raise InputError("path", must, remedy="It names none of them")
     if len({format_of(file) for file in places}) > 1:
         endings = sorted({str(ending_of(file)) for file in places})
         raise InputError("files", f"files of {source!r} must be of one format", got=", ".join(endings))
@@ -217,11 +214,9 @@ def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> Du
     for place, dialect in zip(places, dialects, strict=True):
         if dialect != dialects[0]:
             unshared = sorted({*dialect.names} ^ {*dialects[0].names})
-            raise InputError(
-                "path",
-                f"{str(place)!r} must have the columns and the separator of {str(places[0])!r}",
-                got=f"a column {unshared[0]!r} that only one of them has" if unshared else "another order or separator",
-            )
+            must = f"{str(place)!r} must have the columns and the separator of {str(places[0])!r}"
+            got = f"a column {unshared[0]!r} that only one of them has" if unshared else "another order or separator"
+            raise InputError("path", must, got=got)
     # Every cell is read as text, also the values of folders
     folders = _folder_types(places, dialects[0].names)
     source = _reading(
@@ -441,11 +436,8 @@ def csv_dialect(source: str, lines: Iterable[str]) -> CsvDialect:
     numbers = list(map(_is_number, names))
     over_numbers = any(_is_number(cell) and not number for cell, number in zip(record, numbers, strict=False))
     if not any(names) or (any(numbers) and not over_numbers):
-        raise FormatError(
-            "path",
-            f"{source} must start with a line of column names",
-            got="none that can be distinguished from the values (names that all look like numbers cannot be)",
-        )
+        got = "none that can be distinguished from the values (names that all look like numbers cannot be)"
+        raise FormatError("path", f"{source} must start with a line of column names", got=got)
     # The options by which DuckDB reads every cell as text
     names = [name or f"column{place}" for place, name in enumerate(names)]
     _refuse_repeated(source, names)
@@ -468,10 +460,6 @@ def _refuse_repeated(source: str, names: Sequence[str]) -> None:
     for name in names:
         if (first := earlier.get(name.lower())) is not None:
             similar = "" if name == first else f" (and {first!r}; upper and lower case do not distinguish them)"
-            raise FormatError(
-                "path",
-                f"{source} must give every column a different name",
-                got=f"{name!r} twice{similar}",
-                remedy="Rename one",
-            )
+            must = f"{source} must give every column a different name"
+            raise FormatError("path", must, got=f"{name!r} twice{similar}", remedy="Rename one")
         earlier[name.lower()] = name

@@ -217,9 +217,8 @@ def group_column(table: Table, column: str, names: Names) -> NamedColumn:
     table.check_names(column, "groups")
     others = sum(as_integer(name) is None for name in names)
     if is_integer(table.type_of(column)) and others:
-        raise InputError(
-            "groups", f"must be integers, because column {column!r} holds integers", got=f"{others} that are not"
-        )
+        must = f"must be integers, because column {column!r} holds integers"
+        raise InputError("groups", must, got=f"{others} that are not")
     return NamedColumn(ColumnRef(column, "label"), names, "groups")
 
 

@@ -189,12 +189,9 @@ def number_columns(
             if booleans and is_boolean(table.type_of(name)):
                 continue
             if matched is not None and not table.holds_numbers(name):
-                raise InputError(
-                    "column",
-                    f"{name!r} must hold numbers, because the pattern {spec!r} matches it",
-                    got=str(describe_type(table.type_of(name))),
-                    remedy=f"Rename it, or choose a narrower pattern; {table.existing()}",
-                )
+                must = f"{name!r} must hold numbers, because the pattern {spec!r} matches it"
+                remedy = f"Rename it, or choose a narrower pattern; {table.existing()}"
+                raise InputError("column", must, got=str(describe_type(table.type_of(name))), remedy=remedy)
             table.check_number(name)
         names = tuple(range(len(columns))) if matched is None else tuple(matched.values())
         return NumberColumns(columns, len(columns), from_list=False), names
@@ -228,11 +225,8 @@ def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[s
     matched = {name: match[1] for name in table.columns if name != leave_out and (match := regex.fullmatch(name))}
     if len(matched) < 2:
         both = f"; {_PAIR}" if matched else ""
-        raise InputError(
-            "probabilities",
-            f"the pattern {pattern!r} must match one column per class",
-            remedy=f"It matches {len(matched)}{both}; {table.existing()}",
-        )
+        must = f"the pattern {pattern!r} must match one column per class"
+        raise InputError("probabilities", must, remedy=f"It matches {len(matched)}{both}; {table.existing()}")
     return matched
 
 

@@ -209,11 +209,8 @@ def _columns_to_keep(table: Table, keep: Sequence[str] | None, predictors: Seque
     for name in names:
         table.type_of(name)
         if name in added:
-            raise InputError(
-                "column",
-                f"{name!r} is in the input and would be written as well",
-                remedy="Choose the columns to keep without it",
-            )
+            must = f"{name!r} is in the input and would be written as well"
+            raise InputError("column", must, remedy="Choose the columns to keep without it")
     if len(set(names)) != len(names):
         raise InputError("keep", "must name every column once", got=f"{len(names) - len(set(names))} repeated")
     return tuple(names)
@@ -271,11 +268,9 @@ def write_predictions(
     if not is_folder(out):
         return _write_file(table, predictions, as_place(out), overwrite=overwrite, progress=progress)
     if "://" in str(out) and not names_object(out):
-        raise InputError(
-            "output",
-            f"{without_password(str(out))!r} must be a file, a folder, or an address s3://, gs:// or az://",
-            remedy="To other addresses Spark writes the frame of confide.tables.predict_frame",
-        )
+        must = f"{without_password(str(out))!r} must be a file, a folder, or an address s3://, gs:// or az://"
+        remedy = "To other addresses Spark writes the frame of confide.tables.predict_frame"
+        raise InputError("output", must, remedy=remedy)
     return _write_folder(table, predictions, as_place(out), progress)
 
 

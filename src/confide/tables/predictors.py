@@ -137,12 +137,9 @@ def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any
     if number is not None and p.width > number:
         classes = set(map(str, known)) if isinstance(known, tuple) else set(map(str, names))
         unknown = [repr(column) for column, name in zip(p.columns, names, strict=False) if str(name) not in classes]
-        raise InputError(
-            "probabilities",
-            f"must be those of the {number} classes of the release",
-            got=f"{p.width} columns, or entries of a list",
-            remedy=f"None of these is a class: {', '.join(unknown)}" if unknown else "",
-        )
+        must = f"must be those of the {number} classes of the release"
+        remedy = f"None of these is a class: {', '.join(unknown)}" if unknown else ""
+        raise InputError("probabilities", must, got=f"{p.width} columns, or entries of a list", remedy=remedy)
     # Names of columns, or of the pair, state an order
     _check_pair_order(p, names, release)
     if isinstance(known, tuple) and len(p.columns) == len(known) and is_numbering(list(map(str, names))):
@@ -172,9 +169,8 @@ def _limits(release: Release, classes: Names = ()) -> NDArray[np.float64]:
 def score_of_release(release: Release, task: str) -> str:
     """The score of a release; raises `InputError` if its thresholds are not those of a score for this task."""
     if release.by not in (None, "group", "class"):
-        raise InputError(
-            "release", f"has no thresholds of a {task} score", remedy=f"Its kind is {type(release).__name__}"
-        )
+        must = f"has no thresholds of a {task} score"
+        raise InputError("release", must, remedy=f"Its kind is {type(release).__name__}")
     score = release.first.score
     if score is None:
         raise InputError(*UNNAMED)

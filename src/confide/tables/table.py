@@ -243,12 +243,9 @@ class Table(ABC):
         if not isinstance(column, str):
             raise InputTypeError("column", "must be a name", got=type(column).__name__)
         if column in self.disagreements:
-            raise InputError(
-                "source",
-                f"column {column!r} must have one type in all parts of {self.name}",
-                got=self.disagreements[column],
-                remedy="Convert the parts to one type, or leave the column out",
-            )
+            must = f"column {column!r} must have one type in all parts of {self.name}"
+            got = self.disagreements[column]
+            raise InputError("source", must, got=got, remedy="Convert the parts to one type, or leave the column out")
         if column in self.unreadable:
             raise unreadable(self.name, [column])
         if column not in self.schema.names:

@@ -178,12 +178,9 @@ def add_rows(
     for number, row in enumerate(rows):
         where = f"counts[{number}]"
         if row["query"] != digest:
-            raise FormatError(
-                f"{where}.query",
-                f"must be the digest of this request's query{of_file}",
-                got="that of another query",
-                remedy="State the request for which the query was written, by the same options",
-            )
+            must = f"must be the digest of this request's query{of_file}"
+            remedy = "State the request for which the query was written, by the same options"
+            raise FormatError(f"{where}.query", must, got="that of another query", remedy=remedy)
         numbers = _checked(row, jobs, where, of_file)
         key = tuple(numbers[name] for name in ("part", "reason", "group", "bin"))
         if key in counted:
@@ -420,11 +417,9 @@ class UnreadTable(IbisTable):
             name = _written(column, self.dialect, "columns").replace(quote, 2 * quote)
             sql = sql.replace(f"{quote}{placeholder}{quote}", f"{quote}{name}{quote}")
         if self.dialect in ("snowflake", "bigquery") and len(sql.encode()) > MOST_BYTES:
-            raise InputError(
-                "query",
-                f"would have {len(sql.encode()):,} bytes, and {self.dialect} accepts at most {MOST_BYTES:,}",
-                remedy="Choose fewer candidates, for example 1000 of them, or fewer groups or classes",
-            )
+            must = f"would have {len(sql.encode()):,} bytes, and {self.dialect} accepts at most {MOST_BYTES:,}"
+            remedy = "Choose fewer candidates, for example 1000 of them, or fewer groups or classes"
+            raise InputError("query", must, remedy=remedy)
         return (
             f"-- Counts of nonconformity scores for `confide calibrate --counts`: query {digest}.\n"
             "-- The answer is PRIVATE, as the records are: keep it where they are kept.\n"
