@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from confide.arrays import as_numeric
 from confide.errors import InputError
-from confide.support import as_integer, canonical_name
+from confide.support import as_integer, canonical_name, require
 
 Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text"]
 """The form in which a column is read.
@@ -234,8 +234,7 @@ def column_of(batch: Any, read: ColumnRef) -> Any:
 def number_column(batch: Any, name: str) -> NDArray[Any]:
     """A column of numbers, shape (n,), with NaN for missing numbers."""
     array = _numbers(name, column_of(batch, ColumnRef(name)))
-    if array.ndim != 1:
-        raise InputError("column", f"{name!r} must hold one number per record", got=f"shape {array.shape}")
+    require("column", array.ndim == 1, f"{name!r} must hold one number per record", got=f"shape {array.shape}")
     return array
 
 
@@ -249,8 +248,7 @@ def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDAr
 
     column = column_of(batch, ColumnRef(name, "numbers"))
     lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if not hasattr(lists.type, "value_field"):
-        raise InputError("column", f"{name!r} must hold lists of numbers, or be a matrix")
+    require("column", hasattr(lists.type, "value_field"), f"{name!r} must hold lists of numbers, or be a matrix")
     whole = integers_of(pc.list_value_length(lists), -1) == width
     if whole.all():
         return _numbers(name, lists.flatten()).reshape(len(lists), width), None
@@ -458,9 +456,8 @@ def _alike(batch: Any, schema: Any) -> Any:
     if batch.schema.names == schema.names and batch.schema.types == schema.types:
         return batch
     for name in schema.names:
-        if batch.schema.names.count(name) != 1:
-            must = "every batch must have the columns of the first"
-            raise InputError("batches", must, remedy=f"{name!r} is not in a later one")
+        must = "every batch must have the columns of the first"
+        require("batches", batch.schema.names.count(name) == 1, must, remedy=f"{name!r} is not in a later one")
     disagreements = type_disagreements([("the first batch", schema), ("a later one", batch.schema)], schema)
     for name, kinds in disagreements.items():
         raise InputError("batches", f"column {name!r} must have the type of the first batch", got=kinds)

@@ -28,7 +28,7 @@ from confide.core import (
 )
 from confide.errors import InputError
 from confide.scores import kind_of_task
-from confide.support import Level, order_of, positive_integer, takes_alpha
+from confide.support import Level, order_of, positive_integer, require, takes_alpha
 from confide.tables.bin_counts import Job
 from confide.tables.columns import SIDES, ColumnSpec
 from confide.tables.named_columns import GroupedColumns
@@ -143,9 +143,8 @@ class TableRequest:
         if columns.by_class or columns.groups is not None:
             raise InputError("groups", "groups and by_class must be left out: they are those of previous")
         weighted = isinstance(request.population, RecordWeights)
-        if (columns.weights is not None) != weighted:
-            must = "weights, the column, must be given for a release whose records have weights, and only then"
-            raise InputError("weights", must)
+        must = "weights, the column, must be given for a release whose records have weights, and only then"
+        require("weights", (columns.weights is not None) == weighted, must)
         what = what._with_score(SIDES if request.by == "side" else previous.first.score)
         columns = replace(_with_release_groups(columns, request), what=_with_release_score(what, request))
         return cls(columns, request, payer, n, previous)

@@ -215,9 +215,8 @@ class TargetColumns(ColumnSpec):
 
     def __post_init__(self) -> None:
         check_types(self, prediction=(str, tuple), target=str, score=str)
-        if len(self.predictions) not in (1, 2):
-            must = "must name one column, or two: of the lower and the upper quantile"
-            raise InputError("prediction", must, got=f"{len(self.predictions)} columns")
+        must = "must name one column, or two: of the lower and the upper quantile"
+        require("prediction", len(self.predictions) in (1, 2), must, got=f"{len(self.predictions)} columns")
         if self.target in self.predictions:
             must = "must be another column than prediction"
             raise InputError("target", must, got=f"{self.target!r} for both: every error would be 0")
@@ -259,9 +258,8 @@ class TargetColumns(ColumnSpec):
             remedy = "Compute others elsewhere and name their column, or register a confide.Score"
             raise InputError("score", f"must be one of {', '.join(computed)} or {SIDES} for predictions", remedy=remedy)
         needed = 2 if kind.score.quantiles else 1
-        if len(self.predictions) != needed:
-            must = f"must name {'one column' if needed == 1 else 'two columns'} for the score {kind.name!r}"
-            raise InputError("prediction", must, got=str(len(self.predictions)))
+        must = f"must name {'one column' if needed == 1 else 'two columns'} for the score {kind.name!r}"
+        require("prediction", len(self.predictions) == needed, must, got=str(len(self.predictions)))
         for name in self.predictions:
             table.check_number(name)
 
@@ -381,9 +379,8 @@ class ClassColumns(ColumnSpec):
         classes = names if self.classes is None else tuple(self.classes)
         if len(classes) != p.width:
             raise InputError("classes", "must name every class", got=f"{len(classes)} names for {p.width} classes")
-        if len(set(classes)) != len(classes):
-            must = "must differ from one another"
-            raise InputError("classes", must, got=f"{len(classes) - len(set(classes))} repeated")
+        must = "must differ from one another"
+        require("classes", len(set(classes)) == len(classes), must, got=f"{len(classes) - len(set(classes))} repeated")
         matched = p.in_order(column_order("classes", classes, names))
         if self.label_positions and matched != p:
             must = "must have the order of the columns, because label_positions counts the classes in this order"

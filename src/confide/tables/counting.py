@@ -78,9 +78,8 @@ def score_histogram(
     columns = Columns(what, people=people, skip_incomplete=skip_incomplete)
     with as_open_table(source) as table:
         records = columns.source(table, progress=progress)
-        if len(records.kinds) != 1:
-            must = "must be one of cqr, cqr_low and cqr_high to be counted"
-            raise InputError("score", must, remedy="cqr_sides stands for two")
+        must = "must be one of cqr, cqr_low and cqr_high to be counted"
+        require("score", len(records.kinds) == 1, must, remedy="cqr_sides stands for two")
         return records.histograms(candidates)[0][None]
 
 

@@ -308,13 +308,11 @@ def _check_engine(shown: str, scheme: str) -> None:
         import ibis
 
         known = {entry.name for entry in ibis.util.backend_entry_points()}
-    if scheme in ("spark", "sc"):
-        must = "must be a file or a database, or in Python a data frame of Spark"
-        remedy = "Open it by Spark: calibrate_table(session.read.parquet(...), ...)"
-        raise InputError("source", must, got=f"{scheme}://", remedy=remedy)
-    if scheme not in known:
-        must = f"{shown!r} must be a file, postgresql://, duckdb://, sqlite:// or another engine of Ibis"
-        raise InputError("source", must, got=f"{scheme}://")
+    must = "must be a file or a database, or in Python a data frame of Spark"
+    remedy = "Open it by Spark: calibrate_table(session.read.parquet(...), ...)"
+    require("source", scheme not in ("spark", "sc"), must, got=f"{scheme}://", remedy=remedy)
+    must = f"{shown!r} must be a file, postgresql://, duckdb://, sqlite:// or another engine of Ibis"
+    require("source", scheme in known, must, got=f"{scheme}://")
 
 
 def _connect(url: str, scheme: str, path: str) -> Any:

@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from confide.errors import InputError
+from confide.support import require
 from confide.tables.arrow import ColumnRef, is_integer, is_number, is_text, list_element, or_empty_batch
 from confide.tables.expressions import identifier, incomplete_sql, select, text
 from confide.tables.table import ContributionBound, Table
@@ -145,12 +146,8 @@ class DuckTable(Table):
         if form.decimals == form.others > form.thousands and self.decimal == ".":
             must = f"{column!r} holds numbers with a decimal comma"
             raise InputError("column", must, remedy="Read them with decimal=',' or write a point")
-        if form.thousands:
-            raise InputError(
-                "column",
-                f"{column!r} holds numbers whose digits are separated in groups, as thousands are in 1,000 or 1.000,5",
-                remedy="Write them without separators of thousands",
-            )
+        must = f"{column!r} holds numbers whose digits are separated in groups, as thousands are in 1,000 or 1.000,5"
+        require("column", not form.thousands, must, remedy="Write them without separators of thousands")
 
     @cached_property
     def _first_forms(self) -> dict[str, "_FirstCells"]:

@@ -340,9 +340,8 @@ def evaluate_table_privately(
         # Look up the columns; the groups are those of the release, or those that the request names
         reader, comparison = what._comparison(table, release)
         by_release = release.needs_groups(sets=what._labelled)
-        if (by is not None) != (by_release or request.group_names is not None):
-            must = "by and group_names must be given together: a column, and the public list of its values"
-            raise InputError("by", must)
+        must = "by and group_names must be given together: a column, and the public list of its values"
+        require("by", (by is not None) == (by_release or request.group_names is not None), must)
         if people is not None:
             table.check_people(people)
         group: NamedColumn | GroupedColumns | None = None

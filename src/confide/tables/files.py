@@ -24,7 +24,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from confide.errors import FormatError, InputError
-from confide.support import FileLocation, ObjectPath, ObjectReader, as_integer, as_place
+from confide.support import FileLocation, ObjectPath, ObjectReader, as_integer, as_place, require
 from confide.tables.arrow import readable_schema, split_batches, type_disagreements, widest_schema
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import select, text
@@ -88,9 +88,8 @@ def matches(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
 def _of_one_format(source: str, what: str, files: Iterable[FileLocation]) -> list[FileLocation]:
     """The files with known extensions, in order; raises `InputError` for none, or for several formats."""
     places = sorted((file for file in files if format_of(file)), key=lambda file: file.parts)
-    if not places:
-        must = f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}"
-        raise InputError("path", must, remedy="It names none of them")
+    must = f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}"
+    require("path", places, must, remedy="It names none of them")
     if len({format_of(file) for file in places}) > 1:
         endings = sorted({str(ending_of(file)) for file in places})
         raise InputError("files", f"files of {source!r} must be of one format", got=", ".join(endings))

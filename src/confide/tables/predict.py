@@ -23,6 +23,7 @@ from confide.support import (
     kind_of,
     names_object,
     new_file,
+    require,
 )
 from confide.tables.arrow import with_decimal_commas
 from confide.tables.columns import ColumnSpec
@@ -208,9 +209,8 @@ def _columns_to_keep(table: Table, keep: Sequence[str] | None, predictors: Seque
     added = {name for predictor in predictors for name in predictor.adds}
     for name in names:
         table.type_of(name)
-        if name in added:
-            must = f"{name!r} is in the input and would be written as well"
-            raise InputError("column", must, remedy="Choose the columns to keep without it")
+        must = f"{name!r} is in the input and would be written as well"
+        require("column", name not in added, must, remedy="Choose the columns to keep without it")
     if len(set(names)) != len(names):
         raise InputError("keep", "must name every column once", got=f"{len(names) - len(set(names))} repeated")
     return tuple(names)

@@ -11,7 +11,7 @@ from confide.core import ClassShift, Population, RecordWeights, Request, check_t
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.scores import ScoreKind
-from confide.support import DEBUG, as_integer, canonical_name, check_types, log_event, order_of, several
+from confide.support import DEBUG, as_integer, canonical_name, check_types, log_event, order_of, require, several
 from confide.tables.arrow import is_integer
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.columns import ColumnSpec
@@ -124,9 +124,8 @@ class Columns:
         """The column of each record's class, with the names of the weights: a named column, or the label."""
         if self.by is not None:
             return _named_column(table, one_column(self.by), tuple(shift.classes))
-        if not self.what._labelled:
-            must = "must name the column of each record's class with class_weights: no label is read otherwise"
-            raise InputError("by", must)
+        must = "must name the column of each record's class with class_weights: no label is read otherwise"
+        require("by", self.what._labelled, must)
         column = self.what._class_column(table)
         order = order_of(column.names, shift.classes)
         if order is None:
