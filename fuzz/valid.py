@@ -150,7 +150,7 @@ def counted() -> tuple[list[Job], str]:
     what = TargetColumns(("f", "g"), "t", "cqr_sides")
     columns = Columns(what)
     table = UnreadTable(columns)
-    jobs = [Job(one, Candidates.unit(12).edges) for one in columns.source(table).records]
+    jobs = [Job(one, Candidates.unit(12)) for one in columns.source(table).records]
     return jobs, table.digest(jobs)
 
 

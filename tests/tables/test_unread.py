@@ -72,8 +72,8 @@ def jobs_of(request, table):
     """The rows of an open table that count for a request, and what is counted."""
     asked = TableRequest.of(**request)
     source, known = asked._records(table)
-    edges = bounded(known, UnreadTable.most_candidates, asked.n).counted_over(asked.n).edges
-    return source.rows, [Job(columns, edges) for columns in source.records]
+    candidates = bounded(known, UnreadTable.most_candidates, asked.n).counted_over(asked.n)
+    return source.rows, [Job(columns, candidates) for columns in source.records]
 
 
 def columns_of(what, **request):
@@ -81,14 +81,14 @@ def columns_of(what, **request):
 
 
 def plain(found):
-    return [(counts.tolist(), errors.counts()) for counts, errors in found]
+    return [(counts.array.tolist(), counts.errors.counts()) for counts in found]
 
 
 def by_engine(source, request):
     """The counts and the unusable records of each score, by the engine of a source, or else by this process."""
     with as_open_table(source) as table:
         rows, jobs = jobs_of(request, table)
-        return plain(rows.count_all(jobs, no_progress) or count_rows(rows, jobs, no_progress))
+        return plain(rows.count(jobs, no_progress) or count_rows(rows, jobs, no_progress))
 
 
 def by_query(request, dialect, ask, folder, name="records"):

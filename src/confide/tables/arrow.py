@@ -122,7 +122,8 @@ def to_numpy(column: Any) -> NDArray[Any]:
 
     Examples
     --------
-    >>> to_numpy(from_numpy(np.array([1, 2, 3]), missing=np.array([False, True, False])))
+    >>> import pyarrow as pa
+    >>> to_numpy(pa.array([1, None, 3]))
     array([ 1., nan,  3.])
     """
     import pyarrow as pa
@@ -146,7 +147,8 @@ def integers_of(column: Any, missing: int) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> integers_of(from_numpy(np.array([1, 2]), missing=np.array([True, False])), -1)
+    >>> import pyarrow as pa
+    >>> integers_of(pa.array([None, 2]), -1)
     array([-1,  2])
     """
     array = np.full(len(column), missing, np.int64)
@@ -154,8 +156,8 @@ def integers_of(column: Any, missing: int) -> NDArray[np.int64]:
     return array
 
 
-def from_numpy(array: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Any:
-    """A numpy array of numbers or booleans as an Arrow array; those marked as missing are null.
+def from_numpy(array: NDArray[Any]) -> Any:
+    """A numpy array of numbers or booleans as an Arrow array.
 
     Examples
     --------
@@ -164,9 +166,8 @@ def from_numpy(array: NDArray[Any], missing: NDArray[np.bool_] | None = None) ->
     """
     import pyarrow as pa
 
-    values = _bits(array) if array.dtype == np.bool_ else pa.py_buffer(np.ascontiguousarray(array))
-    known = None if missing is None else _bits(~missing)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), len(array), [known, values])
+    bits = np.packbits(array, bitorder="little") if array.dtype == np.bool_ else np.ascontiguousarray(array)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), len(array), [None, pa.py_buffer(bits)])
 
 
 def from_texts(texts: Sequence[str]) -> Any:
@@ -213,12 +214,6 @@ def from_names(names: Sequence[str | int]) -> Any:
     """
     texts = [name for name in names if isinstance(name, str)]
     return from_texts(texts) if len(texts) == len(names) else from_numpy(np.array(names))
-
-
-def _bits(marks: NDArray[np.bool_]) -> Any:
-    import pyarrow as pa
-
-    return pa.py_buffer(np.packbits(marks, bitorder="little"))
 
 
 def column_of(batch: Any, read: ColumnRef) -> Any:

@@ -177,10 +177,10 @@ class TableRequest:
         unread = UnreadTable(self.columns, table, dialect)
         records, request = self._records(unread)
         prepare(request, self.n)
-        edges = bounded(request, unread.most_candidates, self.n).counted_over(self.n).edges
+        candidates = bounded(request, unread.most_candidates, self.n).counted_over(self.n)
         rows = records.rows
         assert isinstance(rows, UnreadTable)
-        return rows.query([Job(columns, edges) for columns in records.records])
+        return rows.query([Job(columns, candidates) for columns in records.records])
 
     def _records(self, table: Table, progress: Progress = no_progress) -> tuple[TableSource, Request]:
         """The records of a table, and the request with the names of classes and groups, which may come from it."""

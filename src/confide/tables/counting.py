@@ -23,12 +23,11 @@ from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
 from confide.support import needs_extra, require
 from confide.tables.arrow import ColumnRef, first_length
-from confide.tables.bin_counts import Job, count_stream
+from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.data import as_record_batches
-from confide.tables.failures import RowErrors
 from confide.tables.open_table import as_open_table
-from confide.tables.readers import RecordColumns, RecordReader, ScoreReader
+from confide.tables.readers import RecordColumns, ScoreReader
 from confide.tables.source import Columns
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
@@ -195,9 +194,9 @@ def score_batches(
     >>> score_batches([np.array([0.1, 0.5]), np.array([0.7])], candidates=Candidates.of([0.5])).counts
     array([2, 1])
     """
-    chosen, reader, counts, errors = _counted(batches, scores, score, candidates)
-    errors.refuse(reader.requirements)
-    return ScoreHistogram(chosen, counts)
+    counts = _counted(batches, scores, score, candidates)
+    counts.errors.refuse(counts.job.columns.requirements)
+    return counts.histograms()[None]
 
 
 def count_batches(
@@ -230,10 +229,10 @@ def count_batches(
     with needs_extra("a batch", "standard"):
         import pyarrow as pa
 
-    _, _, counts, errors = _counted(batches, scores, score, candidates)
-    rows = {-reason: n for reason, n in errors.counts().items()} or {
-        int(j): int(counts[j]) for j in np.flatnonzero(counts)
-    }
+    counts = _counted(batches, scores, score, candidates)
+    (of_bins,) = counts.array
+    rows = {-reason: n for reason, n in counts.errors.counts().items()}
+    rows = rows or {int(place): int(of_bins[place]) for place in np.flatnonzero(of_bins)}
     columns = zip(COUNT_COLUMNS.items(), (list(rows), list(rows.values())), strict=True)
     return pa.record_batch({name: pa.array(values, kind) for (name, kind), values in columns})
 
@@ -282,10 +281,8 @@ def merge_counts(
     return ScoreHistogram(chosen, total[_MOST_REASONS:])
 
 
-def _counted(
-    batches: Iterable[Any], scores: Scores, score: str | None, candidates: Candidates | None
-) -> tuple[Candidates, RecordReader, NDArray[np.int64], RowErrors]:
-    """The counts of all batches in sequence, and the records that cannot be used."""
+def _counted(batches: Iterable[Any], scores: Scores, score: str | None, candidates: Candidates | None) -> Counts:
+    """The counts of all batches in sequence."""
     with needs_extra("a batch", "standard", "pyarrow"):
         pass
     what = ScoreColumn(scores, score) if isinstance(scores, str) else scores
@@ -302,8 +299,8 @@ def _counted(
     else:
         reader = ScoreReader.of("scores", score)
         pieces = (_computed_scores(batch, what) for batch in batches)
-    ((counts, errors),) = count_stream(pieces, [Job(RecordColumns(reader), chosen.edges)], no_progress, threads=1)
-    return chosen, reader, counts[0], errors
+    (counts,) = count_stream(pieces, [Job(RecordColumns(reader), chosen)], no_progress, threads=1)
+    return counts
 
 
 class _Columns(Table):

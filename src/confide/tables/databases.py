@@ -15,17 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from confide.core import LONGEST
 from confide.errors import InputError, replaced_errors
 from confide.support import names_server, require, shown_address
 from confide.tables.arrow import ColumnRef, describe_type, is_boolean, is_integer, is_number, or_empty_batch
-from confide.tables.bin_counts import Job, grouped_counts
+from confide.tables.bin_counts import Counts, Job, grouped_counts
 from confide.tables.duckdb_table import DuckTable, embedded
 from confide.tables.expressions import exact, identifier, incomplete_expression, select
-from confide.tables.failures import RowErrors, columns_of, engine_errors_in_fixed_words
+from confide.tables.failures import columns_of, engine_errors_in_fixed_words
 from confide.tables.table import ContributionBound, Progress, Table
 
 # The engines that count: they read the text of a number as the double next to it, and have NaN and infinities.
@@ -135,17 +132,18 @@ class IbisTable(Table):
             complete.expression = self.expression.filter(~wrong)
             return complete
 
-    def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors] | None:
+    def count(self, jobs: Sequence[Job], progress: Progress) -> list[Counts] | None:
         """Count by a GROUP BY; None for engines that cannot count exactly, and for scores that SQL cannot compute.
 
         PostgreSQL expects as many groups as there are different scores, and then counts in one process. With a UNION
         ALL, here of no rows, PostgreSQL expects 200 groups and shares the work among its processes.
         """
         engine, rows = self.engine, self.expression
-        if engine not in ENGINES or not job.columns.reader.in_sql:
+        if engine not in ENGINES or not all(job.columns.reader.in_sql for job in jobs):
             return None
         with engine_errors_in_fixed_words():
-            return grouped_counts(rows.union(rows.filter(False)) if engine == "postgres" else rows, job, progress)
+            rows = rows.union(rows.filter(False)) if engine == "postgres" else rows
+            return [grouped_counts(rows, job, progress) for job in jobs]
 
 
 def _with_arrow_types(expression: Any) -> Any:

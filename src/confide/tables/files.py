@@ -199,7 +199,7 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
             if isinstance(places[0], ObjectPath):
                 connection.register_filesystem(_duckdb_filesystem(places[0]))
             opened = _OPENERS[form.kind](connection, name, places)
-        opened._in_words = in_words
+        opened.in_words = in_words
         opened.files = tuple(places)
         opened.decimal = decimal
         yield opened

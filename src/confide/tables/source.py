@@ -191,17 +191,17 @@ class TableSource:
             if isinstance(reader, ClassReader) and reader.in_sql and (reader.by_entry or not table.local):
                 refuse_first_rows(self.table, reader.probabilities)
         # Count, in the engine if it can
-        lists = [kind.candidates() if candidates is None else candidates for kind in self.kinds]
-        jobs = [Job(columns, of_score.edges) for columns, of_score in zip(self.records, lists, strict=True)]
-        counted = table.count_all(jobs, self.progress) or count_rows(table, jobs, self.progress)
-        # Refuse records without a usable score
-        for (_, errors), columns in zip(counted, self.records, strict=True):
-            if errors:
-                skips = not self.columns.skip_incomplete and table.lacks_values(columns.reads)
-                errors.refuse(columns.requirements, table.rows, skips=skips)
-        return [
-            job.histograms(of_score, counts) for (counts, _), of_score, job in zip(counted, lists, jobs, strict=True)
+        jobs = [
+            Job(columns, kind.candidates() if candidates is None else candidates)
+            for columns, kind in zip(self.records, self.kinds, strict=True)
         ]
+        counted = table.count(jobs, self.progress) or count_rows(table, jobs, self.progress)
+        # Refuse records without a usable score
+        for counts, columns in zip(counted, self.records, strict=True):
+            if counts.errors:
+                skips = not self.columns.skip_incomplete and table.lacks_values(columns.reads)
+                counts.errors.refuse(columns.requirements, table.rows, skips=skips)
+        return [counts.histograms() for counts in counted]
 
     def count(self, request: Request, candidates: Candidates) -> Mapping[Any, ScoreHistogram]:
         """Count by row of the request; raises `InputError` if the number of records is not the stated one."""

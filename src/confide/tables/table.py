@@ -217,14 +217,9 @@ class Table(ABC):
         """Whether rows may lack a value that is read, where numbers are missing; called after an error."""
         return True
 
-    def count(self, job: Any, progress: Any) -> Any:
-        """Count in the table's engine; None if this process counts."""
+    def count(self, jobs: Sequence[Any], progress: Progress) -> list[Any] | None:
+        """The `Counts` of each job, by the table's engine; None if this process counts."""
         return None
-
-    def count_all(self, jobs: Sequence[Any], progress: Any) -> list[Any] | None:
-        """Count for each of several jobs in the table's engine; None if this process counts."""
-        counted = [self.count(job, progress) for job in jobs]
-        return None if any(counts is None for counts in counted) else counted
 
     @property
     def columns(self) -> list[str]:

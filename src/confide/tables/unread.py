@@ -18,18 +18,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
-import numpy as np
-
 from confide.candidates import Candidates
 from confide.core import LONGEST, PublishedCounts
 from confide.errors import FormatError, InputError
 from confide.mechanisms import Noise
 from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, require, same_place
-from confide.tables.bin_counts import DOUBLES, Counts, Job, add_count, binned_by_reason, scored_rows
+from confide.tables.bin_counts import DOUBLES, Counts, Job, binned_by_reason, scored_rows
 from confide.tables.columns import ELSEWHERE
 from confide.tables.databases import IbisTable
 from confide.tables.expressions import with_trees
-from confide.tables.failures import RowErrors
 from confide.tables.source import Columns
 from confide.tables.table import Progress
 
@@ -161,19 +158,18 @@ def read_counts(places: Sequence[FileLocation], jobs: Sequence[Job], digest: str
     FormatError
         If its rows are not counts of this query. The message names the row and contains no count.
     """
-    totals = [(np.zeros(job.shape, dtype=np.int64), RowErrors()) for job in jobs]
+    totals = [Counts.none(job) for job in jobs]
     weight = ["weight"] if jobs[0].columns.weight is not None else []
     for place in places:
-        add_rows(rows_of(place, [*COLUMNS, *weight]), jobs, digest, totals, f" in {str(place)!r}")
-    if sum(float(counts.sum()) for counts, _ in totals) > MOST_RECORDS * (jobs[0].groups + 1):
+        add_rows(rows_of(place, [*COLUMNS, *weight]), digest, totals, f" in {str(place)!r}")
+    if sum(float(counts.array.sum()) for counts in totals) > MOST_RECORDS * (jobs[0].groups + 1):
         raise InputError("counts", f"must add up to at most {MOST_RECORDS} records over all files")
     return totals
 
 
-def add_rows(
-    rows: Iterable[Row], jobs: Sequence[Job], digest: str, totals: Sequence[Counts], of_file: str = ""
-) -> None:
+def add_rows(rows: Iterable[Row], digest: str, totals: Sequence[Counts], of_file: str = "") -> None:
     """Add the rows of one answer to the counts of each job, after checks."""
+    jobs = [counts.job for counts in totals]
     counted = set()
     for number, row in enumerate(rows):
         where = f"counts[{number}]"
@@ -186,7 +182,7 @@ def add_rows(
         if key in counted:
             raise FormatError(where, f"must differ from all earlier rows in part, reason, group or bin{of_file}")
         counted.add(key)
-        add_count(numbers, jobs[numbers["part"]], *totals[numbers["part"]])
+        totals[numbers["part"]].add(numbers)
 
 
 def _checked(row: Row, jobs: Sequence[Job], where: str, of_file: str) -> dict[str, int]:
@@ -377,11 +373,11 @@ class UnreadTable(IbisTable):
         complete.skips = True
         return complete
 
-    def count_all(self, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
+    def count(self, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
         """Read the counts from the files."""
         _check_in_sql(jobs)
         counted = read_counts(self.files, jobs, self.digest(jobs))
-        progress(int(counted[0][0][-jobs[0].groups :].sum()))
+        progress(counted[0].records)
         return counted
 
     def digest(self, jobs: Sequence[Job]) -> str:
