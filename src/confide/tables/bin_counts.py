@@ -18,7 +18,7 @@ from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
 from confide.tables.expressions import bin_index, number, with_trees
 from confide.tables.failures import RowErrors
 from confide.tables.named_columns import AnyGroups, NamedColumn
-from confide.tables.number_columns import Reason, mark
+from confide.tables.number_columns import Reason
 from confide.tables.readers import RecordColumns, rows_per_batch
 from confide.tables.table import PERSON_ERROR_COLUMN, Progress, Table
 
@@ -114,24 +114,23 @@ class Counters:
         columns, group = self._job.columns, self._job.group
         # Score, and find each record's group and weight
         scores, reasons = columns.reader.scores(batch)
-        places = np.zeros(0, np.int64) if group is None else group.places(batch)
-        weights, unweighed = (places, None) if columns.weight is None else columns.weight.whole(batch)
-        ungrouped = None if group is None else (places < 0) & group.unusable(batch)
-        # Reasons of unusable records, in the order of the requirements
-        unusable = [wrong for wrong in (ungrouped, unweighed) if wrong is not None]
-        if unusable or reasons is not None:  # otherwise the counter checks the range
-            reasons = mark(reasons, ~columns.reader.in_range(scores), Reason.NUMBER)
+        unusable = []
+        if group is not None:
+            places = group.places(batch)
+            unusable.append((places < 0) & group.unusable(batch))
+        if columns.weight is not None:
+            weights, unweighed = columns.weight.whole(batch)
+            unusable.append(unweighed)
         reasons = columns.with_column_reasons(batch, reasons, unusable)
         # Count, unless a record is wrong: then there is no release
         if reasons is not None:
             self.errors.note(reasons, start, columns.column_errors(batch))
-        elif columns.weight is not None:
-            self._weights += weight_per_bin(scores, weights, self._job.edges)
-            self._groups[0].add(scores, start)
-        elif group is None:
-            self._count_all(scores, start)
-        else:
+        elif group is not None:
             self._count_by_group(scores, np.where(places < 0, len(group.names), places))
+        else:
+            self._groups[0].add(scores)
+            if columns.weight is not None:
+                self._weights += weight_per_bin(scores, weights, self._job.edges)
 
     def counts(self) -> NDArray[np.int64]:
         """The counts per group and bin, with the shape of the job."""
@@ -139,15 +138,6 @@ class Counters:
             self._count_gathered(place)
         weights = [] if self._job.columns.weight is None else [self._weights]
         return np.stack([*weights, *(counter.counts() for counter in self._groups)])
-
-    def _count_all(self, scores: NDArray[Any], start: int | None) -> None:
-        counter = self._groups[0]
-        counter.first = None
-        counter.add(scores, start)
-        if counter.first is not None:
-            self.errors.add(Reason.NUMBER, counter.missing + counter.outside, None if start is None else counter.first)
-            self.errors.missing |= counter.missing > 0
-            counter.missing = counter.outside = 0
 
     def _count_by_group(self, scores: NDArray[Any], places: NDArray[Any]) -> None:
         if len(self._groups) < 2**15:
