@@ -16,12 +16,12 @@ from confide.arrays import as_numeric
 from confide.errors import InputError
 from confide.support import as_integer, canonical_name, require
 
-Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text"]
+Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "value", "text"]
 """The form in which a column is read.
 
 `number`: a float, null where there is none. `label`: an integer or a text. `numbers`: a list of floats. `entry`: the
-entry of a list of numbers at the position in an integer column. `length`: the length of a list. `flag`: as computed by
-`bound_contributions`. `value`: unchanged. `text`: as written into a CSV cell.
+entry of a list of numbers at the position in an integer column. `length`: the length of a list. `value`: unchanged.
+`text`: as written into a CSV cell.
 """
 
 

@@ -30,7 +30,7 @@ from confide.errors import InputError
 from confide.scores import kind_of_task
 from confide.support import Level, order_of, positive_integer, require, takes_alpha
 from confide.tables.bin_counts import Job
-from confide.tables.columns import SIDES, ColumnSpec
+from confide.tables.columns import ColumnSpec, score_named_by
 from confide.tables.named_columns import GroupedColumns
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import release_class_names
@@ -145,7 +145,7 @@ class TableRequest:
         weighted = isinstance(request.population, RecordWeights)
         must = "weights, the column, must be given for a release whose records have weights, and only then"
         require("weights", (columns.weights is not None) == weighted, must)
-        what = what._with_score(SIDES if request.by == "side" else previous.first.score)
+        what = what._with_score(score_named_by(previous))
         columns = replace(_with_release_groups(columns, request), what=_with_release_score(what, request))
         return cls(columns, request, payer, n, previous)
 

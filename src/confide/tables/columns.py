@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,13 +49,6 @@ ELSEWHERE = "compute it where the model runs, keep it in a column, and count tha
 SIDES = "cqr_sides"
 
 
-class ProbabilityColumns(Protocol):
-    """Columns from which sets of classes or labels are made."""
-
-    def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
-        """The columns of probabilities in a table, and the names of classes; `known` is their number, if stated."""
-
-
 class ColumnSpec(ABC):
     """The columns of each record, and everything that depends on their kind."""
 
@@ -63,7 +56,7 @@ class ColumnSpec(ABC):
     _labelled = False
 
     @property
-    def _classified(self) -> "ProbabilityColumns | None":
+    def _classified(self) -> "ClassColumns | LossColumns | None":
         """These columns, if sets of classes or labels are made from them."""
         return None
 
@@ -421,8 +414,7 @@ class ClassColumns(ColumnSpec):
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The reader of the columns, after checks."""
         p, names = self.columns(table)
-        label = replace(self.label_column(table, names), others=not self.label_positions)
-        return (ClassReader.of(p, label, self.score, entries=table.takes_entries),)
+        return (ClassReader.of(p, self.label_column(table, names), self.score, entries=table.takes_entries),)
 
     @property
     def _classified(self) -> "ClassColumns":
@@ -441,8 +433,7 @@ class ClassColumns(ColumnSpec):
 
     def _class_column(self, table: Table) -> NamedColumn:
         _, names = self.columns(table)
-        label = self.label_column(table, names)
-        return replace(label, names=class_keys(names), others=not self.label_positions)
+        return replace(self.label_column(table, names), names=class_keys(names))
 
     def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         score = score_of_release(release, "classification")

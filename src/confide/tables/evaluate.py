@@ -156,14 +156,7 @@ def evaluate(
         )
     if unknown := sorted(set(options) - EvaluationOptions.__optional_keys__):
         raise InputError("options", "must be those of confide.evaluation.PrivateRequest", got=", ".join(unknown))
-    # Build the request of a private evaluation
-    private: dict[str, Any] = {
-        name: value for name, value in options.items() if name in _PrivateOptions.__annotations__
-    }
-    if epsilon is None and (private or people is not None):
-        first = next(iter(private), "people")
-        raise InputError(first, "must be left out without epsilon: the numbers are not private")
-    request = None if epsilon is None else PrivateRequest(epsilon, **private)
+    request = _private_request(epsilon, people, options)
     # Evaluate arrays
     arrays = _given(options, _Arrays)
     array_options = _given(options, ArrayOptions)
@@ -174,14 +167,24 @@ def evaluate(
     # Evaluate a table
     if table is None or what is None or arrays or groups is not None or array_options:
         raise InputError("table", "table and what must be given together, and no arrays with them")
+    of_table: dict[str, Any] = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
     if request is None:
-        return evaluate_table(
-            table, what, release, by=by, examples=examples, skip_incomplete=skip_incomplete, progress=progress
-        )
+        return evaluate_table(table, what, release, examples=examples, **of_table)
     require("examples", not examples, "must be left out with epsilon: records as they are cannot be private")
-    return evaluate_table_privately(
-        table, what, release, request, by=by, people=people, skip_incomplete=skip_incomplete, progress=progress
-    )
+    return evaluate_table_privately(table, what, release, request, people=people, **of_table)
+
+
+def _private_request(
+    epsilon: float | None, people: ContributionBound | None, options: Mapping[str, Any]
+) -> PrivateRequest | None:
+    """The request of a private evaluation; None without epsilon, with which alone its other fields may be given."""
+    private = {name: value for name, value in options.items() if name in _PrivateOptions.__annotations__}
+    if epsilon is not None:
+        return PrivateRequest(epsilon, **private)
+    if private or people is not None:
+        first = next(iter(private), "people")
+        raise InputError(first, "must be left out without epsilon: the numbers are not private")
+    return None
 
 
 def _given(options: Mapping[str, Any], kind: type) -> dict[str, Any]:

@@ -194,7 +194,10 @@ class AnyGroups:
 
 
 def label_column(table: Table, column: str, names: Names, *, positions: bool = False) -> NamedColumn:
-    """The label column of a table, matched with the class names; with `positions` it contains integers from 0."""
+    """The label column of a table, matched with the class names.
+
+    With `positions` it contains integers from 0; otherwise labels that are no class are accepted.
+    """
     table.check_names(column, "classes")
     # Integers are names only if some class is named by an integer
     integers = table.holds_integers(column)
@@ -209,7 +212,7 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
             "set label_positions",
         )
     counted = positions or (integers and names == tuple(range(len(names))))
-    return NamedColumn(ColumnRef(column, "label"), names, positions=counted)
+    return NamedColumn(ColumnRef(column, "label"), names, positions=counted, others=not positions)
 
 
 def group_column(table: Table, column: str, names: Names) -> NamedColumn:
