@@ -6,7 +6,7 @@ DuckDB, pyarrow and Ibis are imported when a table is opened, not before. Their 
 never passed on.
 
 columns.py         the columns of each record, and everything that depends on their kind
-named_columns.py   the columns of labels, groups and weights; number_columns.py: of probabilities, labels and losses
+column_types.py    columns of labels, groups and weights, and of probabilities and losses, as they are looked up
 readers.py         all columns of a record together, and its score: in numpy, or as SQL
 open_table.py      from a name or data to a table
 table.py           the interface of a table; files.py, data.py, duckdb_table.py, databases.py and spark.py implement it

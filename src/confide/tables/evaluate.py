@@ -31,8 +31,7 @@ from confide.evaluation import (
 from confide.mechanisms import Neighbors
 from confide.support import Level, require
 from confide.tables.arrow import to_numpy
-from confide.tables.columns import ColumnSpec
-from confide.tables.named_columns import (
+from confide.tables.column_types import (
     AnyGroups,
     GroupedColumns,
     NamedColumn,
@@ -40,6 +39,7 @@ from confide.tables.named_columns import (
     group_of_release,
     one_column,
 )
+from confide.tables.columns import ColumnSpec
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import SetPredictor
 from confide.tables.readers import RecordColumns, checked_batches

@@ -18,10 +18,20 @@ from confide.candidates import Candidates
 from confide.core import critical_thresholds, false_negative_thresholds
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
 from confide.tables.arrow import ColumnRef, column_of, integers_of, number_column, to_numpy
+from confide.tables.column_types import (
+    AnyGroups,
+    GroupedColumns,
+    NamedColumn,
+    NumberColumns,
+    Reason,
+    Reasons,
+    WeightColumn,
+    mark,
+    number_error,
+    other_sums,
+)
 from confide.tables.expressions import exact, matches, number
 from confide.tables.failures import ColumnError, RowErrors
-from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn, WeightColumn
-from confide.tables.number_columns import NumberColumns, Reason, Reasons, mark, number_error, other_sums
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
 
