@@ -5,7 +5,7 @@ are taken.
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -92,49 +92,49 @@ class _Broken:
         ]
 
 
+@dataclass
 class RowErrors:
     """Count the rows that break requirements while a table is read, in any order of its batches."""
 
-    def __init__(self) -> None:
-        self._by_reason: defaultdict[int, _Broken] = defaultdict(_Broken)
-        self.missing = False
+    by_reason: dict[int, _Broken] = field(default_factory=dict)
+    missing: bool = False  # whether some of these rows lack a value
 
     def note(self, reasons: NDArray[np.integer], start: int | None, column_errors: Sequence[ColumnError] = ()) -> None:
         """Record the first reason of each record of a batch (0 for none), which begins at row `start` of an order."""
         for reason in np.unique(reasons[reasons != 0]).tolist():
-            self._by_reason[reason].reported += _RowCount.of(reasons == reason, start)
+            self._broken(reason).reported += _RowCount.of(reasons == reason, start)
         for error in column_errors:
             self.missing |= error.missing
             if error.wrong.any():
                 of_column = {error.requirement: _RowCount.of(error.wrong, start)}
-                self._by_reason[error.reason].merge(_Broken(columns=of_column, hints=dict(error.hints)))
+                self._broken(error.reason).merge(_Broken(columns=of_column, hints=dict(error.hints)))
 
-    def add(self, reason: int, number: int, first: int | None = None) -> None:
+    def add(self, reason: int, number: int) -> None:
         """Record a number of rows with one reason."""
         if number:
-            self._by_reason[reason].reported += _RowCount(number, first)
+            self._broken(reason).reported += _RowCount(number)
 
     def merge(self, other: "RowErrors") -> None:
         """Add the errors that another object has recorded."""
-        for reason, broken in other._by_reason.items():
-            self._by_reason[reason].merge(broken)
+        for reason, broken in other.by_reason.items():
+            self._broken(reason).merge(broken)
         self.missing |= other.missing
+
+    def _broken(self, reason: int) -> _Broken:
+        return self.by_reason.setdefault(reason, _Broken())
 
     def counts(self) -> dict[int, int]:
         """Rows per reason."""
-        return {reason: broken.reported.number for reason, broken in self._by_reason.items() if broken.reported.number}
+        return {reason: broken.reported.number for reason, broken in self.by_reason.items() if broken.reported.number}
 
     def to_json(self) -> str:
         """The errors as text, as an engine's workers return them."""
-        return msgspec.json.encode((self._by_reason, self.missing)).decode()
+        return msgspec.json.encode(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> "RowErrors":
         """The errors of a text of `to_json`."""
-        errors = cls()
-        by_reason, errors.missing = msgspec.json.decode(text, type=tuple[dict[int, _Broken], bool])
-        errors._by_reason.update(by_reason)
-        return errors
+        return msgspec.json.decode(text, type=cls)
 
     def __bool__(self) -> bool:
         return bool(self.counts())
@@ -144,9 +144,9 @@ class RowErrors:
         if not self:
             return
         sentences: list[str] = []
-        for reason, broken in sorted(self._by_reason.items()):
+        for reason, broken in sorted(self.by_reason.items()):
             sentences += broken.sentences(requirements[reason - 1], rows)
-        ordered = any(broken.reported.first is not None for broken in self._by_reason.values())
+        ordered = any(broken.reported.first is not None for broken in self.by_reason.values())
         must = "; ".join(sentences) + (f" ({rows.in_words})" if ordered else "")
         raise InputError("table", must, remedy=_SKIP if skips and self.missing else "")
 

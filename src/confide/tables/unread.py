@@ -16,7 +16,7 @@ from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 from confide.candidates import Candidates
 from confide.core import LONGEST, PublishedCounts
@@ -357,7 +357,7 @@ class UnreadTable(IbisTable):
         schema = pa.schema([(column, types[kind]) for column, kind in kinds.items()])
         self._placeholders = {column: f"confide_column_{place}" for place, column in enumerate(kinds)}
         super().__init__("the table of the query", _cast(name, self.dialect, self._placeholders, kinds), schema)
-        self.skips = False
+        self._skips_incomplete = columns.skip_incomplete
 
     @property
     def engine(self) -> str:
@@ -366,12 +366,6 @@ class UnreadTable(IbisTable):
 
     def row_count(self) -> None:
         """Unknown."""
-
-    def drop_missing(self, reads: Any) -> Self:
-        """The table without the rows that lack a value."""
-        complete = super().drop_missing(reads)
-        complete.skips = True
-        return complete
 
     def count(self, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
         """Read the counts from the files."""
@@ -382,7 +376,7 @@ class UnreadTable(IbisTable):
 
     def digest(self, jobs: Sequence[Job]) -> str:
         """Twelve digits that identify what is counted, and the candidates; every row of an answer contains them."""
-        counted = repr([self.skips, *(job.columns for job in jobs)]).encode()
+        counted = repr([self._skips_incomplete, *(job.columns for job in jobs)]).encode()
         return hashlib.sha256(counted + jobs[0].edges.tobytes()).hexdigest()[:12]
 
     def query(self, jobs: Sequence[Job]) -> str:
