@@ -223,7 +223,6 @@ def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
 
 
 def _fetched(query: Any, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """The rows of a query's answer."""
     backend = query.get_backend()
     if backend.name == "polars":
         fetched = query.to_pyarrow().to_pylist()

@@ -282,7 +282,6 @@ def merge_counts(
 
 
 def _counted(batches: Iterable[Any], scores: Scores, score: str | None, candidates: Candidates | None) -> Counts:
-    """The counts of all batches in sequence."""
     with needs_extra("a batch", "standard", "pyarrow"):
         pass
     what = ScoreColumn(scores, score) if isinstance(scores, str) else scores

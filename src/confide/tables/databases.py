@@ -299,7 +299,6 @@ def _open_duckdb(url: str, shown: str, table: str) -> Iterator[Table]:
 
 @contextmanager
 def _open_by_ibis(url: str, scheme: str, shown: str, table: str | None) -> Iterator[Table]:
-    """A table of another engine, by Ibis."""
     doing, path = f"opening {shown!r}", url.partition("://")[2]
     extra = "confide[postgres]" if scheme in _POSTGRES else f"ibis-framework[{scheme}]"
     if scheme == "databricks":

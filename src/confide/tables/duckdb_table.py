@@ -41,8 +41,6 @@ _THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(SEPARATOR[0-9]{2,3})*SEPARATOR[0-9]{3}([.,][
 
 @dataclass(frozen=True)
 class _FirstCells:
-    """The first cells of a column of CSV."""
-
     others: int = 0  # cells that are neither empty nor numbers
     decimals: int = 0  # of these, numbers with a decimal comma
     thousands: int = 0  # of these, numbers whose digits are separated in groups
@@ -152,7 +150,6 @@ class DuckTable(Table):
 
     @cached_property
     def _first_forms(self) -> dict[str, "_FirstCells"]:
-        """The forms of the first cells of every column of a CSV."""
         columns = [name for name in self.schema.names if self._is_cell(name)]
         with self.in_words():
             forms = self._first_cells(", ".join(map(self._forms_expression, columns)))

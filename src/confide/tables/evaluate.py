@@ -255,7 +255,6 @@ def _tallied(
     progress: Progress,
     examples: int = 0,
 ) -> Tally:
-    """The counts of a table."""
     by_release = release.needs_groups(sets=what._labelled)
     if by_release and by is None:
         each = "true class" if release.by == "class" else "group"
@@ -285,7 +284,6 @@ def _read_records(
     *,
     skip_incomplete: bool,
 ) -> None:
-    """Pass the records of a table on to an evaluation, batch by batch."""
     rows = columns.counting(table, skip_incomplete=skip_incomplete)
     with closing(checked_batches(rows, columns, progress, skips=not skip_incomplete)) as batches:
         for batch, arrays in batches:

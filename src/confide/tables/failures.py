@@ -69,8 +69,6 @@ class _RowCount:
 
 @dataclass
 class _Broken:
-    """The rows that break one requirement."""
-
     reported: _RowCount = _RowCount()  # rows that break no earlier requirement
     columns: dict[str, _RowCount] = field(default_factory=dict)  # by the requirement in words about a column
     hints: dict[str, int] = field(default_factory=Counter)  # rows that a correction would make usable, by correction

@@ -254,7 +254,6 @@ def _parquet_files(connection: Any, name: str, places: Sequence[FileLocation]) -
 
 
 def _listed(places: Sequence[FileLocation]) -> str:
-    """Files as a list in SQL."""
     return f"[{', '.join(text(_in_duckdb(place)) for place in places)}]"
 
 

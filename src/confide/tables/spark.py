@@ -173,7 +173,6 @@ class SparkTable(Table):
         return in_words(lambda: self._frame.sparkSession.sql(query, rows=self._frame))
 
     def _read(self, columns: Sequence[ColumnRef]) -> Frame:
-        """The frame of the columns that are read, in their order."""
         expressions = [f"{self._expression(read)} AS c{place}" for place, read in enumerate(columns)]
         return in_words(lambda: self._frame.selectExpr(*expressions), columns)
 
@@ -217,7 +216,6 @@ def _packing() -> Work:
 
 
 def _counting(job: Job, reads: Sequence[ColumnRef]) -> Work:
-    """The counts of a partition."""
     aliases = [read.alias for read in reads]
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
@@ -341,7 +339,6 @@ def _refusal_of(error: Exception, columns: Sequence[str]) -> ConfideError:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No log lines from pyspark."""
     from pyspark.logger import PySparkLogger
 
     loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]

@@ -418,7 +418,6 @@ class UnreadTable(IbisTable):
 
 
 def _check_in_sql(jobs: Sequence[Job]) -> None:
-    """Reject scores that SQL does not compute."""
     for job in jobs:
         if not job.columns.reader.in_sql:
             raise InputError("score", f"{job.columns.reader.score!r} is not computed in SQL", remedy=ELSEWHERE)
