@@ -33,7 +33,7 @@ from confide.tables.arrow import (
 )
 from confide.tables.expressions import exact, number, position
 from confide.tables.failures import ColumnError, RowErrors
-from confide.tables.table import Table
+from confide.tables.table import Table, TableColumns
 
 Names = tuple[str | int, ...]
 
@@ -152,7 +152,7 @@ class GroupedColumns:
     columns: GroupColumns  # the names under which their groups are released
 
     @classmethod
-    def of(cls, table: Table, by: str | Sequence[str], columns: GroupColumns) -> "GroupedColumns":
+    def of(cls, table: TableColumns, by: str | Sequence[str], columns: GroupColumns) -> "GroupedColumns":
         """The columns of a table, after checks."""
         values_of = dict(zip(columns.read_from(by), columns.columns.values(), strict=True))
         return cls(tuple(group_column(table, column, tuple(values)) for column, values in values_of.items()), columns)
@@ -179,7 +179,7 @@ class AnyGroups:
         return (self,)
 
     @classmethod
-    def of(cls, table: Table, column: str) -> "AnyGroups":
+    def of(cls, table: TableColumns, column: str) -> "AnyGroups":
         """The column of a table, after checks."""
         table.check_names(column, "groups")
         return cls(ColumnRef(column, "label"))
@@ -203,7 +203,7 @@ class AnyGroups:
         return ColumnError(reason, self.requirement, unusable, missing=bool(unusable.any()))
 
 
-def label_column(table: Table, column: str, names: Names, *, positions: bool = False) -> NamedColumn:
+def label_column(table: TableColumns, column: str, names: Names, *, positions: bool = False) -> NamedColumn:
     """The label column of a table, matched with the class names.
 
     With `positions` it contains integers from 0; otherwise labels that are no class are accepted.
@@ -225,7 +225,7 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
     return NamedColumn(ColumnRef(column, "label"), names, positions=counted, others=not positions)
 
 
-def group_column(table: Table, column: str, names: Names) -> NamedColumn:
+def group_column(table: TableColumns, column: str, names: Names) -> NamedColumn:
     """The column of each record's group, for groups with these names, which are integers if the column holds those."""
     table.check_names(column, "groups")
     others = sum(as_integer(name) is None for name in names)
@@ -235,7 +235,7 @@ def group_column(table: Table, column: str, names: Names) -> NamedColumn:
     return NamedColumn(ColumnRef(column, "label"), names, "groups")
 
 
-def group_of_release(table: Table, by: str | Sequence[str], release: Release) -> NamedColumn | GroupedColumns:
+def group_of_release(table: TableColumns, by: str | Sequence[str], release: Release) -> NamedColumn | GroupedColumns:
     """The column of each record's group or class in a release, or the columns of groups that overlap."""
     if release.overlap is not None:
         return GroupedColumns.of(table, by, release.overlap)
@@ -257,7 +257,7 @@ class WeightColumn:
     weights: RecordWeights  # the bound, and the resolution in which weights are counted
 
     @classmethod
-    def of(cls, table: Table, column: str | None, weights: RecordWeights) -> "WeightColumn":
+    def of(cls, table: TableColumns, column: str | None, weights: RecordWeights) -> "WeightColumn":
         """The column of a table, after checks."""
         assert column is not None  # given together with the bound of the weights
         table.check_number(column)
@@ -437,7 +437,7 @@ class NumberColumns:
 
 
 def number_columns(
-    table: Table,
+    table: TableColumns,
     spec: str | tuple[str, ...],
     title: str,
     *,
@@ -479,12 +479,12 @@ def number_columns(
     return NumberColumns((spec,), k, from_list=True), tuple(map(str, range(k)))
 
 
-def is_pattern(table: Table, name: str) -> bool:
+def is_pattern(table: TableColumns, name: str) -> bool:
     """Whether a name stands for several columns. A column of that very name has precedence."""
     return "*" in name and name not in table.columns
 
 
-def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[str, Any]:
+def matching(table: TableColumns, pattern: str, leave_out: str | None = None) -> dict[str, Any]:
     """The columns that a pattern with one `*` matches, each with the text in its place; two of them or more."""
     before, _, after = pattern.partition("*")
     if "*" in after:

@@ -49,7 +49,7 @@ from confide.tables.predictors import (
     sides_of,
 )
 from confide.tables.readers import ClassReader, FalseNegativeReader, LossReader, RecordReader, ScoreReader, TargetReader
-from confide.tables.table import Table
+from confide.tables.table import TableColumns
 
 ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with ScoreColumn"
 # Stands for both cqr_low and cqr_high, each with its own threshold.
@@ -78,7 +78,7 @@ class ColumnSpec(ABC):
         return (self.kind,)
 
     @abstractmethod
-    def readers(self, table: Table) -> tuple[RecordReader, ...]:
+    def readers(self, table: TableColumns) -> tuple[RecordReader, ...]:
         """The readers of the columns, after checks; one per threshold."""
 
     @property
@@ -112,12 +112,12 @@ class ColumnSpec(ABC):
         """The columns with a score that reads everything on which a score of this kind may depend."""
         return self
 
-    def _class_column(self, table: Table) -> NamedColumn:
+    def _class_column(self, table: TableColumns) -> NamedColumn:
         """The column of each record's class, under the names by which classes are released."""
         raise InputError("by_class", "needs the probabilities and the label of every record")
 
     def _predictors(
-        self, table: Table, release: Release, by: str | Sequence[str] | None = None
+        self, table: TableColumns, release: Release, by: str | Sequence[str] | None = None
     ) -> tuple[Predictor, ...]:
         """The predictors of a release for a table: one, or one per level."""
         levels = {"": release}
@@ -134,11 +134,11 @@ class ColumnSpec(ABC):
             predictors.append(self._predictor(table, level, group, suffix))
         return tuple(predictors)
 
-    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+    def _predictor(self, table: TableColumns, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         must = "probabilities or predictions must be given: sets and intervals are made from them"
         raise InputError("probabilities", must)
 
-    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+    def _comparison(self, table: TableColumns, release: Release) -> tuple[RecordReader, RecordComparison]:
         """The reader of each record and its comparison with a release; that of its score, if nothing else is known."""
         return self._with_score(score_named_by(release)).readers(table)[0], ScoreOutcomes(release)
 
@@ -179,7 +179,7 @@ class ScoreColumn(ColumnSpec):
     def _types_in_sql(self) -> dict[str, str]:
         return {self.column: "number"}
 
-    def readers(self, table: Table) -> tuple[RecordReader, ...]:
+    def readers(self, table: TableColumns) -> tuple[RecordReader, ...]:
         """The reader of the column, after checks."""
         table.check_number(self.column)
         return (ScoreReader.of(self.column, self.score),)
@@ -251,7 +251,7 @@ class TargetColumns(ColumnSpec):
         fits = score == SIDES or score_kind(score).task == "regression"
         return replace(self, score=str(score)) if fits else self
 
-    def check_predictions(self, table: Table, kind: ScoreKind) -> None:
+    def check_predictions(self, table: TableColumns, kind: ScoreKind) -> None:
         """Reject columns that are missing or not numeric, and a number of columns that does not fit the score."""
         if kind.score is None or kind.task != "regression" or kind.score.difficulty:
             computed = [name for name, score in SCORES.items() if score.task == "regression" and not score.difficulty]
@@ -267,7 +267,7 @@ class TargetColumns(ColumnSpec):
     def _types_in_sql(self) -> dict[str, str]:
         return dict.fromkeys([*self.predictions, *([] if self.target is None else [self.target])], "number")
 
-    def readers(self, table: Table) -> tuple[RecordReader, ...]:
+    def readers(self, table: TableColumns) -> tuple[RecordReader, ...]:
         """The readers of the columns, after checks; one per threshold."""
         if self.target is None:
             raise InputError("target", "must be given: the column of the true numbers")
@@ -275,12 +275,12 @@ class TargetColumns(ColumnSpec):
         table.check_number(self.target)
         return tuple(TargetReader.of(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
 
-    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+    def _predictor(self, table: TableColumns, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         low, high = (score_of_release(side, "regression") for side in sides_of(release))
         self.check_predictions(table, score_kind(low))
         return interval_predictor(self.predictions, (low, high), release, group, suffix)
 
-    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+    def _comparison(self, table: TableColumns, release: Release) -> tuple[RecordReader, RecordComparison]:
         return self._with_score(score_named_by(release)).readers(table)[0], IntervalOutcomes(release)
 
     def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -362,7 +362,7 @@ class ClassColumns(ColumnSpec):
         """The score's name and range."""
         return score_kind(self.score)
 
-    def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
+    def columns(self, table: TableColumns, known: int | None = None) -> tuple[NumberColumns, Names]:
         """The columns of probabilities in a table, and the class names.
 
         `known` is the number of classes if a column of lists has no list and no class names are given.
@@ -387,7 +387,7 @@ class ClassColumns(ColumnSpec):
             raise InputError("classes", must, got="another")
         return replace(matched, logits=self.logits), classes
 
-    def _pair(self, table: Table) -> NumberColumns | None:
+    def _pair(self, table: TableColumns) -> NumberColumns | None:
         """The one column of two classes, or None if there are others or `probabilities` names something else."""
         column = self.probabilities
         if self.classes is None or len(self.classes) != 2 or not isinstance(column, str) or is_pattern(table, column):
@@ -399,7 +399,7 @@ class ClassColumns(ColumnSpec):
         refuse_first_of_pair(column, self.classes)
         return NumberColumns((column,), 2, from_list=False)
 
-    def label_column(self, table: Table, names: Names) -> NamedColumn:
+    def label_column(self, table: TableColumns, names: Names) -> NamedColumn:
         """The label column of a table."""
         if self.label is None:
             raise InputError("label", "must be given: the column of the true classes")
@@ -418,7 +418,7 @@ class ClassColumns(ColumnSpec):
         label = {} if self.label is None else {self.label: "position" if self.label_positions else "text"}
         return dict.fromkeys(probabilities, "number") | label
 
-    def readers(self, table: Table) -> tuple[RecordReader, ...]:
+    def readers(self, table: TableColumns) -> tuple[RecordReader, ...]:
         """The reader of the columns, after checks."""
         p, names = self.columns(table)
         return (ClassReader.of(p, self.label_column(table, names), self.score, entries=table.takes_entries),)
@@ -438,15 +438,15 @@ class ClassColumns(ColumnSpec):
     def _whole(self) -> "ClassColumns":
         return replace(self, score="aps_deterministic")  # depends on all probabilities of a record
 
-    def _class_column(self, table: Table) -> NamedColumn:
+    def _class_column(self, table: TableColumns) -> NamedColumn:
         _, names = self.columns(table)
         return replace(self.label_column(table, names), names=class_keys(names))
 
-    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+    def _predictor(self, table: TableColumns, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         score = score_of_release(release, "classification")
         return set_predictor(*self.columns(table, number_of_classes(release)), score, release, group, suffix)
 
-    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+    def _comparison(self, table: TableColumns, release: Release) -> tuple[RecordReader, RecordComparison]:
         (reader,) = self._whole.readers(table)
         p, names = self.columns(table)
         release_class_names(release, p, names)
@@ -513,7 +513,7 @@ class LossColumns(ColumnSpec):
             raise _no_candidates()
         return replace(self, candidates=candidates)
 
-    def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
+    def columns(self, table: TableColumns, known: int | None = None) -> tuple[NumberColumns, Names]:
         """The columns of probabilities in a table, and the label names; `known` is the number of labels, if stated."""
         if self.probabilities is None:
             raise InputError("probabilities", "must be given: sets of labels are made from them")
@@ -528,7 +528,7 @@ class LossColumns(ColumnSpec):
     def _types_in_sql(self) -> dict[str, str]:
         raise InputError("losses", "losses, and sets of several labels, are not computed in SQL", remedy=ELSEWHERE)
 
-    def readers(self, table: Table) -> tuple[RecordReader, ...]:
+    def readers(self, table: TableColumns) -> tuple[RecordReader, ...]:
         """The reader of the columns, after checks."""
         if self.losses is None:
             return (self._label_reader(table),)
@@ -540,7 +540,7 @@ class LossColumns(ColumnSpec):
             raise InputError("losses", must, got=f"{losses.width} for {self.candidates.size - 1} candidates")
         return (LossReader.of(losses, self.candidates, str(self.kind.name), float(self.bound)),)
 
-    def _label_reader(self, table: Table) -> FalseNegativeReader:
+    def _label_reader(self, table: TableColumns) -> FalseNegativeReader:
         if self.truth is None:
             raise InputError("truth", "must be given: the columns that state which labels are true")
         p, labels = self.columns(table)
@@ -552,12 +552,12 @@ class LossColumns(ColumnSpec):
         truth = truth.in_order(column_order("truth", labels, names, "labels"))
         return FalseNegativeReader.of(p, truth, str(self.kind.name))
 
-    def _predictor(self, table: Table, release: Release, group: AnyGroup, suffix: str) -> Predictor:
+    def _predictor(self, table: TableColumns, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         if release.loss != FALSE_NEGATIVES:
             raise InputError("release", "must be of the false-negative rate, to make sets of labels")
         return set_predictor(*self.columns(table, number_of_classes(release)), "lac", release, group, suffix)
 
-    def _comparison(self, table: Table, release: Release) -> tuple[RecordReader, RecordComparison]:
+    def _comparison(self, table: TableColumns, release: Release) -> tuple[RecordReader, RecordComparison]:
         reader, outcomes = super()._comparison(table, release)
         if self._classified is not None:
             release_class_names(release, *self.columns(table))

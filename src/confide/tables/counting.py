@@ -9,7 +9,7 @@ A batch is what the engine supplies: an Arrow record batch (Spark's `mapInArrow`
 arrays (Ray Data's `map_batches`), or the output of a torch DataLoader. Memory holds one batch and m counts.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -22,14 +22,14 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
 from confide.support import needs_extra, require
-from confide.tables.arrow import ColumnRef, first_length
+from confide.tables.arrow import first_length
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.data import as_record_batches
 from confide.tables.open_table import as_open_table
 from confide.tables.readers import RecordColumns, ScoreReader
 from confide.tables.source import Columns
-from confide.tables.table import ContributionBound, Progress, Table, no_progress
+from confide.tables.table import ContributionBound, Progress, TableColumns, no_progress
 
 
 def score_histogram(
@@ -302,21 +302,12 @@ def _counted(batches: Iterable[Any], scores: Scores, score: str | None, candidat
     return counts
 
 
-class _Columns(Table):
-    """The columns of streamed batches, to look up names and types; it has no rows."""
+class _Columns(TableColumns):
+    """The columns of batches, by the first of them."""
 
     def __init__(self, first: Any) -> None:
         super().__init__("the batches", first.schema)
         self._first = first
-
-    def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
-        raise NotImplementedError
-
-    def bound_contributions(self, people: ContributionBound) -> Table:
-        raise NotImplementedError
-
-    def drop_missing(self, reads: Sequence[ColumnRef]) -> Table:
-        raise NotImplementedError
 
     def first_length(self, column: str) -> int | None:
         return first_length(self._first.column(column))
