@@ -112,10 +112,11 @@ def group_histograms(
     >>> {name: h.total for name, h in group_histograms(table, ScoreColumn("s"), "g", ["a", "b", "c"]).items()}
     {'a': 2, 'b': 1, 'c': 0}
     """
+    names = tuple(names)
     columns = Columns(what, by=group, groups=names, people=people, skip_incomplete=skip_incomplete)
     with as_open_table(source) as table:
         counted = columns.source(table, progress=progress).histograms(candidates)[0]
-    return dict(zip(names, counted.values(), strict=True))
+    return dict(zip(names, counted.values(), strict=False))  # a name that is repeated is counted once
 
 
 def class_histograms(

@@ -206,7 +206,6 @@ class StreamedTable(DuckTable):
     ) -> None:
         super().__init__(name, schema, connection, ROWS, self._stream_errors, renew=self._register, texts=texts)
         self._first = first
-        self._arriving_schema = schema
         self._stream_in_words = in_words
         self._pieces: Iterable[Any] | None = pieces
         self._failures: list[Exception] = []
@@ -249,7 +248,7 @@ class StreamedTable(DuckTable):
             must = f"{self.name} can be read once only"
             raise InputError("source", must, remedy="Give it again, or write it into a file first")
         pieces, self._pieces = self._pieces, None
-        self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arriving_schema, self._passing(pieces)))
+        self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self.schema, self._passing(pieces)))
 
     def counted_rows(self) -> None:
         """Return None: the row count of a stream is unknown before it is read."""

@@ -39,9 +39,6 @@ from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progres
 class RecordReader(ABC):
     """The columns of each record, and its score."""
 
-    # Whether the range of scores is left to the code that counts them.
-    checked_when_counted = False
-
     score: str | None
     reads: tuple[ColumnRef, ...]
     requirements: tuple[str, ...]  # on every record, in words; the first is about the score itself
@@ -100,8 +97,6 @@ class RecordReader(ABC):
 class ScoreReader(RecordReader):
     """A column of ready-made scores."""
 
-    checked_when_counted = True
-
     @classmethod
     def of(cls, column: str, score: str | None) -> "ScoreReader":
         """The reader of a column."""
@@ -110,7 +105,8 @@ class ScoreReader(RecordReader):
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The column."""
-        return [number_column(batch, self.reads[0].column)], None
+        scores = number_column(batch, self.reads[0].column)
+        return [scores], mark(None, ~self.in_range(scores), Reason.NUMBER)
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """Scores that are missing or out of range."""
@@ -491,11 +487,8 @@ class RecordColumns:
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The input of a score, in arrays of n records, and the reasons of unusable records."""
         arrays, reasons = self.reader.read(batch)
-        if self.reader.checked_when_counted:
-            reasons = mark(reasons, ~self.reader.in_range(arrays[0]), Reason.NUMBER)
-        return arrays, self.with_column_reasons(
-            batch, reasons, [column.unusable(batch) for column in self.required.values()]
-        )
+        unusable = [column.unusable(batch) for column in self.required.values()]
+        return arrays, self.with_column_reasons(batch, reasons, unusable)
 
     def with_column_reasons(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
         """The reasons, with those of the required columns, whose `unusable` records are given, and of people."""
