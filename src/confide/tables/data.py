@@ -264,8 +264,8 @@ class StreamedTable(DuckTable):
         return self._left_out
 
     def lacks_values(self, reads: Sequence[ColumnRef]) -> bool:
-        """True: the rows cannot be read again."""
-        return True
+        """Whether rows that lack a value were read; the rows cannot be read again."""
+        return not self._incomplete
 
     def _first_cells(self, expressions: str) -> Any:
         import pyarrow as pa

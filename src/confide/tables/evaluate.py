@@ -285,7 +285,7 @@ def _read_records(
     skip_incomplete: bool,
 ) -> None:
     rows = columns.counting(table, skip_incomplete=skip_incomplete)
-    with closing(checked_batches(rows, columns, progress, skips=not skip_incomplete)) as batches:
+    with closing(checked_batches(rows, columns, progress)) as batches:
         for batch, arrays in batches:
             add(LabelledRecords(*columns.reader.evaluated(arrays)), batch)
 
@@ -446,7 +446,7 @@ def size_counts(
         (predictor,) = predictors
         rows = table.drop_missing(predictor.reads) if skip_incomplete else table
         counts = np.zeros(len(bins), np.int64)
-        with closing(checked_batches(rows, predictor, progress, skips=not skip_incomplete)) as batches:
+        with closing(checked_batches(rows, predictor, progress)) as batches:
             for _, (_, sizes) in batches:
                 place = np.searchsorted(bins, to_numpy(sizes), side="right") - 1
                 counts += np.bincount(place, minlength=len(bins))

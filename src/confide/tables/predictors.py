@@ -211,7 +211,7 @@ class Predictions:
 
         for name in self.keep if self.as_text else ():
             table.check_cell(name)
-        checked = checked_batches(table, self, progress, keep=self.kept, skips=True, shows_types=True)
+        checked = checked_batches(table, self, progress, keep=self.kept, shows_types=True)
         with closing(checked) as batches:
             for batch, added in batches:
                 columns = [batch.column(read.alias) for read in self.kept]

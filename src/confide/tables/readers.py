@@ -410,14 +410,12 @@ def checked_batches(
     progress: Progress,
     *,
     keep: Sequence[ColumnRef] = (),
-    skips: bool = False,
     shows_types: bool = False,
 ) -> Generator[tuple[Any, Any]]:
     """Read a table batch by batch, and yield each batch with the result of its reader, and with the columns of `keep`.
 
-    At the end `InputError` reports the records that cannot be used; with `skips` it adds that records with missing
-    values can be left out. After the first unusable record no batch is yielded. With `shows_types` a table without rows
-    gives one batch without rows.
+    At the end `InputError` reports the records that cannot be used. After the first of them no batch is yielded. With
+    `shows_types` a table without rows gives one batch without rows.
     """
     errors, start, empty = RowErrors(), 0, None
     reads = tuple(dict.fromkeys([*keep, *reader.reads]))
@@ -435,7 +433,7 @@ def checked_batches(
             if not errors:
                 yield batch, values
     if errors:
-        errors.refuse(reader.requirements, table.rows, skips=skips and table.lacks_values(reader.reads))
+        errors.refuse(reader.requirements, table.rows, skips=table.lacks_values(reader.reads))
     if shows_types and not start:
         yield empty, reader.read(empty)[0]
 

@@ -152,7 +152,7 @@ def read_scores(
         readers = {what: reader for what in wholes for reader in what.readers(table)}
         joined = JoinedColumns(tuple(map(RecordColumns, readers.values())))
         counting = joined.counting(table, skip_incomplete=skip_incomplete)
-        checked = checked_batches(counting, joined, progress, skips=not skip_incomplete, shows_types=True)
+        checked = checked_batches(counting, joined, progress, shows_types=True)
         read: list[list[dict[str, NDArray[Any]]]] = [[] for _ in specs]
         with closing(checked) as batches:
             for _, inputs in batches:

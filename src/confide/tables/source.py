@@ -206,8 +206,7 @@ class TableSource:
         # Refuse records without a usable score
         for counts, columns in zip(counted, self.records, strict=True):
             if counts.errors:
-                skips = not self.columns.skip_incomplete and table.lacks_values(columns.reads)
-                counts.errors.refuse(columns.requirements, table.rows, skips=skips)
+                counts.errors.refuse(columns.requirements, table.rows, skips=table.lacks_values(columns.reads))
         return [counts.histograms() for counts in counted]
 
     def count(self, request: Request, candidates: Candidates) -> Mapping[Any, ScoreHistogram]:
