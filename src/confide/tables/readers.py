@@ -450,7 +450,7 @@ class RecordColumns:
     group: NamedColumn | GroupedColumns | AnyGroups | None = None
     weight: WeightColumn | None = None
     people: ContributionBound | None = None
-    other_groups: bool = False  # whether records of groups that are not in the column's public list are accepted
+    other_groups: bool = False  # whether records of groups outside the public list are accepted; then without a weight
 
     def counting(self, table: Table, *, skip_incomplete: bool) -> Table:
         """The rows that count: complete ones if others are left out, and a bounded number of each person."""
@@ -479,7 +479,7 @@ class RecordColumns:
     @property
     def required(self) -> dict[int, NamedColumn | AnyGroups | WeightColumn]:
         """The columns beside the score that every record must have a value in, by the reason of those without one."""
-        columns = (*(() if self.other_groups else self._groups), *self._weights)
+        columns = () if self.other_groups else self._groups_and_weight
         return dict(enumerate(columns, start=len(self.reader.requirements) + 1))
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
@@ -502,12 +502,9 @@ class RecordColumns:
 
     @property
     def _columns(self) -> list[ColumnRef]:
-        return [*self.reader.reads, *(column.read for column in (*self._groups, *self._weights))]
+        return [*self.reader.reads, *(column.read for column in self._groups_and_weight)]
 
     @property
-    def _groups(self) -> tuple[NamedColumn | AnyGroups, ...]:
-        return () if self.group is None else self.group.each
-
-    @property
-    def _weights(self) -> tuple[WeightColumn, ...]:
-        return () if self.weight is None else (self.weight,)
+    def _groups_and_weight(self) -> tuple[NamedColumn | AnyGroups | WeightColumn, ...]:
+        groups = () if self.group is None else self.group.each
+        return groups if self.weight is None else (*groups, self.weight)
