@@ -30,7 +30,6 @@ from confide.tables.bin_counts import Job, count_rows
 from confide.tables.calibrate import bounded
 from confide.tables.expressions import _call, with_trees
 from confide.tables.open_table import as_open_table
-from confide.tables.source import Columns
 from confide.tables.table import no_progress
 from confide.tables.unread import UnreadTable
 from tests.draws import always, recording
@@ -76,10 +75,6 @@ def jobs_of(request, table):
     return source.rows, [Job(columns, candidates) for columns in source.records]
 
 
-def columns_of(what, **request):
-    return Columns.split(what, request)[0]
-
-
 def plain(found):
     return [(counts.array.tolist(), counts.errors.counts()) for counts in found]
 
@@ -97,7 +92,7 @@ def by_query(request, dialect, ask, folder, name="records"):
     lines = [names, *(["" if value is None else value for value in row] for row in rows)]
     path = folder / "counts.csv"
     path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
-    return by_engine(UnreadTable(columns_of(**request), files=[path]), request)
+    return by_engine(UnreadTable(TableRequest.of(**request).columns, files=[path]), request)
 
 
 def asked_of_duckdb(table, dialect="duckdb"):
@@ -296,7 +291,7 @@ def test_candidates_are_those_of_a_table():
 
     def edges(what, **options):
         request = {"what": what, "alpha": 0.1, "epsilon": 0.5, **options}
-        return jobs_of(request, UnreadTable(columns_of(**request)))[1][0].edges.tolist()
+        return jobs_of(request, UnreadTable(TableRequest.of(**request).columns))[1][0].edges.tolist()
 
     assert edges(LAC) == Candidates.quantiles(Spread("probability"), 7680).edges.tolist()
     residuals = Candidates.quantiles(Spread("residual", unit=25.0), 7680)
