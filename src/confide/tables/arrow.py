@@ -348,6 +348,8 @@ def or_empty_batch(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_pylist([], schema=schema)
 
 
+# Agreement of schemas: of the parts of a table, and of the batches of a stream.
+
 # The binary digits of a float, by its size.
 _FLOAT_DIGITS = {16: 11, 32: 24, 64: 53}
 

@@ -151,6 +151,9 @@ def as_record_batches(batch: Any, name: str) -> Iterator[Any]:
         raise InputTypeError("batches", must, got=type(batch).__name__)
 
 
+# Streams, which are read once: batches of any kind, and standard input.
+
+
 @contextmanager
 def open_batches(
     batches: Iterable[Any],

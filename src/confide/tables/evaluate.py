@@ -188,7 +188,6 @@ def _private_request(
 
 
 def _given(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    """The options of one kind, in its order, without those that are None."""
     return {name: options[name] for name in kind.__annotations__ if options.get(name) is not None}
 
 

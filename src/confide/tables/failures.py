@@ -149,6 +149,8 @@ class RowErrors:
         raise InputError("table", must, remedy=_SKIP if skips and self.missing else "")
 
 
+# Files, engines, and the packages that read records.
+
 NOT_UTF8 = (
     "it is not UTF-8 text; save it again as UTF-8 (in Excel: Save as, CSV UTF-8), or convert it, as Latin-1 by "
     "iconv -f latin1 -t utf-8 OLD > NEW (for Unicode text of Excel, -f utf-16)"

@@ -189,7 +189,6 @@ def _predictions(
     keep: Sequence[str] | None,
     skip_incomplete: bool,
 ) -> tuple[Table, Predictions]:
-    """The rows that count, and their predictions."""
     predictors = what._predictors(table, release, by)
     warn_about(release)
     reads = [read for predictor in predictors for read in predictor.reads]

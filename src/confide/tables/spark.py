@@ -159,13 +159,11 @@ class SparkTable(Table):
         return f"c{self.schema.names.index(column)}"
 
     def _rows(self) -> Any:
-        """The rows as a table of Ibis, with the names of the frame."""
         import ibis
 
         return ibis.table(ibis.Schema.from_pyarrow(_arrow_schema(self._fields, self._frame.columns)), name=_ROWS)
 
     def _query(self, rows: Any) -> Frame:
-        """The frame of an expression of Ibis over the rows."""
         import ibis
 
         query = str(ibis.to_sql(rows, dialect="databricks")).replace("{", "{{").replace("}", "}}")

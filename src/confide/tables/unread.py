@@ -342,11 +342,7 @@ class UnreadTable(IbisTable):
     most_candidates = LONGEST
 
     def __init__(
-        self,
-        columns: Columns,
-        name: str = "records",
-        dialect: str = "duckdb",
-        files: Sequence[FileLocation] = (),
+        self, columns: Columns, name: str = "records", dialect: str = "duckdb", files: Sequence[FileLocation] = ()
     ) -> None:
         import pyarrow as pa
 
