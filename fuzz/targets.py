@@ -28,8 +28,8 @@ from confide.ledger.rows import missing
 from confide.ledger.schema import TABLES, seal
 from confide.support import ObjectPath
 from confide.support.checks import exact_level
+from confide.tables.bin_counts import Counts
 from confide.tables.files import matches
-from confide.tables.row_errors import RowErrors
 from confide.tables.unread import COLUMNS, add_rows, of_csv, of_json
 from fuzz.kinds import KINDS
 from fuzz.source import Source, change, one_line
@@ -211,13 +211,13 @@ def counts_text(data: bytes) -> None:
     jobs, digest = counted()
     text = data.decode("utf-8", "surrogateescape").replace("D", digest)
     for read in (of_csv, of_json):
-        found = [(np.zeros(job.shape, dtype=np.int64), RowErrors()) for job in jobs]
+        found = [Counts.none(job) for job in jobs]
         try:
-            add_rows(read(text, COLUMNS), jobs, digest, found)
+            add_rows(read(text, COLUMNS), digest, found)
         except ConfideError as error:
             one_line(error)
             continue
-        assert all(counts.min() >= 0 and set(errors.counts()) <= {1, 2, 3, 4} for counts, errors in found)
+        assert all(counts.array.min() >= 0 and set(counts.errors.counts()) <= {1, 2, 3, 4} for counts in found)
 
 
 COUNTS = (

@@ -16,7 +16,6 @@ from confide.core import ClassShift, Release
 from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets
 from confide.tables import Columns, TargetColumns
 from confide.tables.bin_counts import Job
-from confide.tables.counting import Counting
 from confide.tables.unread import UnreadTable
 from confide.watching import Watch
 from fuzz.source import with_checksum
@@ -149,8 +148,9 @@ def watches() -> tuple[Any, ...]:
 def counted() -> tuple[list[Job], str]:
     """What the query of both sides of intervals counts, and its digest."""
     what = TargetColumns(("f", "g"), "t", "cqr_sides")
-    table = UnreadTable(what, Columns())
-    jobs = [Job(columns, Candidates.unit(12).edges) for columns in Counting.of(table, what).records]
+    columns = Columns(what)
+    table = UnreadTable(columns)
+    jobs = [Job(one, Candidates.unit(12)) for one in columns.source(table).records]
     return jobs, table.digest(jobs)
 
 

@@ -126,10 +126,10 @@ class DuckDBInSQL(DuckDB):
         from confide.tables.databases import IbisTable
 
         class InSQL(IbisTable):
-            def count(self, job: Any, progress: Any) -> Any:
-                if not job.columns.reader.in_sql:
+            def count(self, jobs: Any, progress: Any) -> Any:
+                if not all(job.columns.reader.in_sql for job in jobs):
                     return None
-                return grouped_counts(self.expression, job, progress)
+                return [grouped_counts(self.expression, job, progress) for job in jobs]
 
             def batches(self, columns: Any, rows: int) -> Any:
                 with open_table(self.expression) as table:

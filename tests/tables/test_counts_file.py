@@ -21,8 +21,7 @@ from confide.errors import FormatError, InputError
 from confide.support import as_place
 from confide.tables import CountsFiles, ScoreColumn, TargetColumns
 from confide.tables.bin_counts import Job
-from confide.tables.counting import Columns, Counting
-from confide.tables.named_columns import group_column
+from confide.tables.source import Columns
 from confide.tables.unread import UnreadTable, read_counts
 from tests.refused import refused
 
@@ -34,9 +33,9 @@ FEW = Candidates.unit(11)
 
 def jobs_of(what, candidates=FEW, **columns):
     """What is counted, and the digest of its query."""
-    table = UnreadTable(what, Columns(**columns))
-    group = group_column(table, columns["by"], tuple(columns["groups"])) if columns else None
-    jobs = [Job(one, candidates.edges) for one in Counting.of(table, what, group).records]
+    columns = Columns(what, **columns)
+    table = UnreadTable(columns)
+    jobs = [Job(one, candidates) for one in columns.source(table).records]
     return jobs, table.digest(jobs)
 
 
@@ -79,9 +78,9 @@ def test_every_format_has_the_same_counts(tmp_path, name):
         if name.startswith("decimals"):
             table = table.set_column(table.schema.get_field_index("n"), "N", [[Decimal(20), Decimal(7)]])
         parquet.write_table(table.append_column("more", [["x", "y"]]), path)
-    ((counts, errors),) = read(path)
-    assert counts.tolist() == [[0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 7]]
-    assert not errors
+    (counts,) = read(path)
+    assert counts.array.tolist() == [[0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 7]]
+    assert not counts.errors
 
 
 def test_files_add_up_and_groups_are_in_their_order(tmp_path):
@@ -89,8 +88,8 @@ def test_files_add_up_and_groups_are_in_their_order(tmp_path):
     one.write_text(as_csv(rows((0, 0, 0, 3, 20), (0, 0, 1, 0, 2), of=GROUPS)))
     other.write_text(as_csv(rows((0, 0, 0, 3, 1), of=GROUPS)))
     empty.write_text("query,part,reason,group,bin,n\n")
-    ((counts, _),) = read(one, other, empty, of=GROUPS)
-    assert counts.sum(axis=1).tolist() == [21, 2]
+    (counts,) = read(one, other, empty, of=GROUPS)
+    assert counts.array.sum(axis=1).tolist() == [21, 2]
     (tmp_path / "linked.csv").hardlink_to(one)
     for paths in ([one, tmp_path / "." / "one.csv"], [one, tmp_path / "linked.csv"], []):
         with refused(InputError, "counts"):
@@ -165,8 +164,8 @@ def test_unusable_records_are_counted_by_their_reason(tmp_path):
         as_csv(rows((0, 2, "", "", 5), (1, 2, "", "", 5), (1, 1, "", "", 1), of=SIDES))
     )
     low, high = read(tmp_path / "counts.csv", of=SIDES)
-    assert [errors.counts() for _, errors in (low, high)] == [{2: 5}, {2: 5, 1: 1}]
-    assert not np.any([counts for counts, _ in (low, high)])
+    assert [counts.errors.counts() for counts in (low, high)] == [{2: 5}, {2: 5, 1: 1}]
+    assert not np.any([counts.array for counts in (low, high)])
 
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,8 @@ import pytest
 import confide
 from confide.errors import InputError
 from confide.tables import TargetColumns, calibrate_table, evaluate_table, open_table, predict_table
-from confide.tables.calibrate import TableRequest, TableSource
+from confide.tables.calibrate import TableRequest
+from confide.tables.source import TableSource
 from tests.files import in_order_of
 from tests.refused import bad_rows, refused
 
@@ -87,7 +88,7 @@ def test_a_record_without_a_group_is_refused(released, tmp_path):
     table = table.set_column(table.schema.get_field_index("age"), "age", pa.array([None, *GROUPS["age"][1:].tolist()]))
     with open_table(table) as opened:
         request = TableRequest.of(WHAT, 0.1, 1.0, skip_incomplete=True, **options)
-        found = request.columns.counting(opened, WHAT, None).run()
+        found = request.columns.source(opened).histograms()
     assert [sum(counts.total for counts in one.values()) for one in found] == [N - 1] * 3
 
 

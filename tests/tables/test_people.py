@@ -20,9 +20,8 @@ from confide.tables import (
     group_histograms,
     score_histogram,
 )
-from confide.tables.counting import Counting
-from confide.tables.named_columns import WeightColumn
 from confide.tables.open_table import as_open_table
+from confide.tables.source import Columns
 from tests.calibrations import weighted_counts
 from tests.exact import histograms, mechanism_law, worst_log_ratio
 from tests.files import NAMES, classified
@@ -182,8 +181,7 @@ WHAT = {
 
 def counted(source, what):
     with as_open_table(source) as table:
-        weight = WeightColumn.of(table, "w", BOUND)
-        return Counting.of(table, what, weight=weight).run(WEIGHTED_CANDIDATES)[0][None]
+        return Columns(what, weights="w").source(table, BOUND).histograms(WEIGHTED_CANDIDATES)[0][None]
 
 
 @pytest.mark.slow(unless="postgres-scores")

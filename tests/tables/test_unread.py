@@ -28,7 +28,6 @@ from confide.tables import (
 )
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.calibrate import bounded
-from confide.tables.counting import split_columns
 from confide.tables.expressions import _call, with_trees
 from confide.tables.open_table import as_open_table
 from confide.tables.table import no_progress
@@ -71,20 +70,20 @@ UNUSABLE = {
 def jobs_of(request, table):
     """The rows of an open table that count for a request, and what is counted."""
     asked = TableRequest.of(**request)
-    counting, known = asked._counting(table)
-    edges = bounded(known, UnreadTable.most_candidates, asked.n).counted_over(asked.n).edges
-    return counting.rows, [Job(columns, edges) for columns in counting.records]
+    source, known = asked._records(table)
+    candidates = bounded(known, UnreadTable.most_candidates, asked.n).counted_over(asked.n)
+    return source.rows, [Job(columns, candidates) for columns in source.records]
 
 
 def plain(found):
-    return [(counts.tolist(), errors.counts()) for counts, errors in found]
+    return [(counts.array.tolist(), counts.errors.counts()) for counts in found]
 
 
 def by_engine(source, request):
     """The counts and the unusable records of each score, by the engine of a source, or else by this process."""
     with as_open_table(source) as table:
         rows, jobs = jobs_of(request, table)
-        return plain(rows.count_all(jobs, no_progress) or count_rows(rows, jobs, no_progress))
+        return plain(rows.count(jobs, no_progress) or count_rows(rows, jobs, no_progress))
 
 
 def by_query(request, dialect, ask, folder, name="records"):
@@ -93,7 +92,7 @@ def by_query(request, dialect, ask, folder, name="records"):
     lines = [names, *(["" if value is None else value for value in row] for row in rows)]
     path = folder / "counts.csv"
     path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
-    return by_engine(UnreadTable(request["what"], split_columns(request)[0], files=[path]), request)
+    return by_engine(UnreadTable(TableRequest.of(**request).columns, files=[path]), request)
 
 
 def asked_of_duckdb(table, dialect="duckdb"):
@@ -292,7 +291,7 @@ def test_candidates_are_those_of_a_table():
 
     def edges(what, **options):
         request = {"what": what, "alpha": 0.1, "epsilon": 0.5, **options}
-        return jobs_of(request, UnreadTable(what, split_columns(request)[0]))[1][0].edges.tolist()
+        return jobs_of(request, UnreadTable(TableRequest.of(**request).columns))[1][0].edges.tolist()
 
     assert edges(LAC) == Candidates.quantiles(Spread("probability"), 7680).edges.tolist()
     residuals = Candidates.quantiles(Spread("residual", unit=25.0), 7680)

@@ -54,12 +54,9 @@ def _collected(name: str, data: Any) -> Any:
     frame = nw.from_native(data, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         if not frame.implementation.is_duckdb():
-            raise InputTypeError(
-                name,
-                "must be in memory",
-                got=f"a {type(data).__name__} of {frame.implementation}, a query that is still to be run",
-                remedy="Run it first, as by .collect(), .compute() or .execute()",
-            )
+            must = "must be in memory"
+            got = f"a {type(data).__name__} of {frame.implementation}, a query that is still to be run"
+            raise InputTypeError(name, must, got=got, remedy="Run it first, as by .collect(), .compute() or .execute()")
         frame = frame.collect()
     return frame.to_numpy() if isinstance(frame, nw.DataFrame) else data
 
@@ -83,9 +80,8 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
     if array.dtype == object:
         array = _from_objects(name, array)
     if array.dtype.kind not in "fiu":
-        raise InputTypeError(
-            name, "must hold real numbers", got=f"dtype {array.dtype}", remedy="Convert them to floats"
-        )
+        must = "must hold real numbers"
+        raise InputTypeError(name, must, got=f"dtype {array.dtype}", remedy="Convert them to floats")
 
     # Of at most 64 bits, in native byte order.
     if array.dtype.itemsize > 8:

@@ -93,7 +93,6 @@ def _refuse_other_types(name: str, dtype: np.dtype[Any], names: Sequence[object]
 
 
 def _reads_as_number(name: object) -> bool:
-    """Whether a number can be this name."""
     return as_integer(name) is not None if isinstance(name, str) else isinstance(name, Real)
 
 

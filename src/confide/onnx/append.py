@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from confide.onnx.graph import (
     append_sets,
     names_of,
     operator_of,
-    use_label_encoder,
     with_operators,
 )
 from confide.scores import SCORES, ScoreKind, score_kind
@@ -35,8 +34,16 @@ KEY = "confide."
 _RELEASE = f"{KEY}release"
 _APPENDED = f"{KEY}appended"
 
-_Options = dict[str, Any]
-"""The options of `append`, as JSON values by argument."""
+
+@dataclass(frozen=True)
+class _Options:
+    """The options of `append` as JSON values. They are stored, so that a reader can append the same again."""
+
+    output: str | list[str] | None
+    logits: bool | None
+    classes: list[str | int] | None
+    alpha: str | None
+    score: str | None
 
 
 def append(
@@ -101,14 +108,13 @@ def append(
     >>> [one.name for one in served.graph.output], read(served) == released
     (['p', 'sets'], True)
     """
-    # The options are stored, so that a reader can append the same again.
-    options: _Options = {
-        "output": list(output) if isinstance(output, tuple) else output,
-        "logits": logits,
-        "classes": None if classes is None else list(classes),
-        "alpha": None if alpha is None else str(exact_level("alpha", alpha)),
-        "score": score,
-    }
+    options = _Options(
+        output=list(output) if isinstance(output, tuple) else output,
+        logits=logits,
+        classes=None if classes is None else list(classes),
+        alpha=None if alpha is None else str(exact_level("alpha", alpha)),
+        score=score,
+    )
 
     # The model must be the calibrated one, with its columns in the order of the classes.
     copy = _copy(model)
@@ -141,8 +147,8 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
     # Append it again to the bare model: the result must be the same.
     release = Release.from_json(stored[_RELEASE])
     try:
-        options = parse_object(stored[_APPENDED])
-        bare = _without_answers(whole, grouped=release.at(options["alpha"]).by == "group")
+        options = _Options(**parse_object(stored[_APPENDED]))
+        bare = _without_answers(whole, grouped=release.at(options.alpha).by == "group")
         again = _with_answers(bare, release, options)
     except (KeyError, TypeError, ValueError):
         raise FormatError("model", "was altered: its appended part cannot be made from its release") from None
@@ -157,45 +163,47 @@ def _with_answers(model: onnx.ModelProto, release: Release, options: _Options) -
     # A release, and a model without one.
     if not isinstance(release, Release):
         raise InputTypeError("calibration", "must be a release", got=type(release).__name__)
-    of_level = release.at(options["alpha"])
-    kind = _score_kind(of_level, options["score"])
-    graph, names = model.graph, names_of(model.graph)
+    of_level = release.at(options.alpha)
+    kind = _score_kind(of_level, options.score)
+    names = names_of(model.graph)
     if any(entry.key.startswith(KEY) for entry in model.metadata_props) or any(n.startswith(OWN) for n in names):
         must = "must be one without appended sets"
         raise InputError("model", must, got="some", remedy="Append to the model that was exported")
 
-    # The tensors of the answer, and the nodes that make it.
-    outputs = options["output"] if isinstance(options["output"], list) else [options["output"]]
-    tensors = [Tensor.of(model, name) for name in outputs]
-    rows, *_ = tensors[0].shape or (None,)
-    tail = AppendedGraph(rows)
-    facts = facts_of(release) | {name: facts_of(of_level)[name] for name in ("alpha", "promise")}
-    if len(tensors) > 1 and (kind.score is None or not kind.score.quantiles):
-        what = "a score of classes" if kind.task == "classification" else kind.family
-        raise InputError("output", f"must be one tensor for {what}", got="two")
-    if kind.task == "classification":
-        facts |= _append_answer_of_classifier(graph, tail, tensors[0], of_level, kind, options)
-    else:
-        for name in ("classes", "logits"):
-            _refuse_given(name, options[name], "intervals")
-        sides = [(score_kind(f"cqr_{side}"), of_level.alone(side)) for side in of_level if of_level.by == "side"]
-        append_intervals(tail, _predictions(tail, tensors, kind), sides or [(kind, of_level)])
+    # The nodes that make the answer.
+    tail, names_of_classes = _answer(model, of_level, kind, options)
     if clash := sorted(names & {value_info.name for value_info in (*tail.inputs, *tail.outputs)}):
         must = f"must not use the name {clash[0]!r}, which the appended part needs"
         raise InputError("model", must, remedy="Rename that tensor")
 
-    # The model with this part, and with what it follows from.
-    if tail.inputs:
-        use_label_encoder(model)
-    graph.node.extend(tail.nodes)
-    graph.initializer.extend(tail.constants)
-    graph.input.extend(tail.inputs)
-    graph.output.extend(tail.outputs)
-    options = {**options, "logits": bool(options["logits"])}
-    stored = {_RELEASE: release.to_json(), _APPENDED: _json(options)}
-    for key, value in (stored | {f"{KEY}{name}": fact for name, fact in facts.items()}).items():
+    # The model with these nodes, and with what they follow from.
+    tail.append_to(model)
+    facts = facts_of(release) | {name: facts_of(of_level)[name] for name in ("alpha", "promise")} | names_of_classes
+    stored = asdict(replace(options, logits=bool(options.logits)))
+    metadata = {_RELEASE: release.to_json(), _APPENDED: _json(stored)}
+    for key, value in (metadata | {f"{KEY}{name}": fact for name, fact in facts.items()}).items():
         model.metadata_props.append(onnx.StringStringEntryProto(key=key, value=value))
     return model
+
+
+def _answer(
+    model: onnx.ModelProto, release: Release, kind: ScoreKind, options: _Options
+) -> tuple[AppendedGraph, dict[str, str]]:
+    """The appended part of a graph for a release of one level, and the names of classes for the metadata."""
+    outputs = options.output if isinstance(options.output, list) else [options.output]
+    tensors = [Tensor.of(model, name) for name in outputs]
+    rows, *_ = tensors[0].shape or (None,)
+    tail = AppendedGraph(rows)
+    if len(tensors) > 1 and (kind.score is None or not kind.score.quantiles):
+        what = "a score of classes" if kind.task == "classification" else kind.family
+        raise InputError("output", f"must be one tensor for {what}", got="two")
+    if kind.task == "classification":
+        return tail, _append_answer_of_classifier(model.graph, tail, tensors[0], release, kind, options)
+    _refuse_given("classes", options.classes, "intervals")
+    _refuse_given("logits", options.logits, "intervals")
+    sides = [(score_kind(f"cqr_{side}"), release.alone(side)) for side in release if release.by == "side"]
+    append_intervals(tail, _predictions(tail, tensors, kind), sides or [(kind, release)])
+    return tail, {}
 
 
 def _append_answer_of_classifier(
@@ -207,11 +215,11 @@ def _append_answer_of_classifier(
     if len(tensor.shape) != 2 or not isinstance(k, int):
         must = f"{tensor.name!r} must have shape (n, K) with a known number of classes K"
         raise InputError("output", must, got=tensor.text, remedy="Export the model with that dimension fixed")
-    names = names_for(release, None if options["classes"] is None else tuple(options["classes"]), k)
+    names = names_for(release, None if options.classes is None else tuple(options.classes), k)
 
     # Probabilities: a softmax, or a sigmoid for several true labels.
-    _refuse_wrong_logits(tensor.name, operator_of(graph, tensor.name), options["logits"])
-    if options["logits"]:
+    _refuse_wrong_logits(tensor.name, operator_of(graph, tensor.name), options.logits)
+    if options.logits:
         p = tail.node("Softmax", tensor.name, axis=1) if release.loss is None else tail.node("Sigmoid", tensor.name)
         tail.output("probabilities", p, tensor.kind, k)
         tensor = replace(tensor, name=p)

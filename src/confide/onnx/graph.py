@@ -129,6 +129,15 @@ class AppendedGraph:
         shape = [self.rows] if columns is None else [self.rows, columns]
         self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
 
+    def append_to(self, model: onnx.ModelProto) -> None:
+        """Append everything to the graph of a model, in place."""
+        if self.inputs:
+            _use_label_encoder(model)
+        model.graph.node.extend(self.nodes)
+        model.graph.initializer.extend(self.constants)
+        model.graph.input.extend(self.inputs)
+        model.graph.output.extend(self.outputs)
+
 
 def with_operators(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model, converted to the opset of the appended operators if it uses an older one."""
@@ -144,7 +153,7 @@ def with_operators(model: onnx.ModelProto) -> onnx.ModelProto:
         raise InputError("model", must, got=str(opset), remedy="Export it again, for a newer opset") from None
 
 
-def use_label_encoder(model: onnx.ModelProto) -> None:
+def _use_label_encoder(model: onnx.ModelProto) -> None:
     """Declare a version of `ai.onnx.ml` for thresholds per group; it changed no operator except LabelEncoder."""
     versions = _versions(model)
     version = versions.get("ai.onnx.ml", 0)

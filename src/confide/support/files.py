@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TypeVar
 
@@ -112,36 +113,41 @@ def new_file(
     succeeds. Only the owner can read a `private` file.
     """
     path = as_place(path)
-    check_new(path, overwrite=overwrite, kind=kind, what_is=what_is)
-    # An object is uploaded from the folder for temporary files
-    if isinstance(path, ObjectPath):
-        with tempfile.TemporaryDirectory(prefix="confide-") as folder:  # readable by this user only
-            temporary = Path(folder) / "part"
-            temporary.touch(0o600)
-            yield temporary
-            check_new(path, overwrite=overwrite, kind=kind, what_is=what_is)  # it may exist by now
-            try:
+    check = partial(check_new, path, overwrite=overwrite, kind=kind, what_is=what_is)
+    check()
+    with _part_for_upload() if isinstance(path, ObjectPath) else _part_next_to(path) as temporary:
+        yield temporary
+        check()  # it may exist by now
+        try:
+            if isinstance(path, ObjectPath):
                 path.write(temporary, overwrite=overwrite)
-            except FileExistsError:
-                raise _exists(path) from None
-        return
-    # A file is written next to its place, under a name that is known before it exists, so that interruptions clean up
+                return
+            if not private:
+                temporary.chmod(0o666 & ~_umask())
+            if overwrite:
+                temporary.replace(path)
+            else:
+                os.link(temporary, path)  # which, unlike a rename, never replaces another file
+        except FileExistsError:
+            raise _exists(path) from None
+
+
+@contextmanager
+def _part_for_upload() -> Iterator[Path]:
+    """A file in the folder for temporary files, which only this user can read."""
+    with tempfile.TemporaryDirectory(prefix="confide-") as folder:
+        temporary = Path(folder) / "part"
+        temporary.touch(0o600)
+        yield temporary
+
+
+@contextmanager
+def _part_next_to(path: Path) -> Iterator[Path]:
+    """A file next to a path, under a name that is known before the file exists, so that interruptions clean up."""
     temporary = path.parent / f".confide-{os.urandom(8).hex()}.part"
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield temporary
-        if not private:
-            temporary.chmod(0o666 & ~_umask())
-        # Move it into place; a link, unlike a rename, never replaces another file
-        if overwrite:
-            if path.exists():  # it may exist by now
-                check_replaceable(path, kind, what_is)
-            temporary.replace(path)
-        else:
-            try:
-                os.link(temporary, path)
-            except FileExistsError:
-                raise _exists(path) from None
     except OSError as error:
         raise _output_error(path, f"cannot be written: {error.strerror}") from None
     finally:

@@ -167,7 +167,6 @@ def _lines(section: Section, facts: Sequence[str]) -> Iterator[str]:
 
 
 def _columns(table: Table) -> Iterator[str]:
-    """Right-aligned columns."""
     rows = [table.heads, *table.rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -241,7 +240,6 @@ def to_html(section: Section) -> str:
 
 
 def _all(section: Section) -> Iterator[Section]:
-    """The section and its parts, with theirs."""
     yield section
     for inner in section.parts:
         yield from _all(inner)

@@ -5,35 +5,32 @@ made), evaluations, and prediction sets in files, folders and tables. Memory doe
 DuckDB, pyarrow and Ibis are imported when a table is opened, not before. Their error texts may quote records and are
 never passed on.
 
-columns.py         the columns of each record, and everything that depends on their kind: scores; class_columns.py:
-                   probabilities; target_columns.py: predicted numbers
-open_table.py      from a name or data to a table; memory.py: data in memory; streams.py: batches, standard input
-table.py           the interface of a table; files.py, duckdb_table.py, databases.py and spark.py implement it
-arrow.py           Arrow's types and columns, and from Arrow to numpy and back; schemas.py: agreement of batches
+columns.py         the columns of each record, and everything that depends on their kind
+column_types.py    columns of labels, groups and weights, and of probabilities and losses, as they are looked up
+readers.py         all columns of a record together, and its score: in numpy, or as SQL
+open_table.py      from a name or data to a table
+table.py           the interface of a table; files.py, data.py, duckdb_table.py, databases.py and spark.py implement it
+arrow.py           Arrow's types, schemas and columns, and from Arrow to numpy and back
 expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
-named_columns.py   the columns of labels, groups and weights; number_columns.py: of probabilities, labels and losses
-readers.py         from columns to one score per record: in numpy, or as SQL
-records.py         all columns of a record together, and the one loop over checked batches
-row_errors.py      rows that cannot be used, counted by reason
-failures.py        errors of files, engines and the packages that read records, in fixed words
-bin_counts.py      counts per bin, in this process or by an engine; counting.py: histograms and public samples
+failures.py        errors without values: rows that cannot be used; files, engines and the packages that read records
+bin_counts.py      counts per bin, in this process or by an engine
+source.py          the columns of a call, and the records of a table as a source of releases
+counting.py        histograms of tables and of batches; samples.py: scores that are kept whole
 predictors.py      from columns to sets and intervals
 file_formats.py    file extensions, and files written batch by batch; predict.py writes predictions into them
 unread.py          the query that counts where this process reads nothing, and files of counts
-calibrate.py, evaluate.py, batches.py   the other calls
+calibrate.py, evaluate.py   the other calls
 """
 
-from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
 from confide.tables.calibrate import TableRequest, calibrate_table, counting_query, recalibrate_table
-from confide.tables.class_columns import ClassColumns, LossColumns, class_keys
-from confide.tables.columns import SIDES, ColumnSpec, ScoreColumn
+from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, class_keys
 from confide.tables.counting import (
-    Columns,
+    COUNT_SCHEMA,
     class_histograms,
+    count_batches,
     group_histograms,
-    read_numbers,
-    read_pilot,
-    read_scores,
+    merge_counts,
+    score_batches,
     score_histogram,
 )
 from confide.tables.evaluate import (
@@ -53,8 +50,9 @@ from confide.tables.predict import (
     refuse_existing_folder,
     refuse_existing_predictions,
 )
+from confide.tables.samples import read_numbers, read_pilot, read_scores
+from confide.tables.source import Columns
 from confide.tables.table import ContributionBound, Progress, no_progress
-from confide.tables.target_columns import TargetColumns
 from confide.tables.unread import DIALECTS, CountsFiles, read_published_counts
 
 __all__ = [

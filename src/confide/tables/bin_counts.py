@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from confide.candidates import Candidates
 from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
+from confide.tables.column_types import AnyGroups, NamedColumn, Reason
 from confide.tables.expressions import bin_index, number, with_trees
-from confide.tables.named_columns import AnyGroups, NamedColumn
-from confide.tables.number_columns import Reason, mark
-from confide.tables.records import RecordColumns, rows_per_batch
-from confide.tables.row_errors import RowErrors
+from confide.tables.failures import RowErrors
+from confide.tables.readers import RecordColumns, rows_per_batch
 from confide.tables.table import PERSON_ERROR_COLUMN, Progress, Table
 
 # With more groups, each expects too few records for counting by cells.
@@ -34,7 +33,12 @@ class Job:
     """A counting task: the scores of records over public edges, by group; of weighted records, also sums of weights."""
 
     columns: RecordColumns
-    edges: NDArray[np.float64]  # the finite candidates, increasing, shape (m-1,)
+    candidates: Candidates
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """The finite candidates, increasing, shape (m-1,)."""
+        return self.candidates.edges
 
     @property
     def group(self) -> NamedColumn | None:
@@ -52,17 +56,42 @@ class Job:
         """The shape of the counts: (groups, m); for weighted records (2, m), sums of weights and numbers of records."""
         return self.groups if self.columns.weight is None else 2, len(self.edges) + 1
 
-    def histograms(self, candidates: Candidates, counts: NDArray[np.int64]) -> dict[Any, ScoreHistogram]:
-        """The histograms of these counts by the name of a group; without groups the name is None."""
-        if self.columns.weight is not None:
-            weights, numbers = counts
+
+@dataclass(frozen=True)
+class Counts:
+    """What was counted for a job. **Private**."""
+
+    job: Job
+    array: NDArray[np.int64]  # per group and bin, with the shape of the job
+    errors: RowErrors  # rows that cannot be used
+
+    @classmethod
+    def none(cls, job: Job) -> "Counts":
+        """The counts before a row is read."""
+        return cls(job, np.zeros(job.shape, dtype=np.int64), RowErrors())
+
+    @property
+    def records(self) -> int:
+        """The number of records that were counted."""
+        return int(self.array[-self.job.groups :].sum())
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add a row of an engine's answer: the number `n` in a bin, or of records that cannot be used."""
+        if row.get("reason"):
+            self.errors.add(row["reason"], row["n"])
+        elif self.job.columns.weight is not None:
+            self.array[:, row["bin"]] += int(row["weight"]), row["n"]
+        else:
+            self.array[row.get("group", 0), row["bin"]] += row["n"]
+
+    def histograms(self) -> dict[Any, ScoreHistogram]:
+        """The histograms by the name of a group; without groups the name is None."""
+        job, candidates = self.job, self.job.candidates
+        if job.columns.weight is not None:
+            weights, numbers = self.array
             return {None: ScoreHistogram(candidates, weights, int(numbers.sum()))}
-        names = (None,) if self.group is None else self.group.names
-        return {name: ScoreHistogram(candidates, counts[place]) for place, name in enumerate(names)}
-
-
-# Counts per group and bin, with the shape of their job, and the rows that cannot be used.
-Counts = tuple[NDArray[np.int64], RowErrors]
+        names = (None,) if job.group is None else job.group.names
+        return {name: ScoreHistogram(candidates, self.array[place]) for place, name in enumerate(names)}
 
 
 class Counters:
@@ -84,24 +113,23 @@ class Counters:
         columns, group = self._job.columns, self._job.group
         # Score, and find each record's group and weight
         scores, reasons = columns.reader.scores(batch)
-        places = np.zeros(0, np.int64) if group is None else group.places(batch)
-        weights, unweighed = (places, None) if columns.weight is None else columns.weight.whole(batch)
-        ungrouped = None if group is None else (places < 0) & group.unusable(batch)
-        # Reasons of unusable records, in the order of the requirements
-        unusable = [wrong for wrong in (ungrouped, unweighed) if wrong is not None]
-        if unusable or reasons is not None:  # otherwise the counter checks the range
-            reasons = mark(reasons, ~columns.reader.in_range(scores), Reason.NUMBER)
+        unusable = []
+        if group is not None:
+            places = group.places(batch)
+            unusable.append((places < 0) & group.unusable(batch))
+        if columns.weight is not None:
+            weights, unweighed = columns.weight.whole(batch)
+            unusable.append(unweighed)
         reasons = columns.with_column_reasons(batch, reasons, unusable)
         # Count, unless a record is wrong: then there is no release
         if reasons is not None:
             self.errors.note(reasons, start, columns.column_errors(batch))
-        elif columns.weight is not None:
-            self._weights += weight_per_bin(scores, weights, self._job.edges)
-            self._groups[0].add(scores, start)
-        elif group is None:
-            self._count_all(scores, start)
-        else:
+        elif group is not None:
             self._count_by_group(scores, np.where(places < 0, len(group.names), places))
+        else:
+            self._groups[0].add(scores)
+            if columns.weight is not None:
+                self._weights += weight_per_bin(scores, weights, self._job.edges)
 
     def counts(self) -> NDArray[np.int64]:
         """The counts per group and bin, with the shape of the job."""
@@ -109,15 +137,6 @@ class Counters:
             self._count_gathered(place)
         weights = [] if self._job.columns.weight is None else [self._weights]
         return np.stack([*weights, *(counter.counts() for counter in self._groups)])
-
-    def _count_all(self, scores: NDArray[Any], start: int | None) -> None:
-        counter = self._groups[0]
-        counter.first = None
-        counter.add(scores, start)
-        if counter.first is not None:
-            self.errors.add(Reason.NUMBER, counter.missing + counter.outside, None if start is None else counter.first)
-            self.errors.missing |= counter.missing > 0
-            counter.missing = counter.outside = 0
 
     def _count_by_group(self, scores: NDArray[Any], places: NDArray[Any]) -> None:
         if len(self._groups) < 2**15:
@@ -178,11 +197,11 @@ def count_stream(
 
     # Add what the threads counted, job by job
     counted = []
-    for counters in zip(*workers, strict=True):
+    for job, counters in zip(jobs, zip(*workers, strict=True), strict=True):
         errors = RowErrors()
         for counter in counters:
             errors.merge(counter.errors)
-        counted.append((np.sum([counter.counts() for counter in counters], axis=0), errors))
+        counted.append(Counts(job, np.sum([counter.counts() for counter in counters], axis=0), errors))
     return counted
 
 
@@ -192,29 +211,18 @@ DOUBLES: Mapping[str, str] = {"bigquery": "FLOAT64"}
 
 def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
     """Count an Ibis table by its engine: a GROUP BY, and a second one by reason if some rows cannot be used."""
-    errors, counts = RowErrors(), np.zeros(job.shape, dtype=np.int64)
     rows, engine = scored_rows(table, job.columns), table.get_backend().name
     answer = _fetched(binned(rows, job, engine), job.edges)
     if any(row["bin"] is None for row in answer):
         answer = _fetched(binned_by_reason(rows, job, engine), job.edges)
+    counts = Counts.none(job)
     for row in answer:
-        add_count(row, job, counts, errors)
-    progress(int(counts[-job.groups :].sum()))
-    return counts, errors
-
-
-def add_count(row: Mapping[str, Any], job: Job, counts: NDArray[np.int64], errors: RowErrors) -> None:
-    """Add one row of an engine's answer to the counts of a job, or to its unusable records."""
-    if row.get("reason"):
-        errors.add(row["reason"], row["n"])
-    elif job.columns.weight is not None:
-        counts[:, row["bin"]] += int(row["weight"]), row["n"]
-    else:
-        counts[row.get("group", 0), row["bin"]] += row["n"]
+        counts.add(row)
+    progress(counts.records)
+    return counts
 
 
 def _fetched(query: Any, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
-    """The rows of a query's answer."""
     backend = query.get_backend()
     if backend.name == "polars":
         fetched = query.to_pyarrow().to_pylist()

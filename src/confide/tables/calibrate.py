@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any, Unpack
 
 from confide.candidates import AnyCandidates, Candidates, Spread
@@ -26,18 +25,16 @@ from confide.core import (
     shares_of_sides,
     shifted_population,
     split_options,
-    weighted_sum,
 )
-from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.scores import kind_of_task
-from confide.support import DEBUG, Level, canonical_name, log_event, order_of, positive_integer, takes_alpha
+from confide.support import Level, order_of, positive_integer, require, takes_alpha
 from confide.tables.bin_counts import Job
-from confide.tables.columns import SIDES, ColumnSpec
-from confide.tables.counting import Columns, Counting, split_columns
-from confide.tables.named_columns import GroupedColumns
+from confide.tables.column_types import GroupedColumns
+from confide.tables.columns import ColumnSpec, score_named_by
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import release_class_names
+from confide.tables.source import Columns, TableSource
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 from confide.tables.unread import CountsFiles, UnreadTable
 
@@ -57,57 +54,9 @@ class TableOptions(Options, total=False):
 
 
 @dataclass(frozen=True)
-class TableSource:
-    """The records of a table as a source of releases; its columns were looked up before the budget is charged."""
-
-    counting: Counting
-    progress: Progress = no_progress
-    stated: int | None = None  # the public number of records, if the caller states it
-
-    @property
-    def reading_is_visible(self) -> bool:
-        """Whether an engine counts; its logs or its timing may reveal something."""
-        return not self.counting.table.local
-
-    @property
-    def n(self) -> int | None:
-        """The number of records that count, if it is available before they are counted."""
-        table = self.counting.table
-        if self.stated is not None or not (self.counting.all_count and table.local):
-            return self.stated
-        return table.counted_rows() or None  # the count reports an empty table
-
-    def count(self, request: Request, candidates: Candidates) -> Mapping[Any, ScoreHistogram]:
-        """Count by row of the request; raises `InputError` if the number of records is not the stated one."""
-        table = self.counting.table
-        by_score = self.counting.run(candidates, self.progress)
-        # Name the histograms: by group of every column, by score, or by group
-        if isinstance(group := self.counting.group, GroupedColumns):
-            values = chain.from_iterable(histograms.values() for histograms in by_score)
-            counted = dict[Any, ScoreHistogram](zip(group.columns.names, values, strict=True))
-        elif len(by_score) > 1:
-            counted = {kind.name: of_all[None] for kind, of_all in zip(self.counting.kinds, by_score, strict=True)}
-        else:
-            counted = dict(by_score[0])
-        # Compare the number of records with the stated one
-        total = next(iter(counted.values())).total
-        if self.stated is not None and total != self.stated:
-            raise InputError("n", f"must be the number of counted records, {total}", got=str(self.stated))
-        log_event("tables", "counted", DEBUG, table=table.name, rows=total if request.public_n else "secret")
-        if request.public_n:
-            table.check_rows(total)
-        # Match them with the rows of the request
-        if isinstance(request.population, ClassShift):
-            return {None: weighted_sum(counted, request.population)}
-        by_name = {None if name is None else canonical_name(name): histogram for name, histogram in counted.items()}
-        return {row: by_name[None if row is None else canonical_name(row)] for row in request.rows}
-
-
-@dataclass(frozen=True)
 class TableRequest:
     """A request to calibrate on a table. It is checked before the table is opened; its classes are named afterwards."""
 
-    what: ColumnSpec
     columns: Columns
     request: Request
     payer: Payer
@@ -141,11 +90,11 @@ class TableRequest:
         # Divide the options into columns, the payer and fields of a request
         if what._labelled:
             kind_of_task(str(what.kind.name), "classification", "a classification score, such as 'lac' or 'aps'")
-        columns, rest = split_columns(options)
+        columns, rest = Columns.split(what, options)
         payer, request_options = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
         if "classes" in request_options and what._classified is not None:
             raise InputError("classes", "must be left out: they are those of the columns of probabilities")
-        what = what._over(candidates)
+        columns = replace(columns, what=what._over(candidates))
         if columns.people is not None:
             request_options["records_per_person"] = columns.people.bound(request_options.get("records_per_person"))
         # Refuse what does not fit together
@@ -154,7 +103,7 @@ class TableRequest:
         check_together(weights=columns.weights, weight_bound=weight_bound)
         population = shifted_population(class_weights, weight_bound)
         columns.check(population)
-        request_options |= _division(what, alpha, columns, population)
+        request_options |= _division(columns, alpha, population)
         if population is not None:
             refuse_weights(request_options.get("by"), ["weights" if class_weights is None else "class_weights"])
         if columns.by_class:
@@ -168,7 +117,7 @@ class TableRequest:
             request_options["shares"] = shares_of_sides(share_low)
         request_options["about"] = _about(what, request_options)
         request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, population=population, **request_options)
-        return cls(what, columns, request, payer, n)
+        return cls(columns, request, payer, n)
 
     @classmethod
     def again(
@@ -183,26 +132,22 @@ class TableRequest:
     ) -> "TableRequest":
         """Build the request from the arguments of `recalibrate_table`."""
         # Renew the request of the release, with the columns that are given
-        columns, rest = split_columns(options)
+        columns, rest = Columns.split(what, options)
         payer, request_options = split_options("recalibrate_table", rest, "partition")
         request_options["about"] = _about(what, request_options)
         request = renewed(previous, epsilon=epsilon, candidates=candidates, **request_options)
         # Refuse columns that would change what the release states
         if columns.people is not None and columns.people.most != request.records_per_person:
-            raise InputError(
-                "people",
-                f"must bound the records of each person by {request.records_per_person}, as in previous",
-                got=str(columns.people.most),
-            )
+            must = f"must bound the records of each person by {request.records_per_person}, as in previous"
+            raise InputError("people", must, got=str(columns.people.most))
         if columns.by_class or columns.groups is not None:
             raise InputError("groups", "groups and by_class must be left out: they are those of previous")
         weighted = isinstance(request.population, RecordWeights)
-        if (columns.weights is not None) != weighted:
-            raise InputError(
-                "weights", "weights, the column, must be given for a release whose records have weights, and only then"
-            )
-        what = _with_release_score(what._with_score(SIDES if request.by == "side" else previous.first.score), request)
-        return cls(what, _with_release_groups(columns, request), request, payer, n, previous)
+        must = "weights, the column, must be given for a release whose records have weights, and only then"
+        require("weights", (columns.weights is not None) == weighted, must)
+        what = what._with_score(score_named_by(previous))
+        columns = replace(_with_release_groups(columns, request), what=_with_release_score(what, request))
+        return cls(columns, request, payer, n, previous)
 
     def check_limit(self) -> None:
         """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
@@ -219,34 +164,34 @@ class TableRequest:
         """Make the release from the table of this name, from an open table, or from the files of its counts."""
         with ExitStack() as opening:
             if isinstance(source, CountsFiles):
-                table: Table = UnreadTable(self.what, self.columns, files=source.paths)
+                table: Table = UnreadTable(self.columns, files=source.paths)
             else:
                 table = opening.enter_context(as_open_table(source))
-            counting, request = self._counting(table)
-            counted = bounded(request, table.most_candidates, self.n) if counting.in_sql else request
-            released = release(TableSource(counting, progress, self.n), counted, self._charged)
+            records, request = self._records(table, progress)
+            counted = bounded(request, table.most_candidates, self.n) if records.in_sql else request
+            released = release(records, counted, self._charged)
         return released if counted is request else replace(released, request=request.stated())
 
     def query(self, dialect: str, table: str) -> str:
         """The query that counts for the request; no table is read."""
-        unread = UnreadTable(self.what, self.columns, table, dialect)
-        counting, request = self._counting(unread)
+        unread = UnreadTable(self.columns, table, dialect)
+        records, request = self._records(unread)
         prepare(request, self.n)
-        edges = bounded(request, unread.most_candidates, self.n).counted_over(self.n).edges
-        rows = counting.rows
+        candidates = bounded(request, unread.most_candidates, self.n).counted_over(self.n)
+        rows = records.rows
         assert isinstance(rows, UnreadTable)
-        return rows.query([Job(columns, edges) for columns in counting.records])
+        return rows.query([Job(columns, candidates) for columns in records.records])
 
-    def _counting(self, table: Table) -> tuple[Counting, Request]:
-        """The counting pass, and the request with the names of classes and groups, which may come from the table."""
+    def _records(self, table: Table, progress: Progress = no_progress) -> tuple[TableSource, Request]:
+        """The records of a table, and the request with the names of classes and groups, which may come from it."""
         columns, request = self.columns, self.request
-        counting = columns.counting(table, self.what, request.population)
-        # The fields that are known from the columns
+        records = columns.source(table, request.population, progress=progress, n=self.n)
+        # The fields that follow from the columns
         from_table: dict[str, Any] = {}
-        if (classified := self.what._classified) is not None:
+        if (classified := columns.what._classified) is not None:
             probabilities, classes = classified.columns(table)
             from_table["classes"] = classes
-        if (group := counting.group) is not None and request.population is None:
+        if (group := records.group) is not None and request.population is None:
             names = group.columns if isinstance(group, GroupedColumns) else group.names
             from_table |= {"by": "class" if columns.by_class else "group", "names": names}
         # A renewal already states them, so that the table's must agree
@@ -255,9 +200,9 @@ class TableRequest:
                 release_class_names(self.previous, probabilities, classes)
             if columns.by_class and order_of(from_table["names"], tuple(request.terms)) is None:
                 raise InputError("what", f"must have the {len(request.terms)} classes of previous", got="others")
-            return counting, request
+            return records, request
         changes = {name: value for name, value in from_table.items() if getattr(request, name) != value}
-        return counting, replace(request, **changes) if changes else request
+        return records, replace(request, **changes) if changes else request
 
 
 def bounded(request: Request, most: int | None, n: int | None) -> Request:
@@ -273,15 +218,14 @@ def _about(what: ColumnSpec, request_options: Mapping[str, Any]) -> Mapping[str,
     return {**what._outputs, **(request_options.get("about") or {})} or None
 
 
-def _division(what: ColumnSpec, alpha: Any, columns: Columns, population: Population | None) -> dict[str, Any]:
+def _division(columns: Columns, alpha: Any, population: Population | None) -> dict[str, Any]:
     """The division into several thresholds, as fields of a request; the names of classes come from the table later."""
-    requested = what._requested  # may divide by side, or by loss
+    requested = columns.what._requested  # may divide by side, or by loss
     by_level = is_several(alpha)
     by_group = columns.by is not None and population is None
     if sum([by_level, by_group, columns.by_class, "by" in requested, "loss" in requested]) > 1:
-        raise InputError(
-            "by", "several levels, groups or classes, two sides, and losses must not be combined", got="two of them"
-        )
+        must = "several levels, groups or classes, two sides, and losses must not be combined"
+        raise InputError("by", must, got="two of them")
     if by_group:
         return {"by": "group", "names": columns.names, **requested}
     return {"by": "level", **requested} if by_level else requested
@@ -292,9 +236,8 @@ def _with_release_score(what: ColumnSpec, request: Request) -> ColumnSpec:
     first, *_ = request.terms.values()
     what = what._over(first.spread if isinstance(first.spread, Candidates) else None)
     if {kind.name for kind in what.kinds} != {terms.score for terms in request.terms.values()}:
-        raise InputError(
-            "what", f"must give the score {first.score!r}, as in previous", remedy=f"It gives {what.kinds[0].name!r}"
-        )
+        must = f"must give the score {first.score!r}, as in previous"
+        raise InputError("what", must, remedy=f"It gives {what.kinds[0].name!r}")
     bound = what._requested.get("bound", request.bound)
     if request.loss is not None and bound != request.bound:
         raise InputError("bound", f"must be that of previous, {request.bound:g}", got=f"{bound:g}")

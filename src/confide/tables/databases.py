@@ -15,18 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from confide.core import LONGEST
 from confide.errors import InputError, replaced_errors
 from confide.support import names_server, require, shown_address
 from confide.tables.arrow import ColumnRef, describe_type, is_boolean, is_integer, is_number, or_empty_batch
-from confide.tables.bin_counts import Job, grouped_counts
+from confide.tables.bin_counts import Counts, Job, grouped_counts
 from confide.tables.duckdb_table import DuckTable, embedded
 from confide.tables.expressions import exact, identifier, incomplete_expression, select
 from confide.tables.failures import columns_of, engine_errors_in_fixed_words
-from confide.tables.row_errors import RowErrors
 from confide.tables.table import ContributionBound, Progress, Table
 
 # The engines that count: they read the text of a number as the double next to it, and have NaN and infinities.
@@ -136,17 +132,18 @@ class IbisTable(Table):
             complete.expression = self.expression.filter(~wrong)
             return complete
 
-    def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors] | None:
+    def count(self, jobs: Sequence[Job], progress: Progress) -> list[Counts] | None:
         """Count by a GROUP BY; None for engines that cannot count exactly, and for scores that SQL cannot compute.
 
         PostgreSQL expects as many groups as there are different scores, and then counts in one process. With a UNION
         ALL, here of no rows, PostgreSQL expects 200 groups and shares the work among its processes.
         """
         engine, rows = self.engine, self.expression
-        if engine not in ENGINES or not job.columns.reader.in_sql:
+        if engine not in ENGINES or not all(job.columns.reader.in_sql for job in jobs):
             return None
         with engine_errors_in_fixed_words():
-            return grouped_counts(rows.union(rows.filter(False)) if engine == "postgres" else rows, job, progress)
+            rows = rows.union(rows.filter(False)) if engine == "postgres" else rows
+            return [grouped_counts(rows, job, progress) for job in jobs]
 
 
 def _with_arrow_types(expression: Any) -> Any:
@@ -261,30 +258,48 @@ def files_behind(url: str) -> tuple[Path, ...]:
 @contextmanager
 def open_database(url: str, table: str | None) -> Iterator[Table]:
     """Open a table of the database at an address; `polars://FILE` reads Parquet files by that engine."""
-    # Refuse addresses that are not read from here
-    scheme, _, path = url.partition("://")
-    shown, scheme = without_password(url), scheme.lower()
-    if scheme in _ELSEWHERE:
-        raise InputError(
-            "source",
-            f"{shown!r} is not on this machine and is not read from there: copy the files here, or into a "
-            "bucket of s3://, gs:// or az://",
-            remedy="Or hand over pyarrow.dataset.dataset(...), or a data frame of Spark, in Python",
-        )
-    if scheme not in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
-        _check_engine(shown, scheme)
+    scheme = url.partition("://")[0].lower()
+    shown = without_password(url)
+    _check_scheme(shown, scheme)
     require("table", scheme in _IN_MEMORY or table, f"must be given: which table of {shown!r} to read")
-    # A DuckDB file is read like any file, by the DuckDB of this process
-    doing = f"opening {shown!r}"
-    if scheme == "duckdb":
-        with ExitStack() as opening:
-            with engine_errors_in_fixed_words(doing):
-                connection = opening.enter_context(embedded(path))
-                duck_table = _duckdb_table(connection, shown, str(table))
-                duck_table.files = files_behind(url)
-            yield duck_table
+    opening = _open_duckdb(url, shown, str(table)) if scheme == "duckdb" else _open_by_ibis(url, scheme, shown, table)
+    with opening as opened:
+        opened.files = files_behind(url)
+        yield opened
+
+
+def _check_scheme(shown: str, scheme: str) -> None:
+    """Raise `InputError` for addresses that are not read from here, and for schemes that are no engine of Ibis."""
+    if scheme in _ELSEWHERE:
+        must = f"{shown!r} is not on this machine and is not read from there: copy the files here, or into a bucket of"
+        remedy = "Or hand over pyarrow.dataset.dataset(...), or a data frame of Spark, in Python"
+        raise InputError("source", f"{must} s3://, gs:// or az://", remedy=remedy)
+    if scheme in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
         return
-    # Other engines by Ibis
+    with engine_errors_in_fixed_words(f"opening {shown!r}", "install ibis-framework"):
+        import ibis
+
+        engines = {entry.name for entry in ibis.util.backend_entry_points()}
+    must = "must be a file or a database, or in Python a data frame of Spark"
+    remedy = "Open it by Spark: calibrate_table(session.read.parquet(...), ...)"
+    require("source", scheme not in ("spark", "sc"), must, got=f"{scheme}://", remedy=remedy)
+    must = f"{shown!r} must be a file, postgresql://, duckdb://, sqlite:// or another engine of Ibis"
+    require("source", scheme in engines, must, got=f"{scheme}://")
+
+
+@contextmanager
+def _open_duckdb(url: str, shown: str, table: str) -> Iterator[Table]:
+    """A table of a DuckDB file, which is read like any file, by the DuckDB of this process."""
+    with ExitStack() as opening:
+        with engine_errors_in_fixed_words(f"opening {shown!r}"):
+            connection = opening.enter_context(embedded(url.partition("://")[2]))
+            opened = _duckdb_table(connection, shown, table)
+        yield opened
+
+
+@contextmanager
+def _open_by_ibis(url: str, scheme: str, shown: str, table: str | None) -> Iterator[Table]:
+    doing, path = f"opening {shown!r}", url.partition("://")[2]
     extra = "confide[postgres]" if scheme in _POSTGRES else f"ibis-framework[{scheme}]"
     if scheme == "databricks":
         extra += ", which brings the rows here; or hand over a data frame of Databricks Connect, which counts there"
@@ -292,36 +307,11 @@ def open_database(url: str, table: str | None) -> Iterator[Table]:
         connection = _connect(url, scheme, path)
     try:
         with engine_errors_in_fixed_words(doing):
-            if scheme in _IN_MEMORY:
-                expression = connection.read_parquet(path)
-            else:
-                expression = _table(connection, shown, str(table))
-        opened_table = IbisTable(f"table {table!r}" if table else repr(shown), expression)
-        opened_table.files = files_behind(url)
-        yield opened_table
+            in_memory = scheme in _IN_MEMORY
+            expression = connection.read_parquet(path) if in_memory else _table(connection, shown, str(table))
+        yield IbisTable(f"table {table!r}" if table else repr(shown), expression)
     finally:
         connection.disconnect()
-
-
-def _check_engine(shown: str, scheme: str) -> None:
-    """Raise `InputError` if the scheme is not an engine of Ibis."""
-    with engine_errors_in_fixed_words(f"opening {shown!r}", "install ibis-framework"):
-        import ibis
-
-        known = {entry.name for entry in ibis.util.backend_entry_points()}
-    if scheme in ("spark", "sc"):
-        raise InputError(
-            "source",
-            "must be a file or a database, or in Python a data frame of Spark",
-            got=f"{scheme}://",
-            remedy="Open it by Spark: calibrate_table(session.read.parquet(...), ...)",
-        )
-    if scheme not in known:
-        raise InputError(
-            "source",
-            f"{shown!r} must be a file, postgresql://, duckdb://, sqlite:// or another engine of Ibis",
-            got=f"{scheme}://",
-        )
 
 
 def _connect(url: str, scheme: str, path: str) -> Any:

@@ -9,9 +9,10 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Self
 
 from confide.errors import InputError
+from confide.support import require
 from confide.tables.arrow import ColumnRef, is_integer, is_number, is_text, list_element, or_empty_batch
 from confide.tables.expressions import identifier, incomplete_sql, select, text
 from confide.tables.table import ContributionBound, Table
@@ -40,8 +41,6 @@ _THOUSANDS = r"[-+]?[1-9][0-9]{0,2}(SEPARATOR[0-9]{2,3})*SEPARATOR[0-9]{3}([.,][
 
 @dataclass(frozen=True)
 class _FirstCells:
-    """The first cells of a column of CSV."""
-
     others: int = 0  # cells that are neither empty nor numbers
     decimals: int = 0  # of these, numbers with a decimal comma
     thousands: int = 0  # of these, numbers whose digits are separated in groups
@@ -88,7 +87,7 @@ class DuckTable(Table):
         self.connection = connection
         self.texts = texts
         self._source = source
-        self._in_words = in_words
+        self.in_words = in_words
         self._renew = renew
         self._rows = rows
         self._sorts = False
@@ -97,7 +96,7 @@ class DuckTable(Table):
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows."""
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
-        with self._in_words():
+        with self.in_words():
             self._renew({name for read in (*columns, *self._needed) for name in (read.column, read.at) if name})
             # Lists and sorting use every core
             busy = self._sorts or any(read.form in ("numbers", "entry") for read in columns)
@@ -108,7 +107,7 @@ class DuckTable(Table):
 
     def row_count(self) -> int | None:
         """The number of rows if the source states it, for progress bars; None for CSV."""
-        with self._in_words():
+        with self.in_words():
             return self._rows()
 
     def counted_rows(self) -> int | None:
@@ -117,17 +116,18 @@ class DuckTable(Table):
         return self._count() if stated is None else stated
 
     def _count(self, rest: str = "") -> int:
-        with self._in_words():
+        return int(self._answer(select("count(*)", self._source, rest))[0][0])
+
+    def _answer(self, query: str) -> Any:
+        """The rows of the answer to a query, which may read every column."""
+        with self.in_words():
             self._renew(None)
-            return int(self.connection.sql(select("count(*)", self._source, rest)).fetchall()[0][0])
+            return self.connection.sql(query).fetchall()
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
         length = f"len({identifier(column)})"
-        query = select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1")
-        with self._in_words():
-            self._renew(None)
-            lengths = self.connection.sql(query).fetchall()
+        lengths = self._answer(select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1"))
         return lengths[0][0] if lengths else None
 
     def holds_numbers(self, column: str) -> bool:
@@ -143,23 +143,15 @@ class DuckTable(Table):
         super().check_number(column)
         form = self._first_forms[column] if self._is_cell(column) else _FirstCells()
         if form.decimals == form.others > form.thousands and self.decimal == ".":
-            raise InputError(
-                "column",
-                f"{column!r} holds numbers with a decimal comma",
-                remedy="Read them with decimal=',' or write a point",
-            )
-        if form.thousands:
-            raise InputError(
-                "column",
-                f"{column!r} holds numbers whose digits are separated in groups, as thousands are in 1,000 or 1.000,5",
-                remedy="Write them without separators of thousands",
-            )
+            must = f"{column!r} holds numbers with a decimal comma"
+            raise InputError("column", must, remedy="Read them with decimal=',' or write a point")
+        must = f"{column!r} holds numbers whose digits are separated in groups, as thousands are in 1,000 or 1.000,5"
+        require("column", not form.thousands, must, remedy="Write them without separators of thousands")
 
     @cached_property
     def _first_forms(self) -> dict[str, "_FirstCells"]:
-        """The forms of the first cells of every column of a CSV."""
         columns = [name for name in self.schema.names if self._is_cell(name)]
-        with self._in_words():
+        with self.in_words():
             forms = self._first_cells(", ".join(map(self._forms_expression, columns)))
         return {name: _FirstCells(**fields) for name, fields in zip(columns, forms, strict=True)}
 
@@ -179,7 +171,7 @@ class DuckTable(Table):
         first_rows = select("*", self._source, f"LIMIT {_FIRST}")
         return self.connection.sql(select(expressions, f"({first_rows})")).fetchall()[0]
 
-    def bound_contributions(self, people: ContributionBound) -> "DuckTable":
+    def bound_contributions(self, people: ContributionBound) -> Self:
         """The table with a bounded number of rows of each person; sorting uses every core."""
         import ibis
 
@@ -189,12 +181,13 @@ class DuckTable(Table):
         cells = ", ".join(f"{self._cell(name)} AS {identifier(name)}" for name in self.schema.names)
         source = f"({ibis.to_sql(limited, dialect='duckdb')})"
         source = source.replace(identifier(_CELLS), f"({select(cells, self._source)})")
-        bounded = DuckTable(self.name, limited.schema().to_pyarrow(), self.connection, source, self._in_words)
+        bounded = copy(self)
+        bounded.schema = limited.schema().to_pyarrow()
+        bounded._source = source
         bounded._renew = lambda _: self._renew(None)
-        bounded.texts = self.texts
-        bounded.decimal = self.decimal
-        bounded.ordered = False
+        bounded._rows = lambda: None
         bounded._sorts = True
+        bounded.ordered = False
         return bounded
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "DuckTable":

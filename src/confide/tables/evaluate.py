@@ -31,8 +31,7 @@ from confide.evaluation import (
 from confide.mechanisms import Neighbors
 from confide.support import Level, check_unknown_arguments, require
 from confide.tables.arrow import to_numpy
-from confide.tables.columns import ColumnSpec
-from confide.tables.named_columns import (
+from confide.tables.column_types import (
     AnyGroups,
     GroupedColumns,
     NamedColumn,
@@ -40,9 +39,10 @@ from confide.tables.named_columns import (
     group_of_release,
     one_column,
 )
+from confide.tables.columns import ColumnSpec
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import SetPredictor
-from confide.tables.records import RecordColumns, checked_batches
+from confide.tables.readers import RecordColumns, checked_batches
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
 if TYPE_CHECKING:
@@ -155,14 +155,7 @@ def evaluate(
             remedy="Only evaluate_sets, evaluate_intervals and evaluate_scores take them in order",
         )
     check_unknown_arguments("evaluate", options, EvaluationOptions.__optional_keys__)
-    # Build the request of a private evaluation
-    private: dict[str, Any] = {
-        name: value for name, value in options.items() if name in _PrivateOptions.__annotations__
-    }
-    if epsilon is None and (private or people is not None):
-        first = next(iter(private), "people")
-        raise InputError(first, "must be left out without epsilon: the numbers are not private")
-    request = None if epsilon is None else PrivateRequest(epsilon, **private)
+    request = _private_request(epsilon, people, options)
     # Evaluate arrays
     arrays = _given(options, _Arrays)
     array_options = _given(options, ArrayOptions)
@@ -173,18 +166,27 @@ def evaluate(
     # Evaluate a table
     if table is None or what is None or arrays or groups is not None or array_options:
         raise InputError("table", "table and what must be given together, and no arrays with them")
+    of_table: dict[str, Any] = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
     if request is None:
-        return evaluate_table(
-            table, what, release, by=by, examples=examples, skip_incomplete=skip_incomplete, progress=progress
-        )
+        return evaluate_table(table, what, release, examples=examples, **of_table)
     require("examples", not examples, "must be left out with epsilon: records as they are cannot be private")
-    return evaluate_table_privately(
-        table, what, release, request, by=by, people=people, skip_incomplete=skip_incomplete, progress=progress
-    )
+    return evaluate_table_privately(table, what, release, request, people=people, **of_table)
+
+
+def _private_request(
+    epsilon: float | None, people: ContributionBound | None, options: Mapping[str, Any]
+) -> PrivateRequest | None:
+    """The request of a private evaluation; None without epsilon, with which alone its other fields may be given."""
+    private = {name: value for name, value in options.items() if name in _PrivateOptions.__annotations__}
+    if epsilon is not None:
+        return PrivateRequest(epsilon, **private)
+    if private or people is not None:
+        first = next(iter(private), "people")
+        raise InputError(first, "must be left out without epsilon: the numbers are not private")
+    return None
 
 
 def _given(options: Mapping[str, Any], kind: type) -> dict[str, Any]:
-    """The options of one kind, in its order, without those that are None."""
     return {name: options[name] for name in kind.__annotations__ if options.get(name) is not None}
 
 
@@ -251,39 +253,28 @@ def _tallied(
     progress: Progress,
     examples: int = 0,
 ) -> Tally:
-    """The counts of a table."""
     by_release = release.needs_groups(sets=what._labelled)
     if by_release and by is None:
         each = "true class" if release.by == "class" else "group"
-        raise InputError(
-            "by", f"must be given: the column of each record's {each}, because each {each} has a threshold"
-        )
+        must = f"must be given: the column of each record's {each}, because each {each} has a threshold"
+        raise InputError("by", must)
     reader, comparison = what._comparison(table, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
-    groups = _group_columns(table, by, release if by_release else None)
+    group: NamedColumn | GroupedColumns | AnyGroups | None = None
+    if by is not None:
+        group = group_of_release(table, by, release) if by_release else AnyGroups.of(table, one_column(by))
 
     def add(records: LabelledRecords, batch: Any) -> None:
         try:
-            tally.add(records, None if groups is None else groups.keys(batch))
+            tally.add(records, None if group is None else group.keys(batch))
         except TooManyGroupsError:
             raise too_many_groups("by", str(by)) from None
 
-    _process_records(table, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
+    _read_records(table, RecordColumns(reader, group), add, progress, skip_incomplete=skip_incomplete)
     return tally
 
 
-def _group_columns(
-    table: Table, by: str | Sequence[str] | None, release: Release | None, names: Sequence[str | int] | None = None
-) -> NamedColumn | GroupedColumns | AnyGroups | None:
-    """The columns of groups: those of the release if it is given; otherwise one column, of these names or of any."""
-    if by is None:
-        return None
-    if release is not None:
-        return group_of_release(table, by, release)
-    return AnyGroups.of(table, one_column(by)) if names is None else group_column(table, one_column(by), tuple(names))
-
-
-def _process_records(
+def _read_records(
     table: Table,
     columns: RecordColumns,
     add: Callable[[LabelledRecords, Any], None],
@@ -291,9 +282,8 @@ def _process_records(
     *,
     skip_incomplete: bool,
 ) -> None:
-    """Pass the records of a table on to an evaluation, batch by batch."""
     rows = columns.counting(table, skip_incomplete=skip_incomplete)
-    with closing(checked_batches(rows, columns, progress, skips=not skip_incomplete)) as batches:
+    with closing(checked_batches(rows, columns, progress)) as batches:
         for batch, arrays in batches:
             add(LabelledRecords(*columns.reader.evaluated(arrays)), batch)
 
@@ -349,25 +339,27 @@ def evaluate_table_privately(
         # Look up the columns; the groups are those of the release, or those that the request names
         reader, comparison = what._comparison(table, release)
         by_release = release.needs_groups(sets=what._labelled)
-        if (by is not None) != (by_release or request.group_names is not None):
-            raise InputError(
-                "by", "by and group_names must be given together: a column, and the public list of its values"
-            )
+        must = "by and group_names must be given together: a column, and the public list of its values"
+        require("by", (by is not None) == (by_release or request.group_names is not None), must)
         if people is not None:
             table.check_people(people)
-        group = _group_columns(table, by, release if by_release else None, request.group_names)
+        group: NamedColumn | GroupedColumns | None = None
+        if by is not None and by_release:
+            group = group_of_release(table, by, release)
+        elif by is not None:
+            group = group_column(table, one_column(by), tuple(request.group_names or ()))
         columns = RecordColumns(reader, group, people=people, other_groups=not by_release)
 
         def count(add: Callable[..., None]) -> None:
             def add_batch(records: LabelledRecords, batch: Any) -> None:
                 if group is None:
                     add(records)
-                elif by_release or isinstance(group, AnyGroups):
+                elif by_release:
                     add(records, group.keys(batch))
                 else:
                     add(records, places=group.places(batch))
 
-            _process_records(table, columns, add_batch, progress, skip_incomplete=skip_incomplete)
+            _read_records(table, columns, add_batch, progress, skip_incomplete=skip_incomplete)
 
         # Charge and count, in the order that the table requires
         return answer(request, comparison, count, charge_first=not table.local)
@@ -452,7 +444,7 @@ def size_counts(
         (predictor,) = predictors
         rows = table.drop_missing(predictor.reads) if skip_incomplete else table
         counts = np.zeros(len(bins), np.int64)
-        with closing(checked_batches(rows, predictor, progress, skips=not skip_incomplete)) as batches:
+        with closing(checked_batches(rows, predictor, progress)) as batches:
             for _, (_, sizes) in batches:
                 place = np.searchsorted(bins, to_numpy(sizes), side="right") - 1
                 counts += np.bincount(place, minlength=len(bins))

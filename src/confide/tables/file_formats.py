@@ -99,11 +99,8 @@ def file_format(path: FileLocation, *, to_read: bool = False) -> Format:
     form = format_of(path)
     if form is None:
         remedy = _REMEDIES.get(path.suffix.lower(), "") if to_read else ""
-        raise InputError(
-            "path",
-            f"{str(path)!r} must end in one of {', '.join(ENDINGS)}",
-            got=f"{path.suffix or 'no extension'!r}{remedy}",
-        )
+        must = f"{str(path)!r} must end in one of {', '.join(ENDINGS)}"
+        raise InputError("path", must, got=f"{path.suffix or 'no extension'!r}{remedy}")
     return form
 
 
@@ -170,12 +167,9 @@ def _parquet_writer(path: Path, schema: Any) -> Any:
         return ParquetWriter(path, schema)
     except pa.ArrowException:
         names = [field.name for field in schema if lacks(field)]
-        raise InputError(
-            "column",
-            f"{', '.join(map(repr, names[:3]))} must be of a type that Parquet has",
-            got="durations, values of several types, or structs without fields",
-            remedy="Leave it out with keep, or convert it",
-        ) from None
+        must = f"{', '.join(map(repr, names[:3]))} must be of a type that Parquet has"
+        got = "durations, values of several types, or structs without fields"
+        raise InputError("column", must, got=got, remedy="Leave it out with keep, or convert it") from None
 
 
 # Cells that a spreadsheet reads as a formula: a sign counts if a character follows that numbers and dates lack.

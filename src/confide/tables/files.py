@@ -24,13 +24,12 @@ from typing import Any
 from urllib.parse import unquote
 
 from confide.errors import FormatError, InputError
-from confide.support import FileLocation, ObjectPath, ObjectReader, as_integer, as_place
+from confide.support import FileLocation, ObjectPath, ObjectReader, as_integer, as_place, require
+from confide.tables.arrow import readable_schema, split_batches, type_disagreements, widest_schema
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import select, text
-from confide.tables.failures import NOT_UTF8, file_errors_in_fixed_words
+from confide.tables.failures import NOT_UTF8, Rows, file_errors_in_fixed_words
 from confide.tables.file_formats import ENDINGS, ending_of, file_format, format_of
-from confide.tables.row_errors import Rows
-from confide.tables.schemas import readable_schema, split_batches, type_disagreements, widest_schema
 
 
 def places_named(source: str) -> list[FileLocation]:
@@ -89,12 +88,8 @@ def matches(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
 def _of_one_format(source: str, what: str, files: Iterable[FileLocation]) -> list[FileLocation]:
     """The files with known extensions, in order; raises `InputError` for none, or for several formats."""
     places = sorted((file for file in files if format_of(file)), key=lambda file: file.parts)
-    if not places:
-        raise InputError(
-            "path",
-            f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}",
-            remedy="It names none of them",
-        )
+    must = f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}"
+    require("path", places, must, remedy="It names none of them")
     if len({format_of(file) for file in places}) > 1:
         endings = sorted({str(ending_of(file)) for file in places})
         raise InputError("files", f"files of {source!r} must be of one format", got=", ".join(endings))
@@ -204,7 +199,7 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
             if isinstance(places[0], ObjectPath):
                 connection.register_filesystem(_duckdb_filesystem(places[0]))
             opened = _OPENERS[form.kind](connection, name, places)
-        opened._in_words = in_words
+        opened.in_words = in_words
         opened.files = tuple(places)
         opened.decimal = decimal
         yield opened
@@ -218,11 +213,9 @@ def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> Du
     for place, dialect in zip(places, dialects, strict=True):
         if dialect != dialects[0]:
             unshared = sorted({*dialect.names} ^ {*dialects[0].names})
-            raise InputError(
-                "path",
-                f"{str(place)!r} must have the columns and the separator of {str(places[0])!r}",
-                got=f"a column {unshared[0]!r} that only one of them has" if unshared else "another order or separator",
-            )
+            must = f"{str(place)!r} must have the columns and the separator of {str(places[0])!r}"
+            got = f"a column {unshared[0]!r} that only one of them has" if unshared else "another order or separator"
+            raise InputError("path", must, got=got)
     # Every cell is read as text, also the values of folders
     folders = _folder_types(places, dialects[0].names)
     source = _reading(
@@ -261,7 +254,6 @@ def _parquet_files(connection: Any, name: str, places: Sequence[FileLocation]) -
 
 
 def _listed(places: Sequence[FileLocation]) -> str:
-    """Files as a list in SQL."""
     return f"[{', '.join(text(_in_duckdb(place)) for place in places)}]"
 
 
@@ -442,11 +434,8 @@ def csv_dialect(source: str, lines: Iterable[str]) -> CsvDialect:
     numbers = list(map(_is_number, names))
     over_numbers = any(_is_number(cell) and not number for cell, number in zip(record, numbers, strict=False))
     if not any(names) or (any(numbers) and not over_numbers):
-        raise FormatError(
-            "path",
-            f"{source} must start with a line of column names",
-            got="none that can be distinguished from the values (names that all look like numbers cannot be)",
-        )
+        got = "none that can be distinguished from the values (names that all look like numbers cannot be)"
+        raise FormatError("path", f"{source} must start with a line of column names", got=got)
     # The options by which DuckDB reads every cell as text
     names = [name or f"column{place}" for place, name in enumerate(names)]
     _refuse_repeated(source, names)
@@ -469,10 +458,6 @@ def _refuse_repeated(source: str, names: Sequence[str]) -> None:
     for name in names:
         if (first := earlier.get(name.lower())) is not None:
             similar = "" if name == first else f" (and {first!r}; upper and lower case do not distinguish them)"
-            raise FormatError(
-                "path",
-                f"{source} must give every column a different name",
-                got=f"{name!r} twice{similar}",
-                remedy="Rename one",
-            )
+            must = f"{source} must give every column a different name"
+            raise FormatError("path", must, got=f"{name!r} twice{similar}", remedy="Rename one")
         earlier[name.lower()] = name

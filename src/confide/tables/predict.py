@@ -23,6 +23,7 @@ from confide.support import (
     kind_of,
     names_object,
     new_file,
+    require,
 )
 from confide.tables.arrow import with_decimal_commas
 from confide.tables.columns import ColumnSpec
@@ -188,7 +189,6 @@ def _predictions(
     keep: Sequence[str] | None,
     skip_incomplete: bool,
 ) -> tuple[Table, Predictions]:
-    """The rows that count, and their predictions."""
     predictors = what._predictors(table, release, by)
     warn_about(release)
     reads = [read for predictor in predictors for read in predictor.reads]
@@ -208,12 +208,8 @@ def _columns_to_keep(table: Table, keep: Sequence[str] | None, predictors: Seque
     added = {name for predictor in predictors for name in predictor.adds}
     for name in names:
         table.type_of(name)
-        if name in added:
-            raise InputError(
-                "column",
-                f"{name!r} is in the input and would be written as well",
-                remedy="Choose the columns to keep without it",
-            )
+        must = f"{name!r} is in the input and would be written as well"
+        require("column", name not in added, must, remedy="Choose the columns to keep without it")
     if len(set(names)) != len(names):
         raise InputError("keep", "must name every column once", got=f"{len(names) - len(set(names))} repeated")
     return tuple(names)
@@ -271,11 +267,9 @@ def write_predictions(
     if not is_folder(out):
         return _write_file(table, predictions, as_place(out), overwrite=overwrite, progress=progress)
     if "://" in str(out) and not names_object(out):
-        raise InputError(
-            "output",
-            f"{without_password(str(out))!r} must be a file, a folder, or an address s3://, gs:// or az://",
-            remedy="To other addresses Spark writes the frame of confide.tables.predict_frame",
-        )
+        must = f"{without_password(str(out))!r} must be a file, a folder, or an address s3://, gs:// or az://"
+        remedy = "To other addresses Spark writes the frame of confide.tables.predict_frame"
+        raise InputError("output", must, remedy=remedy)
     return _write_folder(table, predictions, as_place(out), progress)
 
 

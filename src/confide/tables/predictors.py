@@ -15,11 +15,9 @@ from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.sets import warn_of_widths
 from confide.support import check_column_order, is_numbering, require
 from confide.tables.arrow import ColumnRef, from_names, from_numpy, from_texts, to_numpy
-from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
-from confide.tables.number_columns import NumberColumns, Reasons
-from confide.tables.readers import ProbabilityReader, TargetReader
-from confide.tables.records import RecordColumns, checked_batches
-from confide.tables.row_errors import ColumnError
+from confide.tables.column_types import GroupedColumns, NamedColumn, Names, NumberColumns, Reasons
+from confide.tables.failures import ColumnError
+from confide.tables.readers import ProbabilityReader, RecordColumns, TargetReader, checked_batches
 from confide.tables.table import Progress, Table
 
 AnyGroup: TypeAlias = NamedColumn | GroupedColumns | None
@@ -35,18 +33,23 @@ UPPER = "upper"
 class Predictor(RecordColumns):
     """The columns of a record, and those that are added to it."""
 
-    adds: tuple[str, str]  # the last is null if a record has no prediction
+    adds: tuple[str, str]
     # One for all, shape (1,); per class, shape (K,); or per group, shape (G,). For both ends of intervals, (2, ...).
     thresholds: NDArray[np.float64]
 
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
-        """The added columns (here the arrays that they are computed from); `as_text` writes lists as JSON."""
-        return super().read(batch)
+        """The added columns, unless a record of the batch is unusable; `as_text` writes lists as JSON."""
+        arrays, reasons = super().read(batch)
+        return [] if reasons is not None else self.predicted(batch, arrays[0], as_text=as_text), reasons
 
-    def thresholds_of(self, batch: Any, usable: Any) -> NDArray[np.float64]:
-        """The threshold of each usable record by its group; if groups overlap, the largest of the record's groups."""
+    def predicted(self, batch: Any, outputs: NDArray[Any], *, as_text: bool) -> list[Any]:
+        """The added columns of a batch, from the outputs of the model."""
+        raise NotImplementedError
+
+    def thresholds_of(self, batch: Any) -> NDArray[np.float64]:
+        """The threshold of each record by its group; if groups overlap, the largest of the record's groups."""
         assert isinstance(self.group, NamedColumn | GroupedColumns)
-        place = self.group.places(batch)[usable]
+        place = self.group.places(batch)
         thresholds = self.thresholds[..., place]
         return thresholds if place.ndim == 1 else thresholds.max(axis=-1)
 
@@ -60,16 +63,12 @@ class SetPredictor(Predictor):
     score: str
     by_class: bool  # whether each class has its own threshold
 
-    def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
+    def predicted(self, batch: Any, outputs: NDArray[Any], *, as_text: bool) -> list[Any]:
         """Lists of class names, and their lengths."""
-        (p,), reasons = super().read(batch)
-        usable = slice(None) if reasons is None else reasons == 0
-        mask = np.zeros(p.shape, dtype=np.bool_)
-        if len(p[usable]):
-            limits: Any = self.thresholds if self.by_class else float(self.thresholds[0])
-            limits = limits if self.group is None else self.thresholds_of(batch, usable)
-            mask[usable] = set_mask(p[usable], self.score, limits, per_class=self.by_class)
-        return _set_columns(mask, self.names, None if reasons is None else reasons != 0, as_text=as_text), reasons
+        limits: Any = self.thresholds if self.by_class else float(self.thresholds[0])
+        limits = limits if self.group is None else self.thresholds_of(batch)
+        mask = set_mask(outputs, self.score, limits, per_class=self.by_class)
+        return _set_columns(mask, self.names, as_text=as_text)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,17 +77,13 @@ class IntervalPredictor(Predictor):
 
     scores: tuple[str, str]  # of the lower and the upper end
 
-    def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
+    def predicted(self, batch: Any, outputs: NDArray[Any], *, as_text: bool) -> list[Any]:
         """Both ends, rounded outwards."""
-        (f,), reasons = super().read(batch)
-        usable = slice(None) if reasons is None else reasons == 0
-        ends = np.full((2, len(f)), np.nan)
-        if len(f[usable]):
-            thresholds = self.thresholds[:, 0] if self.group is None else self.thresholds_of(batch, usable)
-            for side, score in enumerate(self.scores):
-                limit: Any = float(thresholds[side]) if self.group is None else thresholds[side]
-                ends[side, usable] = interval_ends(f[usable], score, limit)[side]
-        return [from_numpy(end, None if reasons is None else reasons != 0) for end in ends], reasons
+        low, high = self.thresholds[:, 0].tolist() if self.group is None else self.thresholds_of(batch)
+        score_of_lower, score_of_upper = self.scores
+        lower, _ = interval_ends(outputs, score_of_lower, low)
+        _, upper = interval_ends(outputs, score_of_upper, high)
+        return [from_numpy(lower), from_numpy(upper)]
 
 
 def set_predictor(
@@ -138,12 +133,9 @@ def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any
     if number is not None and p.width > number:
         classes = set(map(str, known)) if isinstance(known, tuple) else set(map(str, names))
         unknown = [repr(column) for column, name in zip(p.columns, names, strict=False) if str(name) not in classes]
-        raise InputError(
-            "probabilities",
-            f"must be those of the {number} classes of the release",
-            got=f"{p.width} columns, or entries of a list",
-            remedy=f"None of these is a class: {', '.join(unknown)}" if unknown else "",
-        )
+        must = f"must be those of the {number} classes of the release"
+        remedy = f"None of these is a class: {', '.join(unknown)}" if unknown else ""
+        raise InputError("probabilities", must, got=f"{p.width} columns, or entries of a list", remedy=remedy)
     # Names of columns, or of the pair, state an order
     _check_pair_order(p, names, release)
     if isinstance(known, tuple) and len(p.columns) == len(known) and is_numbering(list(map(str, names))):
@@ -173,9 +165,8 @@ def _limits(release: Release, classes: Names = ()) -> NDArray[np.float64]:
 def score_of_release(release: Release, task: str) -> str:
     """The score of a release; raises `InputError` if its thresholds are not those of a score for this task."""
     if release.by not in (None, "group", "class"):
-        raise InputError(
-            "release", f"has no thresholds of a {task} score", remedy=f"Its kind is {type(release).__name__}"
-        )
+        must = f"has no thresholds of a {task} score"
+        raise InputError("release", must, remedy=f"Its kind is {type(release).__name__}")
     score = release.first.score
     if score is None:
         raise InputError(*UNNAMED)
@@ -186,26 +177,21 @@ def score_of_release(release: Release, task: str) -> str:
     return score
 
 
-def _set_columns(
-    mask: NDArray[np.bool_], names: Names, without: NDArray[np.bool_] | None, *, as_text: bool
-) -> list[Any]:
+def _set_columns(mask: NDArray[np.bool_], names: Names, *, as_text: bool) -> list[Any]:
     """Lists of class names (as_text: JSON arrays) and their lengths, built from whole arrays, never row by row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     # The members of all sets, one after the other, and where each set ends
-    sizes = np.count_nonzero(mask, axis=1)
-    offsets = np.zeros(len(mask) + 1, dtype=np.int32)
-    np.cumsum(sizes, out=offsets[1:])
+    sizes = np.count_nonzero(mask, axis=1).astype(np.int32)
+    offsets = np.append(0, np.cumsum(sizes)).astype(np.int32)
     shown = from_texts([json.dumps(name, ensure_ascii=False) for name in names]) if as_text else from_names(names)
     members = shown.take(from_numpy(np.flatnonzero(mask) % mask.shape[1]))
-    # A record without a set is null
-    nulls = None if without is None else from_numpy(without)
-    lists = pa.ListArray.from_arrays(from_numpy(offsets), members, mask=nulls)
+    lists = pa.ListArray.from_arrays(from_numpy(offsets), members)
     if as_text:
         before, between, after, nothing = from_texts(["[", ", ", "]", ""])
         lists = pc.binary_join_element_wise(before, pc.binary_join(lists, between), after, nothing)
-    return [lists, from_numpy(sizes.astype(np.int32), without)]
+    return [lists, from_numpy(sizes)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +211,7 @@ class Predictions:
 
         for name in self.keep if self.as_text else ():
             table.check_cell(name)
-        checked = checked_batches(table, self, progress, keep=self.kept, skips=True, shows_types=True)
+        checked = checked_batches(table, self, progress, keep=self.kept, shows_types=True)
         with closing(checked) as batches:
             for batch, added in batches:
                 columns = [batch.column(read.alias) for read in self.kept]

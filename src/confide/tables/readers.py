@@ -1,4 +1,4 @@
-"""The columns that are read of each record, and the score computed from them: from an Arrow batch in numpy, or as SQL.
+"""What is read of each record: from an Arrow batch to the input of a score in numpy, or to the score as SQL.
 
 Engines compute the Ibis expression with the same result in every bit, because everything is in double precision with at
 most one rounding per operation. A record without a score has a reason: the position of the first requirement in the
@@ -6,8 +6,10 @@ list that it does not meet.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +18,26 @@ from confide.candidates import Candidates
 from confide.core import critical_thresholds, false_negative_thresholds
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
 from confide.tables.arrow import ColumnRef, column_of, integers_of, number_column, to_numpy
+from confide.tables.column_types import (
+    AnyGroups,
+    GroupedColumns,
+    NamedColumn,
+    NumberColumns,
+    Reason,
+    Reasons,
+    WeightColumn,
+    mark,
+    number_error,
+    other_sums,
+)
 from confide.tables.expressions import exact, matches, number
-from confide.tables.named_columns import NamedColumn
-from confide.tables.number_columns import NumberColumns, Reason, Reasons, mark, number_error, other_sums
-from confide.tables.row_errors import ColumnError
+from confide.tables.failures import ColumnError, RowErrors
+from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordReader(ABC):
     """The columns of each record, and its score."""
-
-    # Whether the range of scores is left to the code that counts them.
-    checked_when_counted = False
 
     score: str | None
     reads: tuple[ColumnRef, ...]
@@ -47,6 +57,8 @@ class RecordReader(ABC):
     def in_range(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each score is a number in the score's range."""
         low, high = np.float64(self.kind.low), np.float64(self.kind.high)  # Python's would be rounded to float32
+        if len(scores) and scores.min() >= low and scores.max() <= high:  # as usual, and three times faster
+            return np.ones(len(scores), np.bool_)
         inside: NDArray[np.bool_] = (scores >= low) & (scores <= high)
         return inside | (scores == np.inf) if self.kind.takes_infinity else inside
 
@@ -70,11 +82,12 @@ class RecordReader(ABC):
         """The scores of a batch, NaN if there is none, and the reasons of those records."""
         arrays, reasons = self.read(batch)
         if reasons is None:
-            return self.score_of(arrays), None
-        usable, scores = reasons == 0, np.full(len(reasons), np.nan)
-        if usable.any():
-            scores[usable] = self.score_of([array[usable] for array in arrays])
-        return scores, reasons
+            scores = self.score_of(arrays)
+        else:
+            usable, scores = reasons == 0, np.full(len(reasons), np.nan)
+            if usable.any():
+                scores[usable] = self.score_of([array[usable] for array in arrays])
+        return scores, mark(reasons, ~self.in_range(scores), Reason.NUMBER)
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The score and the records that break each requirement, as Ibis expressions; only if `in_sql`."""
@@ -84,8 +97,6 @@ class RecordReader(ABC):
 class ScoreReader(RecordReader):
     """A column of ready-made scores."""
 
-    checked_when_counted = True
-
     @classmethod
     def of(cls, column: str, score: str | None) -> "ScoreReader":
         """The reader of a column."""
@@ -94,7 +105,8 @@ class ScoreReader(RecordReader):
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The column."""
-        return [number_column(batch, self.reads[0].column)], None
+        scores = number_column(batch, self.reads[0].column)
+        return [scores], mark(None, ~self.in_range(scores), Reason.NUMBER)
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """Scores that are missing or out of range."""
@@ -357,3 +369,142 @@ class FalseNegativeReader(ProbabilityReader):
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The score 1 - p of one true label, chosen at random."""
         return false_negative_thresholds(arrays[0], arrays[1] == 1)
+
+
+# Numbers in a batch, unless its rows would be fewer or more than these.
+_NUMBERS = 2**18
+_LEAST_ROWS = 2**11
+_MOST_ROWS = 2**17
+
+
+def rows_per_batch(width: int) -> int:
+    """Rows of a batch, so that it has a quarter of a million numbers, or 2048 rows."""
+    return min(_MOST_ROWS, max(_LEAST_ROWS, _NUMBERS // max(width, 1)))
+
+
+class BatchReader(Protocol):
+    """A function of every batch: arrays for scores, or predictions."""
+
+    @property
+    def reads(self) -> tuple[ColumnRef, ...]:
+        """The columns."""
+
+    @property
+    def width(self) -> int:
+        """The approximate count of numbers that are read of each record."""
+
+    @property
+    def requirements(self) -> Sequence[str]:
+        """The requirements on every record, in words."""
+
+    def read(self, batch: Any) -> tuple[Any, Reasons]:
+        """The result for a batch, and the reasons of its unusable records."""
+
+    def column_errors(self, batch: Any) -> list[ColumnError]:
+        """The errors column by column, for a batch with errors."""
+
+
+def checked_batches(
+    table: Table,
+    reader: BatchReader,
+    progress: Progress,
+    *,
+    keep: Sequence[ColumnRef] = (),
+    shows_types: bool = False,
+) -> Generator[tuple[Any, Any]]:
+    """Read a table batch by batch, and yield each batch with the result of its reader, and with the columns of `keep`.
+
+    At the end `InputError` reports the records that cannot be used. After the first of them no batch is yielded. With
+    `shows_types` a table without rows gives one batch without rows.
+    """
+    errors, start, empty = RowErrors(), 0, None
+    reads = tuple(dict.fromkeys([*keep, *reader.reads]))
+    with closing(table.batches(reads, rows_per_batch(reader.width + len(keep)))) as batches:
+        for batch in batches:
+            if not batch.num_rows:
+                empty = batch
+                continue
+            # Read on after an error, so that all unusable records are counted
+            values, reasons = reader.read(batch)
+            if reasons is not None:
+                errors.note(reasons, start if table.ordered else None, reader.column_errors(batch))
+            start += batch.num_rows
+            progress(batch.num_rows)
+            if not errors:
+                yield batch, values
+    if errors:
+        errors.refuse(reader.requirements, table.rows, skips=table.lacks_values(reader.reads))
+    if shows_types and not start:
+        yield empty, reader.read(empty)[0]
+
+
+@dataclass(frozen=True)
+class RecordColumns:
+    """The columns of a record: those of its score, its group, its weight and its person.
+
+    A reason is the number of a requirement: first come those of the reader, then the group's, the weight's and the
+    person's two.
+    """
+
+    reader: RecordReader
+    group: NamedColumn | GroupedColumns | AnyGroups | None = None
+    weight: WeightColumn | None = None
+    people: ContributionBound | None = None
+    other_groups: bool = False  # whether records of groups outside the public list are accepted; then without a weight
+
+    def counting(self, table: Table, *, skip_incomplete: bool) -> Table:
+        """The rows that count: complete ones if others are left out, and a bounded number of each person."""
+        if skip_incomplete:
+            persons = () if self.people is None else (self.people.person, *self.people.order)
+            table = table.drop_missing([*self._columns, *(ColumnRef(column, "value") for column in persons)])
+        return table if self.people is None else table.bound_contributions(self.people)
+
+    @property
+    def reads(self) -> tuple[ColumnRef, ...]:
+        """The columns, each once; with people also the column of errors about persons."""
+        people = [] if self.people is None else [ColumnRef(PERSON_ERROR_COLUMN)]
+        return tuple(dict.fromkeys([*self._columns, *people]))
+
+    @property
+    def width(self) -> int:
+        """The approximate count of numbers that are read of each record."""
+        return self.reader.width
+
+    @property
+    def requirements(self) -> list[str]:
+        """The requirements on every record, in words."""
+        persons = () if self.people is None else self.people.requirements
+        return [*self.reader.requirements, *(column.requirement for column in self.required.values()), *persons]
+
+    @property
+    def required(self) -> dict[int, NamedColumn | AnyGroups | WeightColumn]:
+        """The columns beside the score that every record must have a value in, by the reason of those without one."""
+        columns = () if self.other_groups else self._groups_and_weight
+        return dict(enumerate(columns, start=len(self.reader.requirements) + 1))
+
+    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
+        """The input of a score, in arrays of n records, and the reasons of unusable records."""
+        arrays, reasons = self.reader.read(batch)
+        unusable = [column.unusable(batch) for column in self.required.values()]
+        return arrays, self.with_column_reasons(batch, reasons, unusable)
+
+    def with_column_reasons(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
+        """The reasons, with those of the required columns, whose `unusable` records are given, and of people."""
+        flags = [] if self.people is None else [number_column(batch, PERSON_ERROR_COLUMN) == flag for flag in (1, 2)]
+        for reason, wrong in enumerate([*unusable, *flags], start=len(self.reader.requirements) + 1):
+            reasons = mark(reasons, wrong, reason)
+        return reasons
+
+    def column_errors(self, batch: Any) -> list[ColumnError]:
+        """The errors column by column, for a batch with errors."""
+        others = [column.column_error(batch, reason) for reason, column in self.required.items()]
+        return [*self.reader.column_errors(batch), *others]
+
+    @property
+    def _columns(self) -> list[ColumnRef]:
+        return [*self.reader.reads, *(column.read for column in self._groups_and_weight)]
+
+    @property
+    def _groups_and_weight(self) -> tuple[NamedColumn | AnyGroups | WeightColumn, ...]:
+        groups = () if self.group is None else self.group.each
+        return groups if self.weight is None else (*groups, self.weight)

@@ -19,9 +19,8 @@ from confide.support import needs_extra
 from confide.tables.arrow import ColumnRef, is_number, is_text, list_element, or_empty_batch
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.expressions import incomplete_expression
-from confide.tables.failures import EngineError, columns_of
+from confide.tables.failures import EngineError, RowErrors, Rows, columns_of
 from confide.tables.predictors import Predictions
-from confide.tables.row_errors import RowErrors, Rows
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
 
 Frame: TypeAlias = Any
@@ -85,22 +84,26 @@ class SparkTable(Table):
 
         yield from or_empty_batch(arriving(), _arrow_schema(_fields(frame, columns), aliases))
 
-    def count(self, job: Job, progress: Progress) -> Counts:
-        """Count on the executors: every partition returns its bins that are not empty, and its errors."""
+    def count(self, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
+        """Count on the executors, for one job after the other."""
+        return [self._count(job, progress) for job in jobs]
+
+    def _count(self, job: Job, progress: Progress) -> Counts:
+        """The counts of a job: every partition returns its bins that are not empty, and its errors."""
         reads = job.columns.reads
         counted = self._read(reads).mapInArrow(_counting(job, reads), _COUNTED)
         if np.prod(job.shape) > _FEW_COUNTS:
             counted = counted.groupBy("place", "errors").sum("n")
         answer = in_words(counted.toArrow, reads)
         # Partitions return the errors in a row of their own
-        errors, counts = RowErrors(), np.zeros(int(np.prod(job.shape)), dtype=np.int64)
+        errors, array = RowErrors(), np.zeros(int(np.prod(job.shape)), dtype=np.int64)
         place, texts, n = (column.combine_chunks() for column in answer.columns)
         for text in texts.drop_null().to_pylist():
             errors.merge(RowErrors.from_json(text))
-        np.add.at(counts, place.to_numpy(), n.to_numpy())
-        counts = counts.reshape(job.shape)
-        progress(int(counts[-job.groups :].sum()))
-        return counts, errors
+        np.add.at(array, place.to_numpy(), n.to_numpy())
+        counts = Counts(job, array.reshape(job.shape), errors)
+        progress(counts.records)
+        return counts
 
     def predicted(self, predictions: Predictions) -> Frame:
         """The frame of the kept columns with predictions, computed on the executors when the frame is."""
@@ -156,13 +159,11 @@ class SparkTable(Table):
         return f"c{self.schema.names.index(column)}"
 
     def _rows(self) -> Any:
-        """The rows as a table of Ibis, with the names of the frame."""
         import ibis
 
         return ibis.table(ibis.Schema.from_pyarrow(_arrow_schema(self._fields, self._frame.columns)), name=_ROWS)
 
     def _query(self, rows: Any) -> Frame:
-        """The frame of an expression of Ibis over the rows."""
         import ibis
 
         query = str(ibis.to_sql(rows, dialect="databricks")).replace("{", "{{").replace("}", "}}")
@@ -170,7 +171,6 @@ class SparkTable(Table):
         return in_words(lambda: self._frame.sparkSession.sql(query, rows=self._frame))
 
     def _read(self, columns: Sequence[ColumnRef]) -> Frame:
-        """The frame of the columns that are read, in their order."""
         expressions = [f"{self._expression(read)} AS c{place}" for place, read in enumerate(columns)]
         return in_words(lambda: self._frame.selectExpr(*expressions), columns)
 
@@ -214,21 +214,20 @@ def _packing() -> Work:
 
 
 def _counting(job: Job, reads: Sequence[ColumnRef]) -> Work:
-    """The counts of a partition."""
     aliases = [read.alias for read in reads]
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         named = (batch.rename_columns(aliases) for batch in batches)
-        ((counts, errors),) = count_stream(named, [job], no_progress, ordered=False, threads=1)
-        places = np.flatnonzero(counts)
-        rows = len(places)
+        (counts,) = count_stream(named, [job], no_progress, ordered=False, threads=1)
+        places = np.flatnonzero(counts.array)
+        errors = [counts.errors.to_json() if counts.errors else None]
         yield pa.record_batch(
             {
                 "place": pa.array([*places, 0], pa.int32()),
-                "errors": pa.array([None] * rows + [errors.to_json() if errors else None], pa.string()),
-                "n": pa.array([*counts.ravel()[places], 0], pa.int64()),
+                "errors": pa.array([None] * len(places) + errors, pa.string()),
+                "n": pa.array([*counts.array.ravel()[places], 0], pa.int64()),
             }
         )
 
@@ -338,7 +337,6 @@ def _refusal_of(error: Exception, columns: Sequence[str]) -> ConfideError:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No log lines from pyspark."""
     from pyspark.logger import PySparkLogger
 
     loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]

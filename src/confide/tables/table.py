@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, require, several
 from confide.tables.arrow import ColumnRef, describe_type, fits_csv, is_integer, is_number, is_text, list_element
-from confide.tables.failures import unreadable
-from confide.tables.row_errors import Rows
+from confide.tables.failures import Rows, unreadable
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset
@@ -130,8 +129,8 @@ def _md5() -> Any:
     return ibis.udf.scalar.builtin(md5)
 
 
-class Table(ABC):
-    """Rows with named columns; created by `open_table`.
+class TableColumns(ABC):
+    """The columns of a table by their names, as a specification of columns looks them up.
 
     Parameters
     ----------
@@ -140,22 +139,6 @@ class Table(ABC):
     schema
         The names and types of the columns, a `pyarrow.Schema`.
     """
-
-    # Whether this process reads the rows. Otherwise an engine is queried, and the budget is charged before the query,
-    # because the engine's logs or its timing may reveal something.
-    local = True
-
-    # Whether rows have a position that can be named.
-    ordered = True
-
-    # Whether another thread than the one that opened the table may read batches.
-    any_thread = True
-
-    # Whether every cell is a text, as in CSV, which becomes a number only where a number is read.
-    texts = False
-
-    # The decimal separator of numbers in texts: a point or a comma.
-    decimal = "."
 
     # The columns whose types differ among the parts of the source, such as the files of a folder, and these types.
     disagreements: Mapping[str, str] = MappingProxyType({})
@@ -169,63 +152,9 @@ class Table(ABC):
     # Whether a column can be read as an `entry`.
     takes_entries = False
 
-    # The counting of rows in messages.
-    rows = Rows()
-
-    # The most candidates over which its engine counts; None if there is no limit but that of all lists.
-    most_candidates: int | None = None
-
-    # The known files, or objects of a store, with the data of the table; no output may replace them.
-    files: tuple[FileLocation, ...] = ()
-
     def __init__(self, name: str, schema: Any) -> None:
         self.name = name
         self.schema = schema
-        self._count_left_out: Callable[[], int] = lambda: 0
-
-    @abstractmethod
-    def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
-        """Arrow record batches of about `rows` rows, with one column for each that is read, named by its alias.
-
-        A table without rows gives one batch without rows, with the types of the columns.
-        """
-
-    def row_count(self) -> int | None:
-        """The approximate number of rows, for progress bars, if it is cheap to compute; otherwise None."""
-        return None
-
-    def counted_rows(self) -> int | None:
-        """The number of rows, even if all rows have to be read; None if they can be read only once."""
-        return self.row_count()
-
-    def head(self, rows: int) -> "Table":
-        """The first rows if reading few is cheaper; otherwise the table itself, of which one batch is read."""
-        return self
-
-    @abstractmethod
-    def bound_contributions(self, people: ContributionBound) -> "Table":
-        """The table with a bounded number of rows of each person; a column named `PERSON_ERROR_COLUMN` marks errors."""
-
-    @abstractmethod
-    def drop_missing(self, reads: Sequence[ColumnRef]) -> "Table":
-        """The table without rows that lack a value in a column that is read; `expressions.py` has the rule."""
-
-    def left_out(self) -> int:
-        """The number of rows that `drop_missing` left out, after they were read. As private as the number of rows."""
-        return self._count_left_out()
-
-    def lacks_values(self, reads: Sequence[ColumnRef]) -> bool:
-        """Whether rows may lack a value that is read, where numbers are missing; called after an error."""
-        return True
-
-    def count(self, job: Any, progress: Any) -> Any:
-        """Count in the table's engine; None if this process counts."""
-        return None
-
-    def count_all(self, jobs: Sequence[Any], progress: Any) -> list[Any] | None:
-        """Count for each of several jobs in the table's engine; None if this process counts."""
-        counted = [self.count(job, progress) for job in jobs]
-        return None if any(counts is None for counts in counted) else counted
 
     @property
     def columns(self) -> list[str]:
@@ -244,12 +173,9 @@ class Table(ABC):
         if not isinstance(column, str):
             raise InputTypeError("column", "must be a name", got=type(column).__name__)
         if column in self.disagreements:
-            raise InputError(
-                "source",
-                f"column {column!r} must have one type in all parts of {self.name}",
-                got=self.disagreements[column],
-                remedy="Convert the parts to one type, or leave the column out",
-            )
+            must = f"column {column!r} must have one type in all parts of {self.name}"
+            got = self.disagreements[column]
+            raise InputError("source", must, got=got, remedy="Convert the parts to one type, or leave the column out")
         if column in self.unreadable:
             raise unreadable(self.name, [column])
         if column not in self.schema.names:
@@ -271,10 +197,6 @@ class Table(ABC):
         shown = [f"{field.name} ({describe_type(field.type)})" for field in list(self.schema)[:40]]
         more = f" and {len(self.schema) - 40} more" if len(self.schema) > 40 else ""
         return f"its columns are {', '.join(shown)}{more}"
-
-    def check_rows(self, rows: int) -> None:
-        """Reject a table without rows that count."""
-        require("source", rows, f"{self.name} must have rows", remedy="It is empty: it has column names but no rows")
 
     def check_people(self, people: ContributionBound) -> None:
         """Reject people whose columns are not in the table."""
@@ -325,3 +247,79 @@ class Table(ABC):
     @abstractmethod
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null; None if there is none."""
+
+
+class Table(TableColumns):
+    """Rows with named columns; created by `open_table`."""
+
+    # Whether this process reads the rows. Otherwise an engine is queried, and the budget is charged before the query,
+    # because the engine's logs or its timing may reveal something.
+    local = True
+
+    # Whether rows have a position that can be named.
+    ordered = True
+
+    # Whether another thread than the one that opened the table may read batches.
+    any_thread = True
+
+    # Whether every cell is a text, as in CSV, which becomes a number only where a number is read.
+    texts = False
+
+    # The decimal separator of numbers in texts: a point or a comma.
+    decimal = "."
+
+    # The counting of rows in messages.
+    rows = Rows()
+
+    # The most candidates over which its engine counts; None if there is no limit but that of all lists.
+    most_candidates: int | None = None
+
+    # The known files, or objects of a store, with the data of the table; no output may replace them.
+    files: tuple[FileLocation, ...] = ()
+
+    def __init__(self, name: str, schema: Any) -> None:
+        super().__init__(name, schema)
+        self._count_left_out: Callable[[], int] = lambda: 0
+
+    @abstractmethod
+    def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
+        """Arrow record batches of about `rows` rows, with one column for each that is read, named by its alias.
+
+        A table without rows gives one batch without rows, with the types of the columns.
+        """
+
+    def row_count(self) -> int | None:
+        """The approximate number of rows, for progress bars, if it is cheap to compute; otherwise None."""
+        return None
+
+    def counted_rows(self) -> int | None:
+        """The number of rows, even if all rows have to be read; None if they can be read only once."""
+        return self.row_count()
+
+    def head(self, rows: int) -> "Table":
+        """The first rows if reading few is cheaper; otherwise the table itself, of which one batch is read."""
+        return self
+
+    @abstractmethod
+    def bound_contributions(self, people: ContributionBound) -> "Table":
+        """The table with a bounded number of rows of each person; a column named `PERSON_ERROR_COLUMN` marks errors."""
+
+    @abstractmethod
+    def drop_missing(self, reads: Sequence[ColumnRef]) -> "Table":
+        """The table without rows that lack a value in a column that is read; `expressions.py` has the rule."""
+
+    def left_out(self) -> int:
+        """The number of rows that `drop_missing` left out, after they were read. As private as the number of rows."""
+        return self._count_left_out()
+
+    def lacks_values(self, reads: Sequence[ColumnRef]) -> bool:
+        """Whether rows may lack a value that is read, where numbers are missing; called after an error."""
+        return True
+
+    def count(self, jobs: Sequence[Any], progress: Progress) -> list[Any] | None:
+        """The `Counts` of each job, by the table's engine; None if this process counts."""
+        return None
+
+    def check_rows(self, rows: int) -> None:
+        """Reject a table without rows that count."""
+        require("source", rows, f"{self.name} must have rows", remedy="It is empty: it has column names but no rows")

@@ -16,21 +16,18 @@ from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
-
-import numpy as np
+from typing import Any
 
 from confide.candidates import Candidates
 from confide.core import LONGEST, PublishedCounts
 from confide.errors import FormatError, InputError
 from confide.mechanisms import Noise
 from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, require, same_place
-from confide.tables.bin_counts import DOUBLES, Counts, Job, add_count, binned_by_reason, scored_rows
-from confide.tables.columns import ELSEWHERE, ColumnSpec
-from confide.tables.counting import Columns
+from confide.tables.bin_counts import DOUBLES, Counts, Job, binned_by_reason, scored_rows
+from confide.tables.columns import ELSEWHERE
 from confide.tables.databases import IbisTable
 from confide.tables.expressions import with_trees
-from confide.tables.row_errors import RowErrors
+from confide.tables.source import Columns
 from confide.tables.table import Progress
 
 # The rows of a file of counts, each with the columns that count.
@@ -161,35 +158,31 @@ def read_counts(places: Sequence[FileLocation], jobs: Sequence[Job], digest: str
     FormatError
         If its rows are not counts of this query. The message names the row and contains no count.
     """
-    totals = [(np.zeros(job.shape, dtype=np.int64), RowErrors()) for job in jobs]
+    totals = [Counts.none(job) for job in jobs]
     weight = ["weight"] if jobs[0].columns.weight is not None else []
     for place in places:
-        add_rows(rows_of(place, [*COLUMNS, *weight]), jobs, digest, totals, f" in {str(place)!r}")
-    if sum(float(counts.sum()) for counts, _ in totals) > MOST_RECORDS * (jobs[0].groups + 1):
+        add_rows(rows_of(place, [*COLUMNS, *weight]), digest, totals, f" in {str(place)!r}")
+    if sum(float(counts.array.sum()) for counts in totals) > MOST_RECORDS * (jobs[0].groups + 1):
         raise InputError("counts", f"must add up to at most {MOST_RECORDS} records over all files")
     return totals
 
 
-def add_rows(
-    rows: Iterable[Row], jobs: Sequence[Job], digest: str, totals: Sequence[Counts], of_file: str = ""
-) -> None:
+def add_rows(rows: Iterable[Row], digest: str, totals: Sequence[Counts], of_file: str = "") -> None:
     """Add the rows of one answer to the counts of each job, after checks."""
+    jobs = [counts.job for counts in totals]
     counted = set()
     for number, row in enumerate(rows):
         where = f"counts[{number}]"
         if row["query"] != digest:
-            raise FormatError(
-                f"{where}.query",
-                f"must be the digest of this request's query{of_file}",
-                got="that of another query",
-                remedy="State the request for which the query was written, by the same options",
-            )
+            must = f"must be the digest of this request's query{of_file}"
+            remedy = "State the request for which the query was written, by the same options"
+            raise FormatError(f"{where}.query", must, got="that of another query", remedy=remedy)
         numbers = _checked(row, jobs, where, of_file)
         key = tuple(numbers[name] for name in ("part", "reason", "group", "bin"))
         if key in counted:
             raise FormatError(where, f"must differ from all earlier rows in part, reason, group or bin{of_file}")
         counted.add(key)
-        add_count(numbers, jobs[numbers["part"]], *totals[numbers["part"]])
+        totals[numbers["part"]].add(numbers)
 
 
 def _checked(row: Row, jobs: Sequence[Job], where: str, of_file: str) -> dict[str, int]:
@@ -335,8 +328,8 @@ class UnreadTable(IbisTable):
 
     Parameters
     ----------
-    what, columns
-        The columns of the score, and those of groups, weights and people.
+    columns
+        The columns of each record.
     name
         Its name in the engine, with points between its parts.
     dialect
@@ -349,23 +342,18 @@ class UnreadTable(IbisTable):
     most_candidates = LONGEST
 
     def __init__(
-        self,
-        what: ColumnSpec,
-        columns: Columns,
-        name: str = "records",
-        dialect: str = "duckdb",
-        files: Sequence[FileLocation] = (),
+        self, columns: Columns, name: str = "records", dialect: str = "duckdb", files: Sequence[FileLocation] = ()
     ) -> None:
         import pyarrow as pa
 
         self.dialect = one_of("dialect", dialect, tuple(DIALECTS))
         self.files = tuple(files)
-        kinds = _types(what, columns)
+        kinds = _types(columns)
         types = {"number": pa.float64(), "position": pa.int64(), "text": pa.string(), "any": pa.string()}
         schema = pa.schema([(column, types[kind]) for column, kind in kinds.items()])
         self._placeholders = {column: f"confide_column_{place}" for place, column in enumerate(kinds)}
         super().__init__("the table of the query", _cast(name, self.dialect, self._placeholders, kinds), schema)
-        self.skips = False
+        self._skips_incomplete = columns.skip_incomplete
 
     @property
     def engine(self) -> str:
@@ -375,22 +363,16 @@ class UnreadTable(IbisTable):
     def row_count(self) -> None:
         """Unknown."""
 
-    def drop_missing(self, reads: Any) -> Self:
-        """The table without the rows that lack a value."""
-        complete = super().drop_missing(reads)
-        complete.skips = True
-        return complete
-
-    def count_all(self, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
+    def count(self, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
         """Read the counts from the files."""
         _check_in_sql(jobs)
         counted = read_counts(self.files, jobs, self.digest(jobs))
-        progress(int(counted[0][0][-jobs[0].groups :].sum()))
+        progress(counted[0].records)
         return counted
 
     def digest(self, jobs: Sequence[Job]) -> str:
         """Twelve digits that identify what is counted, and the candidates; every row of an answer contains them."""
-        counted = repr([self.skips, *(job.columns for job in jobs)]).encode()
+        counted = repr([self._skips_incomplete, *(job.columns for job in jobs)]).encode()
         return hashlib.sha256(counted + jobs[0].edges.tobytes()).hexdigest()[:12]
 
     def query(self, jobs: Sequence[Job]) -> str:
@@ -421,11 +403,9 @@ class UnreadTable(IbisTable):
             name = _written(column, self.dialect, "columns").replace(quote, 2 * quote)
             sql = sql.replace(f"{quote}{placeholder}{quote}", f"{quote}{name}{quote}")
         if self.dialect in ("snowflake", "bigquery") and len(sql.encode()) > MOST_BYTES:
-            raise InputError(
-                "query",
-                f"would have {len(sql.encode()):,} bytes, and {self.dialect} accepts at most {MOST_BYTES:,}",
-                remedy="Choose fewer candidates, for example 1000 of them, or fewer groups or classes",
-            )
+            must = f"would have {len(sql.encode()):,} bytes, and {self.dialect} accepts at most {MOST_BYTES:,}"
+            remedy = "Choose fewer candidates, for example 1000 of them, or fewer groups or classes"
+            raise InputError("query", must, remedy=remedy)
         return (
             f"-- Counts of nonconformity scores for `confide calibrate --counts`: query {digest}.\n"
             "-- The answer is PRIVATE, as the records are: keep it where they are kept.\n"
@@ -434,15 +414,14 @@ class UnreadTable(IbisTable):
 
 
 def _check_in_sql(jobs: Sequence[Job]) -> None:
-    """Reject scores that SQL does not compute."""
     for job in jobs:
         if not job.columns.reader.in_sql:
             raise InputError("score", f"{job.columns.reader.score!r} is not computed in SQL", remedy=ELSEWHERE)
 
 
-def _types(what: ColumnSpec, columns: Columns) -> dict[str, str]:
+def _types(columns: Columns) -> dict[str, str]:
     """The columns of a request, and what each is taken for: a number, a text, a position, or what it is."""
-    types = what._types_in_sql
+    types = columns.what._types_in_sql
     types |= {} if columns.weights is None else {columns.weights: "number"}
     by = () if columns.by is None else (columns.by,) if isinstance(columns.by, str) else columns.by
     # Persons are ordered by the values as they are, so their columns are not read as texts as well

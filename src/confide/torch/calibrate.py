@@ -114,7 +114,6 @@ def calibrate(
 
 
 def _classes_of(first: tuple[Tensor, Tensor] | None, request: Request) -> int:
-    """The number of classes that the first batch shows."""
     if first is None:
         require("loader", not request.public_n, _MUST_YIELD, got="none")
         must = "must be given, their names or number: loader yields no batch that shows how many"

@@ -20,7 +20,7 @@ from confide.core import (
 )
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation, area_counts, evaluation_of_areas
-from confide.support import Level
+from confide.support import Level, require
 from confide.torch.outputs import look_like_probabilities, model_outputs, single_precision, softmax
 
 
@@ -143,9 +143,8 @@ def pixel_probabilities(outputs: Any, *, logits: bool, sigmoid: bool) -> Tensor:
         are_probabilities = p.numel() and bool(p.min() >= 0) and bool(p.max() <= 1)
     else:
         are_probabilities = p.numel() and look_like_probabilities(p[0].flatten(1).T)  # pixels of the first image
-    if are_probabilities:
-        got = "only numbers that could be probabilities, in [0, 1] or summing to 1"
-        raise InputError("outputs", "must be logits", got=got, remedy="Pass logits=False")
+    got = "only numbers that could be probabilities, in [0, 1] or summing to 1"
+    require("outputs", not are_probabilities, "must be logits", got=got, remedy="Pass logits=False")
     return torch.sigmoid(p) if by_channel else softmax(p)
 
 
