@@ -128,7 +128,7 @@ def explanation(guarantee: Guarantee) -> str:
 
 
 def about_groups(release: Release) -> str:
-    """Sentence about the shares of groups or classes, or which threshold a record has; empty for other releases."""
+    """For thresholds by group: which one a record has if groups overlap, or that the shares of groups may change."""
     if release.overlap is not None:
         return f" Groups of {release.overlap}: {OVERLAP}."
     clause = any_shares(release)

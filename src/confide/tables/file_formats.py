@@ -168,8 +168,8 @@ def _parquet_writer(path: Path, schema: Any) -> Any:
     except pa.ArrowException:
         names = [field.name for field in schema if lacks(field)]
         must = f"{', '.join(map(repr, names[:3]))} must be of a type that Parquet has"
-        got = "durations, values of several types, or structs without fields"
-        raise InputError("column", must, got=got, remedy="Leave it out with keep, or convert it") from None
+        got = "one that it lacks, such as durations or structs without fields"
+        raise InputError("column", must, got=got, remedy="Convert it, or state with keep which columns to write") from None
 
 
 # Cells that a spreadsheet reads as a formula: a sign counts if a character follows that numbers and dates lack.

@@ -218,10 +218,11 @@ class Watch(Document):
         return [] if correction is None else correction.positions(counts, self.settings.batch)
 
     def realised(self, last: int | None = None) -> list[Realised]:
-        """With a correction: the coverage that records had in each part, in all looks or in the `last` ones.
+        """Estimate the coverage that corrected thresholds had, in all looks or in the `last` ones.
 
-        The list has one interval for each part, and is empty before the first look. The intervals for all looks hold
-        with probability 0.95 after every look and for all parts at once; those for the last looks hold each by itself.
+        The list has one interval for each threshold. It is empty without a correction, and before the first look.
+        Intervals for all looks hold simultaneously, after every look and for all thresholds, with probability 0.95.
+        For the last looks, each interval alone holds with probability 0.95.
         """
         settings = self.settings
         looks = self.looks[-last:] if last else self.looks
