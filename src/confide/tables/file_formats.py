@@ -169,7 +169,7 @@ def _parquet_writer(path: Path, schema: Any) -> Any:
         names = [field.name for field in schema if lacks(field)]
         must = f"{', '.join(map(repr, names[:3]))} must be of a type that Parquet has"
         got = "one that it lacks, such as durations or structs without fields"
-        raise InputError("column", must, got=got, remedy="Convert it, or state with keep which columns to write") from None
+        raise InputError("column", must, got=got, remedy="Convert it, or list other columns in keep") from None
 
 
 # Cells that a spreadsheet reads as a formula: a sign counts if a character follows that numbers and dates lack.

@@ -224,7 +224,7 @@ class TableColumns(ABC):
     def check_cell(self, column: str) -> None:
         """Reject a column whose values cannot be written as CSV cells."""
         if not fits_csv(self.type_of(column)):
-            raise self._unlike(column, "fit into a CSV cell", "Write Parquet, or state with keep which columns to write")
+            raise self._unlike(column, "fit into a CSV cell", "Write Parquet, or list other columns in keep")
 
     def _unlike(self, column: str, must: str, remedy: str) -> InputError:
         return InputError("column", f"{column!r} must {must}", got=describe_type(self.type_of(column)), remedy=remedy)
