@@ -167,3 +167,18 @@ def over_noisy_numbers(value: Callable[[int], Any], n: int, scale: float, reach:
     z = np.arange(-reach, reach + 1)
     p = np.exp(-np.abs(z) / scale) * math.tanh(1 / (2 * scale))
     return sum(chance * value(n + int(noise)) for chance, noise in zip(p, z, strict=True))
+
+
+def climbed(x, slope, rivals, competitor=1.0, gap=1e-4):
+    """The value of the sharp certificate's program (docs/theory.md), by iteration, and an upper bound by duality."""
+    w = np.exp(-slope * np.maximum(np.arange(int(30 / slope) + 5) + x - 1, 0))
+    points = np.where(np.arange(len(w)) == 0, competitor, 1.0)
+    spread = np.full(len(w), rivals / len(w))
+    while True:
+        ahead = np.cumsum((spread * w)[::-1])[::-1]
+        gradient = w * np.cumsum(points / (1 + ahead) ** 2)
+        slack = rivals * gradient.max() - gradient @ spread
+        if slack <= gap:
+            value = 1 - competitor + float(points @ (ahead / (1 + ahead)))
+            return value, value + float(slack)
+        spread = spread * gradient * (rivals / (gradient @ spread))

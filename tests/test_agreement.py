@@ -17,7 +17,7 @@ import pytest
 
 import confide
 from confide.scores.classification import set_mask
-from tests.environments import python_of
+from tests.elsewhere import python_of
 
 PENALTY, K_REG = 0.0625, 2
 ALPHAS = [0.1, Fraction(1, 3), "0.5", 0.005]  # 0.005 is out of reach of 150 records

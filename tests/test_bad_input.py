@@ -21,8 +21,7 @@ from confide.cli import main
 from confide.errors import ConfideError
 from confide.ledger import Cost, Dataset, Group, Ledger, compose, fingerprint
 from confide.tables import ScoreColumn
-from tests.planted_values import assert_error_is_private, assert_no_private_value, planted_scores
-from tests.refused import refused
+from tests.refused import assert_error_is_private, assert_no_private_value, planted_scores, refused
 from tests.test_no_private_data import BAD_CALLS
 
 TABLE = Path(__file__).parents[1] / "docs" / "tables" / "bad-input.csv"

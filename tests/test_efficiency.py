@@ -14,7 +14,7 @@ from scipy import stats
 import confide
 from confide import Candidates
 from tests.builders import slow
-from tests.data import shared_data
+from tests.elsewhere import shared_data
 from tests.threshold_laws import (
     HARD_IN_UNIT,
     HARD_RESIDUALS,

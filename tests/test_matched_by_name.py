@@ -67,10 +67,9 @@ def test_columns_and_classes_are_matched_by_name(front):
     np.testing.assert_equal(call(FRAME, TURNED), as_they_are)
     np.testing.assert_equal(call(FRAME.add_prefix("p_"), NAMES), as_they_are)
     np.testing.assert_equal(call(P, NAMES), as_they_are)
-    with refused(InputError, "classes"):
-        call(FRAME, OTHER)
-    with refused(InputError, "classes"):
-        call(FRAME.add_prefix("p_"), TURNED)
+    for frame, names in ((FRAME, OTHER), (FRAME.add_prefix("p_"), TURNED)):
+        with refused(InputError, "classes"):
+            call(frame, names)
 
 
 def test_true_values_of_several_labels_are_matched_by_name():

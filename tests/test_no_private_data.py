@@ -30,7 +30,7 @@ from confide.tables import (
 )
 from confide.tables.failures import library_errors_in_fixed_words
 from tests.draws import always
-from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
+from tests.refused import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
 
 REQUESTS = [
     {},

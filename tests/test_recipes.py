@@ -14,7 +14,7 @@ import pytest
 import confide
 from confide import federated
 from tests.docs.blocks import ROOT
-from tests.environments import python_of
+from tests.elsewhere import python_of
 from tests.federated.helpers import Federation
 
 EXAMPLES = ROOT / "examples"

@@ -189,10 +189,9 @@ def test_vectors_have_one_dimension(data, shape):
 
 @pytest.mark.parametrize("data", [[], np.array([]), np.array([], dtype=np.float16), pd.Series([], dtype=float)])
 def test_empty_input_raises_an_error_where_n_is_public(data):
-    with refused(confide.errors.InputError, "n"):
-        confide.calibrate(data, alpha=0.1, epsilon=1.0, neighbors="replace_one")
-    with refused(confide.errors.InputError, "n"):
-        confide.calibrate(data, alpha=0.1, mechanism="none")
+    for options in ({"epsilon": 1.0, "neighbors": "replace_one"}, {"mechanism": "none"}):
+        with refused(confide.errors.InputError, "n"):
+            confide.calibrate(data, alpha=0.1, **options)
 
 
 def test_numbers_beyond_float64_become_infinite():

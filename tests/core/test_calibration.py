@@ -102,10 +102,9 @@ def test_conditional_coverage_for_a_secret_n():
 
 
 def test_loading_invalid_files_raises(tmp_path):
-    with refused(confide.errors.InputError, "path"):
-        Release.load(tmp_path / "missing.json")
-    with refused(confide.errors.InputError, "path"):
-        Release.load(tmp_path)
+    for path in (tmp_path / "missing.json", tmp_path):
+        with refused(confide.errors.InputError, "path"):
+            Release.load(path)
     for content in (b"", b"{}", b"\xff\xfe\x00", b"PAR1", b"\x00" * 100, released("lac").to_json().encode()[:-20]):
         path = tmp_path / "ünï 数.json"
         path.write_bytes(content)

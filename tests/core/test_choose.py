@@ -17,8 +17,7 @@ from confide.scores import NamedScores, all_scores, class_score
 from confide.selection import selection_law
 from tests.draws import SECURE, always, likeliest, recording
 from tests.files import signed
-from tests.planted_values import assert_no_private_value, planted_scores
-from tests.refused import Refused
+from tests.refused import Refused, assert_no_private_value, planted_scores
 
 RNG = np.random.default_rng(0)
 P = RNG.dirichlet(np.ones(6) / 4, 3000)

@@ -322,12 +322,9 @@ def test_a_level_that_is_not_resolved(released):
         useless = released.at(0.0001)
     assert useless.threshold == math.inf
     assert confide.Release.from_json(useless.to_json()) == useless
-    with refused(InputError, "alpha"):
-        released.at(0)
-    with refused(InputError, "alpha"):
-        released.at(1.5)
-    with refused(InputError, "alpha"):
-        released.at(None)
+    for outside in (0, 1.5, None):
+        with refused(InputError, "alpha"):
+            released.at(outside)
     with refused(InputError, "alpha"):  # a page, `limits` and sets know the stated levels
         released[0.15]
     with refused(InputError, "alpha"):

@@ -13,9 +13,8 @@ import confide.arrays.blocks
 import confide.counting
 from confide import Candidates, ScoreHistogram
 from confide.counting import BinCounter
-from tests.planted_values import PLANTED, assert_no_private_value
-from tests.refused import numbers, refused
-from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
+from tests.module_fixtures import with_and_without_numba  # noqa: F401 - a fixture
+from tests.refused import PLANTED, assert_no_private_value, numbers, refused
 
 FAMILIES = {
     "unit": Candidates.unit(1000),

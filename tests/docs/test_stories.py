@@ -9,8 +9,8 @@ from scipy.stats import binomtest
 
 from confide import Ledger
 from confide.core import load_release
-from tests.data import shared_data
 from tests.docs.blocks import ROOT
+from tests.elsewhere import shared_data
 
 STORIES = ROOT / "examples" / "stories"
 

@@ -26,8 +26,7 @@ from confide.mechanisms.slopes import slopes_for
 from tests.builders import slow
 from tests.exact import mechanism_law
 from tests.federated.helpers import Federation, Files
-from tests.planted_values import assert_error_is_private
-from tests.refused import refused
+from tests.refused import assert_error_is_private, refused
 
 LEVEL = Fraction(9, 10)
 UNEQUAL = np.exp(np.random.default_rng(0).uniform(np.log(20), np.log(2000), 1000)).astype(int).tolist()

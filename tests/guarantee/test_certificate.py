@@ -23,7 +23,7 @@ from confide.guarantee.random_rank import (
     tail,
 )
 from confide.mechanisms.slopes import Slopes
-from tests.sharp_program import climbed
+from tests.exact import climbed
 
 
 def test_sharp_loss_bounds_every_spread():

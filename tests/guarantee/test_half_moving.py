@@ -15,9 +15,8 @@ from confide.guarantee.half_moving import least_number, moving_line_holds, movin
 from confide.guarantee.random_rank import SlopeNoise
 from confide.guarantee.two_sided import two_sided_loss
 from tests.builders import slow
-from tests.exact import added, histograms
+from tests.exact import added, climbed, histograms
 from tests.one_number import Design, Walks, guard, guarded, law_of, mass_from, mean_from, residual_life
-from tests.sharp_program import climbed
 
 LEVELS = [Fraction(level) for level in ("1/2", "7/10", "4/5", "9/10", "19/20", "99/100")]
 SCALES = [0.5, 2.0, 5.0, 20.0]

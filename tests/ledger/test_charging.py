@@ -32,8 +32,7 @@ from confide.ledger import (
 from confide.mechanisms import PrivacyStatement
 from tests.builders import slow
 from tests.draws import SECURE
-from tests.planted_values import assert_error_is_private, planted_scores
-from tests.refused import refused
+from tests.refused import assert_error_is_private, planted_scores, refused
 
 SCORES = np.random.default_rng(0).random(2000)
 

@@ -249,10 +249,9 @@ def test_release_is_marked_not_private():
 
 
 def test_it_is_never_a_default():
-    with refused(confide.errors.InputError, "epsilon"):
-        confide.calibrate([0.5, 0.6], 0.1)
-    with refused(confide.errors.InputError, "epsilon"):
-        confide.calibrate([0.5, 0.6], 0.1, 1.0, mechanism="none")
+    for options in ({}, {"epsilon": 1.0, "mechanism": "none"}):
+        with refused(confide.errors.InputError, "epsilon"):
+            confide.calibrate([0.5, 0.6], 0.1, **options)
 
 
 def quantile_scores(counts, level, size=None):

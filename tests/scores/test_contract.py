@@ -22,10 +22,10 @@ from confide.scores import LIBRARY, interval_ends, score_kind, set_mask
 from confide.scores import score as registry
 from confide.scores.ranked import magic
 from confide.tables import ClassColumns, TargetColumns, counting_query, score_histogram
-from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import grid
 from tests.calibrations import calibration_at, changed
 from tests.docs.blocks import ROOT, blocks
+from tests.module_fixtures import any_row_sums  # noqa: F401 - a fixture
 from tests.refused import numbers, refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")

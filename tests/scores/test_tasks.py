@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 import confide
 from confide.scores.classification import set_mask, smallest_probability
 from confide.scores.regression import interval_ends
-from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
+from tests.module_fixtures import any_row_sums, with_and_without_numba  # noqa: F401 - fixtures
 from tests.refused import numbers, refused
-from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
 
 DTYPES = [np.float16, np.float32, np.float64]
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 import confide
 from confide.errors import InputError, InputTypeError
-from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.calibrations import calibration_at
+from tests.module_fixtures import any_row_sums, with_and_without_numba  # noqa: F401 - fixtures
 from tests.refused import refused
-from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
 
 
 @pytest.mark.parametrize("score", ["lac", "aps"])

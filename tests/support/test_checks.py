@@ -39,8 +39,7 @@ from confide.support import (
 from confide.support.checks import MAX_DENOMINATOR, ceil_to, exact_level, float_above, float_below
 from confide.support.names import as_integer, canonical_name, check_names, places, positions
 from tests.builders import slow
-from tests.planted_values import PLANTED, assert_no_private_value, planted_scores
-from tests.refused import refused
+from tests.refused import PLANTED, assert_no_private_value, planted_scores, refused
 
 
 @pytest.mark.parametrize(

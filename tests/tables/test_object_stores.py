@@ -19,7 +19,7 @@ from confide.core import Release, load_release
 from confide.errors import FormatError, InputError
 from confide.support import ObjectReader, OutputExistsError, as_place
 from confide.tables import ClassColumns, ScoreColumn, calibrate_table, evaluate_table, open_table, predict_table
-from tests.environments import python_of
+from tests.elsewhere import python_of
 from tests.refused import refused
 from tests.tables.class_records import WARD, K, N, P, Y, calibrated
 from tests.tables.engines import Engine, halves, widened

@@ -64,10 +64,9 @@ def test_the_ledger_is_charged_before_the_engine_is_queried(watched, options):
 def test_a_rejected_charge_prevents_the_query(watched):
     ledger, table, seen = watched
     ledger.set_limit("patients", 0.5)
-    with refused(BudgetError, "dataset"):
-        calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, ledger=ledger, dataset="patients")
-    with refused(BudgetError, "dataset"):
-        calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, **GROUPED, ledger=ledger, dataset="patients")
+    for options in ({}, GROUPED):
+        with refused(BudgetError, "dataset"):
+            calibrate_table(table, ScoreColumn("s"), 0.1, 1.0, **options, ledger=ledger, dataset="patients")
     with refused(InputError, "n"):
         calibrate_table(table, ScoreColumn("s"), 0.1, 0.1, neighbors="replace_one", ledger=ledger, dataset="patients")
     assert seen == []

@@ -13,9 +13,9 @@ import confide
 from confide import Candidates
 from confide.errors import InputError
 from confide.tables import ClassColumns, LossColumns, TargetColumns, predict_table
-from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import slow
 from tests.files import class_table, classified, in_order_of, read, write
+from tests.module_fixtures import any_row_sums  # noqa: F401 - a fixture
 from tests.refused import Refused, bad_rows, refused
 from tests.tables.class_records import NAMES, WARD, K, P, Y, calibrated
 from tests.tables.engines import everyday_on

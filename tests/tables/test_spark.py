@@ -28,8 +28,7 @@ from confide.tables import (
 )
 from confide.tables.arrow import ColumnRef
 from confide.tables.evaluate import monitoring_coverage_counts
-from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value
-from tests.refused import refused
+from tests.refused import PLANTED, assert_error_is_private, assert_no_private_value, refused
 from tests.tables.class_records import NAMES, WARD, N, P, Y, calibrated
 from tests.tables.engines import Spark
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.sharp_program import climbed
+from tests.exact import climbed
 from tests.vectors.form import case, mp, real, refused
 from tests.vectors.mechanisms import law, utilities
 
