@@ -435,3 +435,6 @@ def test_page_contains_no_releases_fingerprints_or_key(ledger):
     for secret in secrets:
         assert secret is None or secret not in html
     assert html.count("<script") == 1
+    assert words(ledger_page(ledger)).count("Not private. One release was without privacy") == 1
+    with refused(confide.errors.InputError, "dp_delta"):
+        ledger_page(ledger, dp_delta=1.0)
