@@ -155,6 +155,7 @@ NOT_NUMBERS = {
     "polars texts": pl.Series(["0.123456789"]),
     "polars categories": pl.Series(["0.123456789"], dtype=pl.Categorical),
     "polars lists": pl.Series([[0.123456789, 0.6], [0.5, 0.6]]),
+    "polars query": pl.LazyFrame({"s": [0.123456789, 0.5]}),
     "Arrow bool with nulls": pa.array([True, None]),
     "Arrow texts": pa.array(["0.123456789"]),
     "Arrow times": pa.array([1], pa.timestamp("s")),

@@ -132,6 +132,17 @@ def test_impossible_guarantees_are_refused_with_the_reason():
         _ = comparison.plan
 
 
+def test_a_comparison_is_one_table():
+    comparison = federated.compare(roster([100] * 3), 0.1, 2.0, candidates=Candidates.unit(20))
+    for one in comparison.alternatives:
+        assert one.worst == max(one.expected, one.expected_gaussian)
+    _, heads, private, summed, *notes = str(comparison).splitlines()
+    assert all(head in heads for head in ("Method", "Uniform scores", "Gaussian scores", "A silo reveals"))
+    assert private.split()[:2] == ["private-qq", f"{comparison.alternatives[0].expected:.4f}"]
+    assert summed.split()[:3] == ["secure-sum", "(recommended)", f"{comparison.recommended.expected:.4f}"]
+    assert ["pay again" in note for note in notes] == [False, False, True]
+
+
 @pytest.mark.long
 def test_the_default_method_is_the_recommended_one():
     """A sum serves both levels at one price, and private-qq divides the loss: one level alone would have it instead."""

@@ -32,7 +32,7 @@ from confide.reports.example import worked_example
 from confide.reports.words import variation
 from confide.support import Section, Table, to_markdown
 from tests.builders import slow
-from tests.calibrations import OPTIONS, released
+from tests.calibrations import OPTIONS, calibrations_at, released
 from tests.golden import VALUES
 from tests.kept import path_of
 from tests.refused import Refused, refused
@@ -106,6 +106,11 @@ def test_every_kind_of_calibration_has_page(name):
     assert (f"{excludes}. With these records" in words) == math.isinf(cal.threshold)
     assert f"{cal.candidates:,}" in words
     assert "Measured" not in words
+
+
+def test_one_of_two_thresholds_may_exclude_nothing():
+    words = words_of(page_of(calibrations_at("group", {"a": 0.5, "b": math.inf})))
+    assert "With these records" not in words
 
 
 @pytest.mark.long
@@ -431,3 +436,6 @@ def test_page_contains_no_releases_fingerprints_or_key(ledger):
     for secret in secrets:
         assert secret is None or secret not in html
     assert html.count("<script") == 1
+    assert words(ledger_page(ledger)).count("Not private. One release was without privacy") == 1
+    with refused(confide.errors.InputError, "dp_delta"):
+        ledger_page(ledger, dp_delta=1.0)

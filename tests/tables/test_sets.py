@@ -165,7 +165,6 @@ def test_an_infinite_threshold_is_said(tmp_path):
         predict_table(DATA, SETS, infinite, tmp_path / "sets.parquet")
 
 
-@pytest.mark.slow
 def test_columns_are_checked_before_anything_is_read(tmp_path):
     good = {"source": DATA, "what": LISTS, "release": calibrated("aps_deterministic"), "out": tmp_path / "out.parquet"}
     for change, argument in (
