@@ -382,9 +382,6 @@ def test_candidates_of_your_own_are_known_to_the_maker_alone():
         released.at(0.15)
 
 
-# --- files and ledgers
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -408,9 +405,6 @@ def test_a_file_whose_thresholds_do_not_follow_is_refused(released, change):
 def test_the_counts_stand_once_in_a_file(released):
     stored = json.loads(released.to_json())["thresholds"]
     assert ["counts" in part for part in stored] == [True, False, False]
-
-
-# --- what it costs
 
 
 @pytest.mark.long

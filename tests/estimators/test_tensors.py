@@ -158,9 +158,6 @@ def test_model_and_loader_in_the_other_order_raise(data):
         calibrate(torch.nn.Identity(), torch.nn.Identity())
 
 
-# --- promises
-
-
 @pytest.mark.slow
 def test_a_loader_leaves_the_model_as_it_was():
     """Releases and sets are those of arrays: tests/test_same_everywhere.py, tests/scores/test_contract.py."""

@@ -113,9 +113,6 @@ def test_randomisation_belongs_to_the_record():
         assert said in (None, numbers(e))
 
 
-# --- temperatures
-
-
 @pytest.mark.parametrize("temperature", [0.01, 0.5, 1.0, 2.5, 100.0])
 def test_probabilities_at_a_temperature_are_powers_rescaled(temperature):
     rows = np.array([[0.7, 0.2, 0.1], [1.0, 0.0, 0.0], [1e-300, 0.5, 0.5], [0.25, 0.25, 0.5]])

@@ -48,9 +48,6 @@ def test_membership_checks_its_labels(labels):
         sets.contains(labels)
 
 
-# --- intervals
-
-
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(f=st.floats(-1e6, 1e6), threshold=st.floats(0, 1e6))
@@ -69,9 +66,6 @@ def test_infinite_and_huge_thresholds():
         )
         assert lower.tolist() == [-np.inf] * 3
         assert upper.tolist() == [np.inf] * 3
-
-
-# --- calibrations that do not match
 
 
 PREDICT = {confide.predict_set: [[0.5]], confide.predict_interval: [0.5]}

@@ -210,9 +210,6 @@ def test_values_that_are_not_tables_raise_an_error(source):
         counts(source)
 
 
-# --- standard input
-
-
 @pytest.mark.slow(unless="/dev/stdin")
 @pytest.mark.parametrize("named", ["-", "/dev/stdin"])
 def test_standard_input_has_two_names(monkeypatch, named):

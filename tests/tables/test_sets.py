@@ -194,9 +194,6 @@ def test_randomised_scores_draw_fresh_numbers(tmp_path):
     assert abs(sizes[0].mean() - drawn.mean()) < 5 * spread
 
 
-# --- columns and files
-
-
 def predict(source, out, calibration, pattern="p_*", classes=None, **options):
     what = ClassColumns(pattern, classes=None if classes is None else tuple(classes))
     return predict_table(source, what, calibration, out, **options)

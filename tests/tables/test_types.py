@@ -295,9 +295,6 @@ def test_written_numbers_have_the_decimal_mark_of_the_input(tmp_path):
     assert np.array_equal(numbers[:, 2:], np.column_stack([ends.lower, ends.upper]))
 
 
-# --- standard input
-
-
 @pytest.mark.slow
 def test_cells_of_several_lines_are_read_from_standard_input(tmp_path, monkeypatch):
     text = "s,name\n" + '0.5,"two\nlines, and ""quotes"""\n' * 5000
