@@ -52,6 +52,9 @@ from confide.support import Section, Table, describe, require
 # Numbers of records for which the variation of coverage is stated if their number is secret
 SECRET_SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 
+# Numbers of records in the picture of a plan, as multiples of its own
+AROUND = (0.1, 0.3, 1, 3, 10)
+
 # Metadata that every release should state; other metadata are shown if a release states them
 EXPECTED = ("model", "version", "data", "purpose", "responsible", "contact", "date")
 
@@ -304,14 +307,15 @@ def plan_section(plan: Plan) -> Section:
             failures[f"{n:,}"] = partial(law_failure, ranks, n)
 
     # What privacy costs around the plan.
-    around = [max(1, round(plan.n * step)) for step in (0.1, 0.3, 1, 3, 10)]
+    around = [max(1, round(plan.n * factor)) for factor in AROUND]
     picture = partial(plot_price, plan, epsilons=[terms.epsilon], records=around)
-    parts = (
+    parts = [
         replace(price_section(plan, name), picture=picture),
         Section("What will be promised", f"{promised} {explanation(guarantee)}"),
         protection(plan.privacy),
-        *([variation(failures, float(terms.level))] if failures else []),
-        Section("What will be run", facts=mechanism_facts(mechanism, plan.candidates.size)),
-    )
+    ]
+    if failures:
+        parts.append(variation(failures, float(terms.level)))
+    parts.append(Section("What will be run", facts=mechanism_facts(mechanism, plan.candidates.size)))
     warnings = (*described.warnings, *protection_warnings(plan.privacy))
-    return Section("Plan of a private calibration", promised, described.facts, warnings=warnings, parts=parts)
+    return Section("Plan of a private calibration", promised, described.facts, warnings=warnings, parts=tuple(parts))

@@ -54,6 +54,11 @@ def number(value: float) -> str:
     return f"{value:.5g}".replace("-", "−")
 
 
+def date_of(time: str) -> str:
+    """The date of a time in ISO 8601."""
+    return time[: len("2026-03-02")]
+
+
 def as_sentence(text: str) -> str:
     """A clause with a capital letter and a full stop."""
     return f"{text[0].upper()}{text[1:]}."
@@ -163,8 +168,8 @@ def meaning(release: Release, example: Section | None, *, broken: bool = False) 
     if release.by is None and (sentence := rule(first, release.loss)):
         lines.append(sentence)
     thresholds = [replace(section, title="The thresholds") for section in describe(release).parts]
-    parts = (*([example] if example else []), *thresholds)
-    return Section(f"What the {name}s mean", "\n".join(lines), parts=parts)
+    parts = thresholds if example is None else [example, *thresholds]
+    return Section(f"What the {name}s mean", "\n".join(lines), parts=tuple(parts))
 
 
 def rule(stated: Threshold, loss: str | None = None) -> str:
