@@ -113,9 +113,11 @@ def group_coverage(
     measured: NDArray[Any]
     measure: Measure
     if isinstance(sets, PredictionSets):
-        measured, measure = sets.sizes, "size"
+        measured = sets.sizes
+        measure = "size"
     else:
-        measured, measure = sets.widths, "width"
+        measured = sets.widths
+        measure = "width"
 
     # One column of groups, or several that overlap: then every record counts once for each.
     columns = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)

@@ -296,7 +296,9 @@ def _mask_of_entries(p: NDArray[Any], smallest: NDArray[Any], mask: NDArray[np.b
     """`mask` becomes p >= smallest; returns whether all entries lie in [0, 1]."""
     # One comparison for a whole array, if it is contiguous.
     if smallest.size == 1 and p.flags.c_contiguous and mask.flags.c_contiguous:
-        p, mask, smallest = p.reshape(-1), mask.reshape(-1), smallest.reshape(-1)
+        p = p.reshape(-1)
+        mask = mask.reshape(-1)
+        smallest = smallest.reshape(-1)
     per_row = len(smallest) == len(p) and smallest.ndim == 2
 
     def work(rows: slice) -> None:
@@ -346,7 +348,9 @@ def _mask_of_all_scores(
 
 # Each score by its name.
 
-RAPS_PENALTY, RAPS_K_REG, SAPS_PENALTY = 0.01, 5, 0.1
+RAPS_PENALTY = 0.01
+RAPS_K_REG = 5
+SAPS_PENALTY = 0.1
 """Public defaults of `raps_score` and `saps_score`, which the command line suggests."""
 
 
