@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from confide.cli.charging import Accounting, Receipt
+from confide.cli.charging import KEY_OF_ONE_FILE, Accounting, Receipt
 from confide.cli.command import renamed
 from confide.cli.commands import Calibrate, Demo, Recalibrate, Sql
 from confide.cli.options import ACCOUNTING, CALIBRATE, COLUMN_NAMES, RECALIBRATE
@@ -99,12 +99,7 @@ class _Counts(Source):
 def _from_counts(counts: _Counts, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
     request, partition = _request_without_table(arguments)
     is_one_file = budget.ledger_key is None or len(counts.files) == 1
-    require(
-        "ledger_key",
-        is_one_file,
-        "must be left out unless one file is read, to whose bytes it binds the data set",
-        remedy="Several --counts are several files",
-    )
+    require("ledger_key", is_one_file, KEY_OF_ONE_FILE, remedy="Several --counts are several files")
     make_release(request, counts, budget, partition, output)
 
 

@@ -103,8 +103,7 @@ class PartCounts:
         )
 
     def _intervals(self, error: float) -> Intervals:
-        covered = self.covered
-        missed = self.missed
+        covered, missed = self.covered, self.missed
         if self.noise is not None:
             return self.noise.intervals(covered, missed, error)
         if covered.dtype.kind != "f":
@@ -275,11 +274,8 @@ def _check_sizes(counts: NDArray[Any], partition: Partition, labels: NDArray[Any
         raise InputError(
             "partitions", "must have a part for each single set size, and no covered record in an empty set"
         )
-    require(
-        "sums",
-        np.array_equal(labels, counts.sum(axis=1) * sizes),
-        "must be the number of labels in the sets of each size",
-    )
+    agree = np.array_equal(labels, counts.sum(axis=1) * sizes)
+    require("sums", agree, "must be the number of labels in the sets of each size")
 
 
 # Means of set sizes and interval widths: from their sum, or from the noisy shares of bins.

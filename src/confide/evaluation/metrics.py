@@ -52,12 +52,9 @@ def coverage(
             )
         return covered.coverage(labels, confidence)
     if labels is not None:
-        raise InputTypeError(
-            "covered",
-            "must be sets or intervals if labels are given",
-            got=type(covered).__name__,
-            remedy="Leave the labels out, or wrap a pair of arrays: confide.PredictionIntervals(lower, upper)",
-        )
+        must = "must be sets or intervals if labels are given"
+        remedy = "Leave the labels out, or wrap a pair of arrays: confide.PredictionIntervals(lower, upper)"
+        raise InputTypeError("covered", must, got=type(covered).__name__, remedy=remedy)
     return share_covered(as_array("covered", covered), confidence)
 
 
@@ -113,11 +110,9 @@ def group_coverage(
     measured: NDArray[Any]
     measure: Measure
     if isinstance(sets, PredictionSets):
-        measured = sets.sizes
-        measure = "size"
+        measured, measure = sets.sizes, "size"
     else:
-        measured = sets.widths
-        measure = "width"
+        measured, measure = sets.widths, "width"
 
     # One column of groups, or several that overlap: then every record counts once for each.
     columns = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)

@@ -110,8 +110,5 @@ def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | 
     low, high = 0.0, epsilon_0
     while high - low > _PRECISION:
         middle = (low + high) / 2
-        if clones_delta(middle, epsilon_0, n, whole=whole) <= delta:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if clones_delta(middle, epsilon_0, n, whole=whole) <= delta else (middle, high)
     return high

@@ -296,9 +296,7 @@ def _mask_of_entries(p: NDArray[Any], smallest: NDArray[Any], mask: NDArray[np.b
     """`mask` becomes p >= smallest; returns whether all entries lie in [0, 1]."""
     # One comparison for a whole array, if it is contiguous.
     if smallest.size == 1 and p.flags.c_contiguous and mask.flags.c_contiguous:
-        p = p.reshape(-1)
-        mask = mask.reshape(-1)
-        smallest = smallest.reshape(-1)
+        p, mask, smallest = p.reshape(-1), mask.reshape(-1), smallest.reshape(-1)
     per_row = len(smallest) == len(p) and smallest.ndim == 2
 
     def work(rows: slice) -> None:
