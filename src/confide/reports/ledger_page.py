@@ -9,7 +9,7 @@ from confide.core import Release, entry_checksums
 from confide.ledger import Account, Ledger, check_delta
 from confide.mechanisms import weak_privacy_text
 from confide.reports.page import Page, page_of
-from confide.reports.words import date_of, factor, percent, say, words
+from confide.reports.words import LARGEST_EXPONENT, date_of, factor, percent, say, words
 from confide.support import Section, Table, require
 
 # Newest charges in a table
@@ -81,7 +81,7 @@ def _account(account: Account, dp_delta: float, *, who: bool) -> Section:
     facts = [*section.facts]
     if limit is not None and limit.epsilon and math.isfinite(spent):
         facts.append(("share of the limit that is spent", percent(min(1.0, spent / limit.epsilon))))
-    if 0 < spent <= 20:
+    if 0 < spent <= LARGEST_EXPONENT:
         facts.append(("odds", say("ledger", "odds", factor=factor(spent))))
     return replace(section, lead="", facts=tuple(facts), warnings=tuple(_warnings(account)))
 

@@ -227,6 +227,10 @@ def protection_warnings(privacy: PrivacyStatement) -> tuple[str, ...]:
     return (say("protection", "weak", loss=loss, weak=weak),) if weak else ()
 
 
+# Largest epsilon whose factor is written as a number
+LARGEST_EXPONENT = 20
+
+
 def factor(epsilon: float) -> str:
     """Factor on the odds of a statement, rounded up.
 
@@ -235,9 +239,10 @@ def factor(epsilon: float) -> str:
     >>> factor(1.0), factor(8), factor(30)
     ('2.72', '2,981', 'e^30')
     """
-    if epsilon > 20:
+    if epsilon > LARGEST_EXPONENT:
         return f"e^{decimal_text(epsilon)}"
-    return f"{math.ceil(100 * math.exp(epsilon)) / 100:.2f}" if epsilon < 4 else f"{math.ceil(math.exp(epsilon)):,}"
+    odds = math.exp(epsilon)
+    return f"{math.ceil(100 * odds) / 100:.2f}" if epsilon < 4 else f"{math.ceil(odds):,}"
 
 
 def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:
