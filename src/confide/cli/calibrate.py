@@ -145,7 +145,7 @@ def _from_choice(source: Source, arguments: dict[str, Any], budget: Accounting, 
     columns = _columns_of_choice(arguments.pop("choose"), arguments)
     check_unknown_arguments("choose_score", arguments, CHOICE_ARGUMENTS | {"skip_incomplete"})
 
-    # The arguments of reading, of the choice alone, of the release, and of both.
+    # The arguments of reading, of the choice, and of the release.
     skip = arguments.pop("skip_incomplete", False)
     unit = arguments.pop("unit", None)
     people = arguments.get("records_per_person", 1)
@@ -156,6 +156,7 @@ def _from_choice(source: Source, arguments: dict[str, Any], budget: Accounting, 
     options = {**arguments, **metadata}
     check_combinations({"chosen": tuple(columns), **options})
 
+    # The columns in the table, and how scores are compared.
     specs = {name: source.require_columns(spec) for name, spec in columns.items()}
     by_size = _compares_sizes(list(specs.values()))
 

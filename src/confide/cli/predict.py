@@ -117,10 +117,8 @@ def evaluate(options: Evaluate) -> int:
     source = Source(options.file, options.table, arguments.pop("decimal", "."))
     output.check(FileKind.EVALUATION, *source.files, options.release, *budget.files)
     released = read_release(options.release, arguments)
-    can_judge = not options.fail_below_promise or has_law(released)
-    must = "needs a release with a promise, and a law of how coverage varies from calibration to calibration"
-    remedy = "This one has none; leave the option out, and compare the interval"
-    require("fail_below_promise", can_judge, must, remedy=remedy)
+    if options.fail_below_promise:
+        _check_law(released)
 
     # Charge and read; the number of records left out is secret with that of the others.
     columns = source.require_columns(take_columns(arguments, released))
@@ -138,6 +136,13 @@ def evaluate(options: Evaluate) -> int:
     _print(evaluation, released, receipt, output, left_out)
     broken = any(short.is_broken for short in evaluation.shortfalls.values())
     return CLAIM_FAILED if options.fail_below_promise and broken else DONE
+
+
+def _check_law(released: Release) -> None:
+    """Check that luck in calibrating can be told from a broken promise."""
+    must = "needs a release with a promise, and a law of how coverage varies from calibration to calibration"
+    remedy = "This one has none; leave the option out, and compare the interval"
+    require("fail_below_promise", has_law(released), must, remedy=remedy)
 
 
 def _print(
