@@ -306,14 +306,8 @@ def plot_price(
     if price == "coverage":
         promise_line(axes, level, f"requested: {level:.6g}")
 
-    # Axes with whole numbers, and words.
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.xaxis.set_minor_formatter("")
-    if price == "size":
-        axes.set_yscale("log", subs=(2, 5))
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter("{x:g}")
+    # Axes, and words.
+    _scale_logarithmically(axes, sizes=price == "size")
     axes.grid(color=INK, alpha=0.08)
     legend(axes, ax, columns=3)
     units = {"coverage": "expected coverage", "excess": f"additional {plan.unit_of_cost}", "size": "classes in a set"}
@@ -333,6 +327,17 @@ def _draw_prices(axes: Any, plan: Plan, price: Price, losses: Sequence[float], c
         alpha = 0.4 + 0.6 * place / max(1, len(losses) - 1)
         axes.plot(counts, private, marker=_MARKS[place % len(_MARKS)], markersize=4, linewidth=1.4, color=INK,
                   alpha=alpha, label=f"ε = {epsilon:g}")  # fmt: skip
+
+
+def _scale_logarithmically(axes: Any, *, sizes: bool) -> None:
+    """Logarithms of records, and also of set sizes, with plain numbers as labels."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter("")
+    if sizes:
+        axes.set_yscale("log", subs=(2, 5))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}")
 
 
 def _price(plan: Plan, of: Price) -> tuple[float, float]:

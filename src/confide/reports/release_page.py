@@ -292,30 +292,36 @@ def _replies(release: FederatedRelease, answers: Sequence[str]) -> dict[str, flo
 
 def plan_section(plan: Plan) -> Section:
     """The whole description of a plan for a page."""
-    # What is promised, and how coverage varies, by number of records.
-    terms = plan.terms
-    guarantee = plan.guarantee
-    mechanism = plan.mechanism
+    # What is promised.
     described = describe(plan)
     law = law_of(plan.candidates)
     name = "interval" if law and law.shape.has_unit else "set"
-    promised = promise(guarantee, f"in the {name}")
-    failures: dict[str, Failure] = {}
-    for n in sizes(plan.n if terms.sized else guarantee.n, terms.n_min):
-        ranks = None if mechanism is None else mechanism.rank_law(n, plan.candidates.size)
-        if ranks is not None:
-            failures[f"{n:,}"] = partial(law_failure, ranks, n)
+    promised = promise(plan.guarantee, f"in the {name}")
 
     # What privacy costs around the plan.
     around = [max(1, round(plan.n * factor)) for factor in AROUND]
-    picture = partial(plot_price, plan, epsilons=[terms.epsilon], records=around)
+    picture = partial(plot_price, plan, epsilons=[plan.terms.epsilon], records=around)
+
+    # One part for each question.
     parts = [
         replace(price_section(plan, name), picture=picture),
-        Section("What will be promised", f"{promised} {explanation(guarantee)}"),
+        Section("What will be promised", f"{promised} {explanation(plan.guarantee)}"),
         protection(plan.privacy),
     ]
-    if failures:
-        parts.append(variation(failures, float(terms.level)))
-    parts.append(Section("What will be run", facts=mechanism_facts(mechanism, plan.candidates.size)))
+    if failures := _failures_of_plan(plan):
+        parts.append(variation(failures, float(plan.terms.level)))
+    parts.append(Section("What will be run", facts=mechanism_facts(plan.mechanism, plan.candidates.size)))
     warnings = (*described.warnings, *protection_warnings(plan.privacy))
     return Section("Plan of a private calibration", promised, described.facts, warnings=warnings, parts=tuple(parts))
+
+
+def _failures_of_plan(plan: Plan) -> dict[str, Failure]:
+    """The law of coverage of a plan, by number of records; empty if its mechanism has none."""
+    terms = plan.terms
+    mechanism = plan.mechanism
+    failures: dict[str, Failure] = {}
+    for n in sizes(plan.n if terms.sized else plan.guarantee.n, terms.n_min):
+        ranks = None if mechanism is None else mechanism.rank_law(n, plan.candidates.size)
+        if ranks is not None:
+            failures[f"{n:,}"] = partial(law_failure, ranks, n)
+    return failures
