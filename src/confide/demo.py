@@ -26,6 +26,10 @@ from confide.tables import ClassColumns, evaluate_table, predict_table, refuse_e
 TRAINING = 60
 CALIBRATION = 700
 
+# The request
+ALPHA = 0.1
+EPSILON = 1.0
+
 
 @dataclass(frozen=True)
 class Digits:
@@ -255,9 +259,8 @@ def run(folder: Path, *, force: bool = False) -> str:
     # Train, calibrate, and compare with calibration without privacy.
     data = digits()
     scores = lac_score(data.probabilities, data.labels)
-    alpha, epsilon = 0.1, 1.0
-    released = calibrate(scores, alpha, epsilon, score="lac")
-    costs = plan(alpha, epsilon, CALIBRATION, candidates=released.candidates)
+    released = calibrate(scores, ALPHA, EPSILON, score="lac")
+    costs = plan(ALPHA, EPSILON, CALIBRATION, candidates=released.candidates)
     ordinary = float(np.sort(scores)[costs.nonprivate_rank - 1])
 
     # Write the images, the release, the sets and the report.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups
 from confide.core import Plan, Release, make_plan
@@ -53,9 +53,14 @@ _MOST_ROWS = 100
 _MOST_LETTERS = 60
 """Number of letters in a line of a name."""
 
+# Inches: a letter and a line of a name, the space between names, a row at least, and the picture without its names
+_LETTER_WIDTH = 0.085
 _LINE_HEIGHT = 0.17
+_NAME_GAP = 0.06
 _ROW_HEIGHT = 0.24
-"""Height in inches of a line, and smallest height of a row."""
+_PLAIN_WIDTH = 4.6
+_PLAIN_HEIGHT = 1.9
+_LEAST_WIDTH = 6.0
 
 _TALL = 30
 """A picture with more rows may be taller than a screen."""
@@ -113,13 +118,9 @@ def plot_coverage(
     below = np.array([row.below for row in table]) if level is None else table.surely_below(level)
     promises = np.array([row.promised if level is None else level for row in table], np.float64)  # None becomes NaN
 
-    # A picture as large as the names need.
-    lines = [_lines(str(table.names[i])) for i in shown]
-    height = max(_ROW_HEIGHT, _LINE_HEIGHT * max(1 + name.count("\n") for name in lines) + 0.06)
-    letters = max(max(map(len, name.split("\n"))) for name in lines)
-    axes = axes_of(ax, width=max(6.0, 4.6 + 0.085 * letters), height=1.9 + height * len(shown))
-
     # Intervals and shares.
+    names = [_lines(str(table.names[i])) for i in shown]
+    axes = _axes_of_rows(ax, names)
     for is_below, color, marker, size in _STYLES:
         places = np.flatnonzero(below[shown] == is_below)
         rows = shown[places]
@@ -137,7 +138,7 @@ def plot_coverage(
         legend(axes, ax, above=len(shown) > _TALL)
 
     # Names, and words.
-    axes.set_yticks(range(len(shown)), lines, parse_math=False)
+    axes.set_yticks(range(len(shown)), names, parse_math=False)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.set_xlim(right=1.01)
     axes.grid(axis="y", color=INK, alpha=0.08)
@@ -176,6 +177,15 @@ def _page(ranked: np.ndarray, page: int) -> tuple[np.ndarray, str]:
 
 def _lines(name: str) -> str:
     return "\n".join(textwrap.wrap(name, _MOST_LETTERS)) or name
+
+
+def _axes_of_rows(ax: Any, names: Sequence[str]) -> Any:
+    """Axes for a row for each name, as large as the names need."""
+    lines = [name.split("\n") for name in names]
+    letters = max(len(line) for name in lines for line in name)
+    row = max(_ROW_HEIGHT, _LINE_HEIGHT * max(map(len, lines)) + _NAME_GAP)
+    width = max(_LEAST_WIDTH, _PLAIN_WIDTH + _LETTER_WIDTH * letters)
+    return axes_of(ax, width=width, height=_PLAIN_HEIGHT + row * len(names))
 
 
 # Sizes of sets.
@@ -287,32 +297,17 @@ def plot_price(
     numbers = {plan.n, *_RECORDS} if records is None else records
     counts = sorted({positive_integer("records", n, most=MOST_RECORDS) for n in numbers})
 
-    # One line for each epsilon; the one without privacy is the same for all of them.
+    # Their lines, the plan itself, and its level.
     axes = axes_of(ax)
-    for place, epsilon in enumerate(rounded_losses):
-        plans = [replace(make_plan(terms.with_loss(epsilon), n), pilot=plan.pilot) for n in counts]
-        private, plain = zip(*(_price(point, price) for point in plans), strict=True)
-        if not place:
-            axes.plot(counts, plain, color="#777777", linewidth=1.2, label="without privacy")
-        alpha = 0.4 + 0.6 * place / max(1, len(rounded_losses) - 1)
-        axes.plot(counts, private, marker=_MARKS[place % len(_MARKS)], markersize=4, linewidth=1.4, color=INK,
-                  alpha=alpha, label=f"ε = {epsilon:g}")  # fmt: skip
-
-    # The plan itself, and its level.
+    _draw_prices(axes, plan, price, rounded_losses, counts)
     cost, _ = _price(plan, price)
     axes.plot([plan.n], [cost], "o", markersize=11, fillstyle="none", color=PROMISE,
               label=f"this plan: ε = {terms.epsilon:g}, n = {plan.n:,}")  # fmt: skip
     if price == "coverage":
         promise_line(axes, level, f"requested: {level:.6g}")
 
-    # Axes with whole numbers, and words.
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.xaxis.set_minor_formatter("")
-    if price == "size":
-        axes.set_yscale("log", subs=(2, 5))
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter("{x:g}")
+    # Axes, and words.
+    _scale_logarithmically(axes, sizes=price == "size")
     axes.grid(color=INK, alpha=0.08)
     legend(axes, ax, columns=3)
     units = {"coverage": "expected coverage", "excess": f"additional {plan.unit_of_cost}", "size": "classes in a set"}
@@ -320,6 +315,29 @@ def plot_price(
     return labelled(
         axes, "calibration records", units[price], f"The cost of privacy, α = {float(terms.alpha):.6g}, on {scores}"
     )
+
+
+def _draw_prices(axes: Any, plan: Plan, price: Price, losses: Sequence[float], counts: Sequence[int]) -> None:
+    """Draw one line for each privacy loss; the line without privacy is the same for all of them."""
+    for place, epsilon in enumerate(losses):
+        plans = [replace(make_plan(plan.terms.with_loss(epsilon), n), pilot=plan.pilot) for n in counts]
+        private, plain = zip(*(_price(point, price) for point in plans), strict=True)
+        if not place:
+            axes.plot(counts, plain, color="#777777", linewidth=1.2, label="without privacy")
+        alpha = 0.4 + 0.6 * place / max(1, len(losses) - 1)
+        axes.plot(counts, private, marker=_MARKS[place % len(_MARKS)], markersize=4, linewidth=1.4, color=INK,
+                  alpha=alpha, label=f"ε = {epsilon:g}")  # fmt: skip
+
+
+def _scale_logarithmically(axes: Any, *, sizes: bool) -> None:
+    """Logarithms of records, and also of set sizes, with plain numbers as labels."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter("")
+    if sizes:
+        axes.set_yscale("log", subs=(2, 5))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("{x:g}")
 
 
 def _price(plan: Plan, of: Price) -> tuple[float, float]:
@@ -372,13 +390,15 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
     release_names = [date or f"number {place}" for place, date in enumerate(dates, start=1)]
     values = {name: [release.by_name[name].threshold for release in releases] for name in names[:_MOST_LINES]}
 
-    # One line for each part; +inf at the upper edge.
+    # One line for each part.
     axes = axes_of(ax)
     x = range(len(releases))
     for place, (name, course) in enumerate(values.items()):
         finite = [value if math.isfinite(value) else math.nan for value in course]
         axes.plot(x, finite, marker=_MARKS[place], markersize=5, linewidth=1.4, color=f"C{place}" if name else INK,
                   label=name or "threshold")  # fmt: skip
+
+    # Thresholds of +inf at the upper edge.
     endless = [i for i in x if any(math.isinf(course[i]) for course in values.values())]
     if endless:
         axes.plot(endless, [0.97] * len(endless), "^", markersize=8, color=BAD, linestyle="none", label="+∞",
@@ -426,17 +446,8 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
         raise InputTypeError("watch", "must be a Watch", type(watch).__name__)
     require("watch", not watch.monitors_sizes and watch.looks, "must be a watch of coverage with at least one look")
 
-    # The share of each look, all parts together, with an interval for noise and sampling.
-    points = watch.points
-    settings = watch.settings
-    counts = np.array([point.look.counts for point in points], np.int64).reshape(len(points), -1, 2).sum(axis=1)
-    covered, missed = counts.T
-    share = coverage_share(covered, missed)
-    guess = min(max(round(min(settings.promised.values()), 2), 0.01), 0.99)
-    low, high = coverage_interval(covered, missed, settings.noise_epsilon, guess=guess, noises=len(settings.promised))
-
     # The confidence sequence of all looks so far.
-    alarmed = np.array([point.alarmed for point in points])
+    points = watch.points
     x = np.arange(len(points))
     axes = axes_of(ax)
     band = [(point.low or 0.0, 1.0 if point.high is None else point.high) for point in points]
@@ -445,6 +456,8 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
                       label="all looks so far, if coverage has not changed")  # fmt: skip
 
     # Looks before and since the alarm.
+    share, low, high = _looks(watch)
+    alarmed = np.array([point.alarmed for point in points])
     for since_alarm, color, marker, size in _STYLES:
         drawn = np.flatnonzero((alarmed == since_alarm) & np.isfinite(share))
         axes.vlines(x[drawn], low[drawn], high[drawn], color=color, linewidth=1.2)
@@ -452,10 +465,21 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
         axes.plot(x[drawn], share[drawn], marker, markersize=size, color=color, label=label if drawn.size else None)
 
     # The tested levels, names, and words.
-    for level in sorted(set(settings.least)):
+    tested = watch.settings.least
+    for level in sorted(set(tested)):
         promise_line(axes, level, f"tested: at least {level:.6g}")
     named_ticks(axes, [point.look.name for point in points])
-    axes.set_ylim(max(0.0, float(np.nanmin(np.append(low, min(settings.least)))) - 0.02), 1.01)
+    axes.set_ylim(max(0.0, float(np.nanmin(np.append(low, min(tested)))) - 0.02), 1.01)
     legend(axes, ax)
     alarm = f"alarm at “{watch.alarm.look.name}”" if watch.alarm else "no alarm"
     return labelled(axes, "look", "coverage", f"Coverage of {len(points):,} looks, {alarm}")
+
+
+def _looks(watch: Watch) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The share of each look, all parts together, with the ends of its interval for noise and sampling."""
+    settings = watch.settings
+    counts = np.array([look.counts for look in watch.looks], np.int64).reshape(len(watch.looks), -1, 2).sum(axis=1)
+    covered, missed = counts.T
+    guess = min(max(round(min(settings.promised.values()), 2), 0.01), 0.99)
+    low, high = coverage_interval(covered, missed, settings.noise_epsilon, guess=guess, noises=len(settings.promised))
+    return coverage_share(covered, missed), low, high

@@ -67,7 +67,8 @@ def log_to_stderr(level: str) -> Iterator[None]:
     formatter = OneLine("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)
-    before, passes = logger.level, logger.propagate
+    before = logger.level
+    passes = logger.propagate
     logger.addHandler(handler)
     logger.setLevel(level.upper())
     logger.propagate = False

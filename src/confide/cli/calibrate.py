@@ -5,7 +5,7 @@ Each prepares a request, and `make_release` charges, makes, writes and prints it
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from confide.cli.charging import Accounting, Receipt
+from confide.cli.charging import KEY_OF_ONE_FILE, Accounting, Receipt
 from confide.cli.command import renamed
 from confide.cli.commands import Calibrate, Demo, Recalibrate, Sql
 from confide.cli.options import ACCOUNTING, CALIBRATE, COLUMN_NAMES, RECALIBRATE
@@ -99,12 +99,7 @@ class _Counts(Source):
 def _from_counts(counts: _Counts, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
     request, partition = _request_without_table(arguments)
     is_one_file = budget.ledger_key is None or len(counts.files) == 1
-    require(
-        "ledger_key",
-        is_one_file,
-        "must be left out unless one file is read, to whose bytes it binds the data set",
-        remedy="Several --counts are several files",
-    )
+    require("ledger_key", is_one_file, KEY_OF_ONE_FILE, remedy="Several --counts are several files")
     make_release(request, counts, budget, partition, output)
 
 
@@ -150,7 +145,7 @@ def _from_choice(source: Source, arguments: dict[str, Any], budget: Accounting, 
     columns = _columns_of_choice(arguments.pop("choose"), arguments)
     check_unknown_arguments("choose_score", arguments, CHOICE_ARGUMENTS | {"skip_incomplete"})
 
-    # The arguments of reading, of the choice alone, of the release, and of both.
+    # The arguments of reading, of the choice, and of the release.
     skip = arguments.pop("skip_incomplete", False)
     unit = arguments.pop("unit", None)
     people = arguments.get("records_per_person", 1)
@@ -161,25 +156,36 @@ def _from_choice(source: Source, arguments: dict[str, Any], budget: Accounting, 
     options = {**arguments, **metadata}
     check_combinations({"chosen": tuple(columns), **options})
 
-    # Scores are compared by the sizes of sets, or by the widths of intervals.
+    # The columns in the table, and how scores are compared.
     specs = {name: source.require_columns(spec) for name, spec in columns.items()}
-    of_labels = all(isinstance(spec, ClassColumns) for spec in specs.values())
-    of_widths = all(spec.kind.family == "absolute_residual" for spec in specs.values())
-    require("choose", of_labels or of_widths, "compares the widths of intervals for absolute_residual alone")
+    by_size = _compares_sizes(list(specs.values()))
 
     # The release of every score must be possible before the choice is charged.
     output.check(FileKind.RELEASE, *source.files, *budget.files)
     with budget.charging() as receipt, output.new(FileKind.RELEASE) as path:
         scores, class_scores = _read_choice(source, specs, skip=skip)
-        choosing = {**choice, "sizes": class_scores if of_labels else None, **budget.account(source.file)}
-        for candidate in scores.values():
-            request = Request(score=candidate.score, unit=unit, **{**options, "classes": candidate.classes})
-            rehearse(request, prepare(request))
+        choosing = {**choice, "sizes": class_scores if by_size else None, **budget.account(source.file)}
+        _rehearse_each(scores.values(), {**options, "unit": unit})
         chosen = choose_score(scores, options["alpha"], options["epsilon"], **choosing)
         released = chosen.calibrate(**options)
         path.write_text(released.to_json(), encoding="utf-8")
     request = Request(score=released.score, unit=unit, chosen=released.chosen, **options)
     print_release(released, request, receipt, {}, output)
+
+
+def _compares_sizes(specs: Sequence[ColumnSpec]) -> bool:
+    """Whether scores are compared by the sizes of sets, or else by the widths of intervals."""
+    of_labels = all(isinstance(spec, ClassColumns) for spec in specs)
+    of_widths = all(spec.kind.family == "absolute_residual" for spec in specs)
+    require("choose", of_labels or of_widths, "compares the widths of intervals for absolute_residual alone")
+    return of_labels
+
+
+def _rehearse_each(scores: Iterable[NamedScores], options: Mapping[str, Any]) -> None:
+    """Check that the threshold of each score could be released."""
+    for candidate in scores:
+        request = Request(score=candidate.score, **{**options, "classes": candidate.classes})
+        rehearse(request, prepare(request))
 
 
 def _read_choice(

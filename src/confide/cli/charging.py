@@ -36,6 +36,9 @@ _LOGGER = "confide.ledger"
 
 _NO_LEDGER = "no ledger: the losses of all runs about the same people add up, and --ledger records the sum"
 
+# The requirement of a key
+KEY_OF_ONE_FILE = "must be left out unless one file is read, to whose bytes it binds the data set"
+
 # Largest number of bytes of a key
 _MOST_KEY = 2**16
 
@@ -155,9 +158,7 @@ class Accounting(LedgerOptions):
 
         # A key binds the charge to the bytes of one file.
         is_one_file = self.ledger_key is None or Path(file).is_file()
-        require(
-            "ledger_key", is_one_file, "must be left out unless one file is read, to whose bytes it binds the data set"
-        )
+        require("ledger_key", is_one_file, KEY_OF_ONE_FILE)
         with renamed("key", "ledger_key"):
             data_fingerprint = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
         dataset = Dataset(self.dataset, _group(self.group), data_fingerprint, self.one_cell)

@@ -90,9 +90,11 @@ def check_address(value: object, param: click.Parameter | None) -> None:
     from confide.support import has_password
 
     if isinstance(value, str) and has_password(value):
-        typed = param.metavar if isinstance(param, click.Argument) else param.opts[0] if param else "address"
+        typed = "address"
+        if param is not None:
+            typed = str(param.metavar) if isinstance(param, click.Argument) else param.opts[0]
         remedy = "Use the driver's environment variables (PGPASSWORD, a service file) instead"
-        raise InputError(str(typed), "an address carries no password", remedy=remedy)
+        raise InputError(typed, "an address carries no password", remedy=remedy)
 
 
 class PlaceType(click.Path):

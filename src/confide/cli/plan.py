@@ -49,9 +49,7 @@ def plan(options: Plan) -> None:
         options.output.write(report(planned).html)
 
     # Print it, with the records that common scores need.
-    of_score = ("score", "candidates", "unit", "n")
-    shared = {name: value for name, value in arguments.items() if name not in of_score}
-    numbers = needed_by_scores(**shared) if options.needed else {}
+    numbers = _needed_by_scores(arguments) if options.needed else {}
     document = {**_document(planned), "records_needed_by_scores": numbers or None, **left_out}
     table_of_needed = _table_of_needed(numbers) if numbers else None
     heading = f"for each group or class, with {planned.n} records in it:" if division else None
@@ -79,6 +77,12 @@ def read_sample(source: Source, columns: ColumnSpec | None, *, skip: bool) -> tu
     with source.open("reading") as (opened, progress):
         sample = read_pilot(opened, columns, skip_incomplete=skip, progress=progress)
         return sample, {"left_out": opened.left_out()} if skip else {}
+
+
+def _needed_by_scores(arguments: Mapping[str, Any]) -> Mapping[str, tuple[int, int | None]]:
+    """The records that each common score needs, if their number is secret, and if it is public."""
+    of_one_score = ("score", "candidates", "unit", "n")
+    return needed_by_scores(**{name: value for name, value in arguments.items() if name not in of_one_score})
 
 
 def _table_of_needed(numbers: Mapping[str, tuple[int, int | None]]) -> str:

@@ -1,6 +1,7 @@
 """Commands that apply a release to a table: `confide predict`, for sets or intervals, and `evaluate`, for coverage."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import click
@@ -29,7 +30,7 @@ def predict(options: Predict) -> None:
     arguments = arguments_of("predict_table", PREDICT, options)
     if "keep" in arguments:
         texts = [arguments["keep"]] if isinstance(arguments["keep"], str) else arguments["keep"]
-        arguments["keep"] = tuple(name for text in texts for name in split(text))
+        arguments["keep"] = tuple(chain.from_iterable(map(split, texts)))
     released = read_release(options.release, arguments)
     columns = take_columns(arguments, released)
     source = Source(options.file, options.table, arguments.pop("decimal", "."))
@@ -44,15 +45,21 @@ def predict(options: Predict) -> None:
         if arguments.get("skip_incomplete"):
             summary["left_out"] = opened.left_out()
 
-    # Print the warnings and the summary.
+    _print_summary(summary, released, captured.notes, options)
+
+
+def _print_summary(summary: Mapping[str, Any], released: Release, notes: Sequence[str], options: Predict) -> None:
+    # Too many empty sets are a warning, too.
     empty = int(summary.get("empty_sets", 0))
     rows = int(summary["rows"])
-    notes = [*captured.notes, *_too_many_empty(released, empty, rows)]
+    notes = [*notes, *_too_many_empty(released, empty, rows)]
     print_warnings(notes)
+
+    # The sets or intervals, and the promise.
     size = f", {summary['mean_set_size']:.2f} classes each on average" if "mean_set_size" in summary else ""
     print_result(
         lambda: {"out": options.out, **_promised(released), **summary, "warnings": notes},
-        f"{short_number(summary['rows'])} {'intervals' if options.probabilities is None else 'sets'}{size}",
+        f"{short_number(rows)} {'intervals' if options.probabilities is None else 'sets'}{size}",
         f"empty sets: {empty:,} of {rows:,} ({100 * empty / rows:.2g} %)" if empty else None,
         left_out_text(summary),
         *(f"promise{f' for {name}' if name else ''}: {text}" for name, text in released.promises.items()),
@@ -110,21 +117,18 @@ def evaluate(options: Evaluate) -> int:
     source = Source(options.file, options.table, arguments.pop("decimal", "."))
     output.check(FileKind.EVALUATION, *source.files, options.release, *budget.files)
     released = read_release(options.release, arguments)
-    can_judge = not options.fail_below_promise or has_law(released)
-    must = "needs a release with a promise, and a law of how coverage varies from calibration to calibration"
-    remedy = "This one has none; leave the option out, and compare the interval"
-    require("fail_below_promise", can_judge, must, remedy=remedy)
+    if options.fail_below_promise:
+        _check_law(released)
 
-    # Charge and read.
+    # Charge and read; the number of records left out is secret with that of the others.
     columns = source.require_columns(take_columns(arguments, released))
     arguments.pop("candidates", None)  # of a loss, which the columns contain
-    is_private = "epsilon" in arguments and arguments.get("neighbors") != "replace_one"
+    is_secret = "epsilon" in arguments and arguments.get("neighbors") != "replace_one"
     with budget.charging() as receipt:
         evaluating = {**arguments, **budget.account(options.file)}
         with source.open("evaluating") as (opened, progress):
             evaluation = evaluate_release(released, table=opened, what=columns, progress=progress, **evaluating)
-            # The number of records left out is secret with that of the others.
-            is_stated = arguments.get("skip_incomplete") and not is_private
+            is_stated = arguments.get("skip_incomplete") and not is_secret
             left_out = {"left_out": opened.left_out()} if is_stated else {}
 
     # Write, print, and judge.
@@ -132,6 +136,13 @@ def evaluate(options: Evaluate) -> int:
     _print(evaluation, released, receipt, output, left_out)
     broken = any(short.is_broken for short in evaluation.shortfalls.values())
     return CLAIM_FAILED if options.fail_below_promise and broken else DONE
+
+
+def _check_law(released: Release) -> None:
+    """Check that luck in calibrating can be told from a broken promise."""
+    must = "needs a release with a promise, and a law of how coverage varies from calibration to calibration"
+    remedy = "This one has none; leave the option out, and compare the interval"
+    require("fail_below_promise", has_law(released), must, remedy=remedy)
 
 
 def _print(
@@ -152,15 +163,9 @@ def _print(
         cost = {**receipt.captured.fields(), **receipt.fields()} if evaluation.private else {}
         return {**evaluation.fields(), **cost, "shortfalls": shortfalls, "warnings": notes, **left_out}
 
-    # A private evaluation also has a cost.
-    private = evaluation.private
-    print_result(
-        document,
-        *(receipt.captured.earlier if private else ()),
-        evaluation,
-        left_out_text(left_out),
-        receipt.text() if private else None,
-        output.saved(),
-        "These numbers are private: they may be published." if private else None,
-        as_json=output.as_json,
-    )
+    # A private evaluation also has a cost, and may be published.
+    texts: list[object] = [evaluation, left_out_text(left_out), output.saved()]
+    if evaluation.private:
+        texts.insert(2, receipt.text())
+        texts = [*receipt.captured.earlier, *texts, "These numbers are private: they may be published."]
+    print_result(document, *texts, as_json=output.as_json)

@@ -270,15 +270,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _release(self, X: Any, y: NDArray[Any], groups: ArrayLike | None, renewal: Request | None = None) -> Self:
         """Release thresholds from these records; first choose a model and a score, if there are several."""
-        # Losses of releases add up.
         releases = getattr(self, "n_releases_", 0)
         if releases and renewal is None:
-            warnings.warn(
-                f"this is release number {releases + 1} of this estimator: on records that were used before, the "
-                "privacy losses add up",
-                SecondReleaseWarning,
-                stacklevel=caller_stacklevel(),
-            )
+            _warn_of_further_release(releases + 1)
 
         # A choice uses some of the records; the others calibrate.
         dataset = self.dataset
@@ -325,7 +319,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         require("alpha", not is_several(alpha), "must be one level with several models or scores", got="several")
 
         # The scores and the sizes of every offer.
-        scores, sizes = {}, {}
+        scores = {}
+        sizes = {}
         for name, offer in offers.items():
             self._use(offer)
             scores[name] = NamedScores.of(self._scores(X, y), offer.score)
@@ -400,10 +395,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
         refuse_missing(y)
-        if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
-            texts = sum(isinstance(label, str) for label in y)
-            got = f"{texts} str among {len(y)} labels, so that the others would become str"
-            raise InputTypeError("y", "must all be str, or none", got=got)
+        _refuse_mixed_labels(y)
         target: NDArray[Any] = column_or_1d(y, warn=True)
         check_consistent_length(X, target)
         refuse_other_rows(X=X, y=y)
@@ -421,3 +413,20 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
         """The checked targets or labels."""
         raise NotImplementedError
+
+
+def _warn_of_further_release(number: int) -> None:
+    warnings.warn(
+        f"this is release number {number} of this estimator: on records that were used before, the privacy losses "
+        "add up",
+        SecondReleaseWarning,
+        stacklevel=caller_stacklevel(),
+    )
+
+
+def _refuse_mixed_labels(y: Any) -> None:
+    """Reject labels of which some are texts: numpy would make texts of the others."""
+    texts = sum(isinstance(label, str) for label in y) if isinstance(y, list | tuple) else 0
+    if texts and texts < len(y):
+        got = f"{texts} str among {len(y)} labels, so that the others would become str"
+        raise InputTypeError("y", "must all be str, or none", got=got)

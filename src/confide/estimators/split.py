@@ -42,11 +42,8 @@ def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool
     True
     """
     if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
-        raise InputError(
-            "calibration_size",
-            "must be a share between 0 and 1: records are drawn independently, so their number cannot be fixed",
-            got=repr(share),
-        )
+        must = "must be a share between 0 and 1: records are drawn independently, so their number cannot be fixed"
+        raise InputError("calibration_size", must, got=repr(share))
     numbers = uniforms(n) if seed is None else _hash_numbers(check_random_state(seed).bytes(32), n, columns)
     return numbers < float(share)
 

@@ -198,9 +198,10 @@ class IntervalOutcomes(RecordComparison):
             intervals = intervals_of(records.outputs, level, difficulty=records.difficulty, groups=groups)
             got = f"{len(targets)} for {len(intervals.lower)}"
             require("targets", len(intervals.lower) == len(targets), "must have one entry per prediction", got=got)
-            above, below = intervals.lower <= targets, targets <= intervals.upper
-            ends = (above, below) if self.release.by == "side" else None
-            compared.append(RecordOutcomes(above & below, size=intervals.widths, ends=ends))
+            above_lower = intervals.lower <= targets
+            below_upper = targets <= intervals.upper
+            ends = (above_lower, below_upper) if self.release.by == "side" else None
+            compared.append(RecordOutcomes(above_lower & below_upper, size=intervals.widths, ends=ends))
         return compared
 
 

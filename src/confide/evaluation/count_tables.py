@@ -103,16 +103,17 @@ class PartCounts:
         )
 
     def _intervals(self, error: float) -> Intervals:
-        x, y = self.covered, self.missed
+        covered, missed = self.covered, self.missed
         if self.noise is not None:
-            return self.noise.intervals(x, y, error)
-        if x.dtype.kind != "f":
-            return Intervals(coverage_share(x, y), *exact_interval(x, x + y, 1 - error))
+            return self.noise.intervals(covered, missed, error)
+        if covered.dtype.kind != "f":
+            return Intervals(coverage_share(covered, missed), *exact_interval(covered, covered + missed, 1 - error))
 
         # Sums of shares of areas: Hoeffding's limits for means.
-        records = np.round(x + y)
-        shares = x / records
-        return Intervals(shares, 1 - _mean_limits(y / records, records, error), _mean_limits(shares, records, error))
+        records = np.round(covered + missed)
+        shares = covered / records
+        low = 1 - _mean_limits(missed / records, records, error)
+        return Intervals(shares, low, _mean_limits(shares, records, error))
 
 
 def _mean_limits(means: NDArray[np.float64], n: NDArray[np.float64], error: float) -> NDArray[np.float64]:
@@ -214,17 +215,10 @@ class CountTables:
         # Outcomes in which the statement holds, and all others.
         q = self.query
         cells = self.partition_cells(place)
-        table = q.tables[cells.table]
-        held = q.held(statement, table)
+        held = q.held(statement, q.tables[cells.table])
         covered = cells.counts[:, held].sum(axis=1)
         missed = cells.counts[:, ~held].sum(axis=1)
-
-        # Mean sizes or widths at the level of the statement.
-        means: list[float | None] = []
-        levels = q.sums_shape(table)[-1]
-        if self.sums and q.measure != "area":
-            level = list(q.statements).index(statement) if levels > 1 else 0
-            means = list(map(mean_of, self.sums[cells.table][level::levels], (covered + missed).tolist()))
+        means = self._means(statement, cells.table, (covered + missed).tolist())
 
         # With noise: how often it is in each count.
         promised = q.statements[statement]
@@ -245,6 +239,14 @@ class CountTables:
         return PartCounts(
             partition.names[shown], covered[shown], missed[shown], promises[shown], means[shown], q.measure, noise
         )
+
+    def _means(self, statement: str, table: int, records: Sequence[float]) -> list[float | None]:
+        """Mean sizes or widths of the parts of a table, at the level of a statement; none of areas."""
+        if not self.sums or self.query.measure == "area":
+            return []
+        levels = self.query.sums_shape(self.query.tables[table])[-1]
+        level = list(self.query.statements).index(statement) if levels > 1 else 0
+        return list(map(mean_of, self.sums[table][level::levels], records))
 
     def bin_shares(self, partition: Partition, error: float) -> tuple[Part, ...]:
         """Share of all records in each bin of a partition; empty bins only with noise."""
@@ -272,11 +274,8 @@ def _check_sizes(counts: NDArray[Any], partition: Partition, labels: NDArray[Any
         raise InputError(
             "partitions", "must have a part for each single set size, and no covered record in an empty set"
         )
-    require(
-        "sums",
-        np.array_equal(labels, counts.sum(axis=1) * sizes),
-        "must be the number of labels in the sets of each size",
-    )
+    agree = np.array_equal(labels, counts.sum(axis=1) * sizes)
+    require("sums", agree, "must be the number of labels in the sets of each size")
 
 
 # Means of set sizes and interval widths: from their sum, or from the noisy shares of bins.

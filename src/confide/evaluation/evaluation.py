@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
@@ -467,19 +468,18 @@ class Evaluation(Document, Measured):
         outcome = "covered" if self.query.outcome == "area" else self.query.outcome
         statements = (outcome, dict(self.query.statements))
         same_statements = statements == statements_of(release) and self.query.loss == release.bounded
+        same = same_statements and self._has_parts_of(release)
+        must = "must have the promises and the parts of this release"
+        require("evaluation", same, must, remedy="evaluate again")
+        return replace(self, release=release)
 
-        # The parts that have thresholds of their own.
+    def _has_parts_of(self, release: Release) -> bool:
+        """Whether the parts with thresholds of their own, and what they are promised, are those of a release."""
         thresholds = {str(key): threshold.coverage for key, threshold in release.parts.items()} | {OTHER: 0.0}
         divided = [partition for partition in self.query.partitions if partition.promised is not None]
         same_kinds = {partition.kind for partition in divided} == {release.by} & {"class", "group"}
-        promises = {
-            pair for partition in divided for pair in zip(partition.names, partition.promised or (), strict=True)
-        }
-        same_promises = promises <= set(thresholds.items())
-        requirement = "must have the promises and the parts of this release"
-        same = same_statements and same_kinds and same_promises
-        require("evaluation", same, requirement, remedy="evaluate again")
-        return replace(self, release=release)
+        promises = [zip(partition.names, partition.promised or (), strict=True) for partition in divided]
+        return same_kinds and set(chain(*promises)) <= set(thresholds.items())
 
     @property
     def shortfall(self) -> Shortfall | None:

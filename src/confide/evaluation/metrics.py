@@ -52,12 +52,9 @@ def coverage(
             )
         return covered.coverage(labels, confidence)
     if labels is not None:
-        raise InputTypeError(
-            "covered",
-            "must be sets or intervals if labels are given",
-            got=type(covered).__name__,
-            remedy="Leave the labels out, or wrap a pair of arrays: confide.PredictionIntervals(lower, upper)",
-        )
+        must = "must be sets or intervals if labels are given"
+        remedy = "Leave the labels out, or wrap a pair of arrays: confide.PredictionIntervals(lower, upper)"
+        raise InputTypeError("covered", must, got=type(covered).__name__, remedy=remedy)
     return share_covered(as_array("covered", covered), confidence)
 
 

@@ -8,7 +8,8 @@ import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from confide.errors import CoverageWarning, InputError
 from confide.evaluation.comparison import IntervalOutcomes, RecordComparison, SetOutcomes
@@ -120,14 +121,18 @@ class PrivateRequest:
         return self.parts
 
 
+Count: TypeAlias = Callable[[Callable[..., None]], None]
+"""Passes all records to its argument, which is `Tally.add`."""
+
+
 def answer(
     request: PrivateRequest,
     comparison: RecordComparison,
-    count: Callable[[Callable[..., None]], None],
+    count: Count,
     *,
     charge_first: bool = False,
 ) -> Evaluation:
-    """Answer a request for a private evaluation; `count` passes all records to its argument, which is `Tally.add`.
+    """Answer a request for a private evaluation.
 
     `charge_first` charges before the records are read, because a database engine reads them.
     """
@@ -137,12 +142,7 @@ def answer(
     _payment(request, query)  # an account with secret n raises for every n
     _warn_of_dependent_records(request)
 
-    def read() -> Tally:
-        tally = Tally(comparison, query)
-        count(tally.add)
-        if request.n is not None and tally.total != request.n:
-            raise InputError("n", f"must be the number of counted records, {tally.total}", got=str(request.n))
-        return tally
+    read = partial(_read, request, comparison, query, count)
 
     # A public number of records is part of the query, so it is counted before the charge.
     tally = None
@@ -172,6 +172,15 @@ def answer(
         charge_first=charge_first,
     )
     return replace(Evaluation.from_json(stored), confidence=confidence, release=comparison.release)
+
+
+def _read(request: PrivateRequest, comparison: RecordComparison, query: CountQuery, count: Count) -> Tally:
+    """Count all records, and compare their number with a stated one."""
+    tally = Tally(comparison, query)
+    count(tally.add)
+    if request.n is not None and tally.total != request.n:
+        raise InputError("n", f"must be the number of counted records, {tally.total}", got=str(request.n))
+    return tally
 
 
 def _payment(request: PrivateRequest, query: CountQuery) -> "Payment | None":

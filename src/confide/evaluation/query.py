@@ -90,12 +90,8 @@ class Partition:
             object.__setattr__(self, "names", names)
 
         # The names are different, and each has its promise.
-        require(
-            "parts",
-            0 < len(self.names) <= _MOST_PARTS,
-            f"must number from 1 to {_MOST_PARTS}",
-            got=str(len(self.names)),
-        )
+        number = len(self.names)
+        require("parts", 0 < number <= _MOST_PARTS, f"must number from 1 to {_MOST_PARTS}", got=str(number))
         check_names("names", self.names)
         fits = self.promised is None or len(self.promised) == len(self.names)
         require("promised", fits, "must have one entry for each part")

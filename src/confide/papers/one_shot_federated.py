@@ -197,11 +197,8 @@ def conditional_miscoverage(l: int, k: int, m: int, n: int, alpha: Level, delta:
     check_ranks(l, k, m, n)
     level = exact_level("alpha", alpha)
     if l * k < (1 - level) * m * n:
-        raise InputError(
-            "l k",
-            f"must be at least (1-alpha) m n = {float((1 - level) * m * n):g}, a condition of Theorem 3.3",
-            got=str(l * k),
-        )
+        must = f"must be at least (1-alpha) m n = {float((1 - level) * m * n):g}, a condition of Theorem 3.3"
+        raise InputError("l k", must, got=str(l * k))
     return float(level) + published_deviation(m, n, delta)
 
 

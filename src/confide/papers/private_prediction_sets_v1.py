@@ -401,10 +401,11 @@ def optimal_bins(
     scores = np.sort(rng.random(n))
 
     # One noisy output for each; the smallest one counts.
-    smallest, best_m, best_gamma = math.inf, 0, 0.0
+    best = (math.inf, 0, 0.0)
     for m in (m for m in numbers if m >= 1):
         level, gamma = min((adjusted_level(n, alpha, g, zeta(n, m, epsilon, g * a)), g) for g in GAMMAS)
         counts = np.diff(np.searchsorted(scores, np.arange(m + 1) / m, side="right"))
         output = calibrate(counts + rng.laplace(scale=2 / epsilon, size=m), n, level)
-        smallest, best_m, best_gamma = min((smallest, best_m, best_gamma), (output, m, gamma))
+        best = min(best, (output, m, gamma))
+    _, best_m, best_gamma = best
     return best_m, best_gamma

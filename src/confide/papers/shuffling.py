@@ -7,6 +7,7 @@ of `confide.federated` do not use it (docs/theory-federated.md, Theorems F10 and
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.support import Level, exact_level, positive_integer, privacy_loss
@@ -16,6 +17,9 @@ _TAIL = 1e-14
 
 # exp of a larger number overflows.
 _LARGEST_EXPONENT = 700.0
+
+# Of an epsilon found by bisection.
+_PRECISION = 1e-6
 
 
 def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | None = None) -> float:
@@ -60,25 +64,33 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
     if epsilon >= epsilon_0:
         return 0.0
 
-    # The law of C without its tails: beyond either end is less than 1e-17.
+    # The law of C without its tails.
     stays = math.exp(-whole)
-    likely = 1 / (1 + math.exp(-epsilon_0))
-    odds = math.exp(min(epsilon, _LARGEST_EXPONENT))
-    mean = (n - 1) * stays
-    low, high = mean - 9 * math.sqrt(mean), mean + 12 * math.sqrt(mean) + 40
-    c = np.arange(max(0, math.floor(low)), min(n - 1, math.ceil(high)) + 1)
+    c = _likely_counts(n - 1, stays)
     weight = binom.pmf(c, n - 1, stays)
 
     # For each C the likelihood ratio grows with A, so that the divergence is a difference of two tails.
+    likely = 1 / (1 + math.exp(-epsilon_0))
+    odds = math.exp(min(epsilon, _LARGEST_EXPONENT))
     gain = likely - odds * (1 - likely)
     if gain <= 0:
         return 0.0
     ratio = (odds * likely - (1 - likely)) / gain
     first = np.floor((c + 1) * ratio / (1 + ratio)) + 1
-    with_d, without_d = binom.sf(first - 2, c, 0.5), binom.sf(first - 1, c, 0.5)
+    with_d = binom.sf(first - 2, c, 0.5)
+    without_d = binom.sf(first - 1, c, 0.5)
     probability = likely * with_d + (1 - likely) * without_d
     mirrored = (1 - likely) * with_d + likely * without_d
     return float((weight * np.maximum(probability - odds * mirrored, 0)).sum() + 2 * _TAIL)
+
+
+def _likely_counts(n: int, p: float) -> NDArray[np.int64]:
+    """Counts of a binomial law; by Chernoff's bounds each tail that is left out is less than 1e-17."""
+    mean = n * p
+    deviation = math.sqrt(mean)
+    least = max(0, math.floor(mean - 9 * deviation))
+    most = min(n, math.ceil(mean + 12 * deviation + 40))
+    return np.arange(least, most + 1)
 
 
 def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | None = None) -> float:
@@ -96,7 +108,7 @@ def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | 
         raise InputError("dp_delta", "must lie strictly between 0 and 1", got=repr(dp_delta))
     epsilon_0 = privacy_loss("epsilon_0", epsilon_0)
     low, high = 0.0, epsilon_0
-    while high - low > 1e-6:
+    while high - low > _PRECISION:
         middle = (low + high) / 2
         low, high = (low, middle) if clones_delta(middle, epsilon_0, n, whole=whole) <= delta else (middle, high)
     return high

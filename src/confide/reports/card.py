@@ -20,6 +20,9 @@ TAGS = ["conformal-prediction", "differential-privacy"]
 # The Hub's name of a task, unless it is given; confide reads outputs of models of any kind from tables
 TASKS = {"classification": "tabular-classification", "regression": "tabular-regression"}
 
+# Most characters of the type of a data set
+MOST_TYPE = 96
+
 
 def card(
     release: Release,
@@ -81,7 +84,7 @@ def _results(release: Release, evaluation: Evaluation | None, task: str) -> Iter
     """One result for the calibration records, and one for those of the evaluation."""
     # The data set of each split; the Hub accepts no other characters in its type.
     data = release.about.get("data")
-    slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", data or "").strip("-.")[:96] or "not-stated"
+    slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", data or "").strip("-.")[:MOST_TYPE] or "not-stated"
     names = {"calibration": data or "calibration records", "evaluation": "evaluation records"}
 
     # The metrics of each split; a split without metrics has no result.

@@ -9,7 +9,7 @@ from confide.core import Release, entry_checksums
 from confide.ledger import Account, Ledger, check_delta
 from confide.mechanisms import weak_privacy_text
 from confide.reports.page import Page, page_of
-from confide.reports.words import factor, percent, say, words
+from confide.reports.words import LARGEST_EXPONENT, date_of, factor, percent, say, words
 from confide.support import Section, Table, require
 
 # Newest charges in a table
@@ -51,6 +51,11 @@ def ledger_page(
     ...     ledger_page(ledger)
     Page('Privacy budget')
     """
+    return page_of(ledger_section(ledger, dataset, dp_delta, who=who), title)
+
+
+def ledger_section(ledger: Ledger, dataset: str | None = None, dp_delta: float = 1e-6, *, who: bool = True) -> Section:
+    """A ledger, or one of its data sets; the arguments are those of `ledger_page`."""
     # One data set or all.
     accounts = ledger.accounts().values() if dataset is None else [ledger.account(dataset)]
     check_delta(dp_delta)
@@ -65,7 +70,7 @@ def ledger_page(
     )
     facts = tuple((account.dataset, account.summary) for account in accounts)
     lead = "" if accounts else "Nothing was charged yet."
-    return page_of(Section("Privacy budget", lead, facts, parts=parts), title)
+    return Section("Privacy budget", lead, facts, parts=parts)
 
 
 def _account(account: Account, dp_delta: float, *, who: bool) -> Section:
@@ -76,7 +81,7 @@ def _account(account: Account, dp_delta: float, *, who: bool) -> Section:
     facts = [*section.facts]
     if limit is not None and limit.epsilon and math.isfinite(spent):
         facts.append(("share of the limit that is spent", percent(min(1.0, spent / limit.epsilon))))
-    if 0 < spent <= 20:
+    if 0 < spent <= LARGEST_EXPONENT:
         facts.append(("odds", say("ledger", "odds", factor=factor(spent))))
     return replace(section, lead="", facts=tuple(facts), warnings=tuple(_warnings(account)))
 
@@ -129,5 +134,5 @@ def _spent_for(account: Account, first: int, end: int) -> Section:
     rows = tuple((name, *(budget[name] for budget in budgets)) for name in budgets[0])
     heads = ("Budget", "Before this release", "With it", "By now")
     entry = account.entries[first]
-    charged = f"Charged on {entry.charged_at[:10]}{f', by {entry.by}' if entry.by else ''}."
+    charged = f"Charged on {date_of(entry.charged_at)}{f', by {entry.by}' if entry.by else ''}."
     return Section(account.dataset, charged, tables=(Table(heads, rows, f"Budget of {account.dataset}"),))

@@ -71,7 +71,8 @@ class Page:
             If `confide[standard]` is not installed.
         """
         # The policy names script and style by their hashes, so that a script in a class name or file name cannot run.
-        style, script = _text("assets/page.css"), _text("assets/page.js")
+        style = _text("assets/page.css")
+        script = _text("assets/page.js")
         policy = (
             f"default-src 'none'; script-src 'sha256-{_hash(script)}'; style-src 'sha256-{_hash(style)}'; "
             "img-src data:; base-uri 'none'; form-action 'none'"

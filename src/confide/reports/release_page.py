@@ -52,6 +52,9 @@ from confide.support import Section, Table, describe, require
 # Numbers of records for which the variation of coverage is stated if their number is secret
 SECRET_SIZES = (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 
+# Numbers of records in the picture of a plan, as multiples of its own
+AROUND = (0.1, 0.3, 1, 3, 10)
+
 # Metadata that every release should state; other metadata are shown if a release states them
 EXPECTED = ("model", "version", "data", "purpose", "responsible", "contact", "date")
 
@@ -289,29 +292,36 @@ def _replies(release: FederatedRelease, answers: Sequence[str]) -> dict[str, flo
 
 def plan_section(plan: Plan) -> Section:
     """The whole description of a plan for a page."""
-    # What is promised, and how coverage varies, by number of records.
-    terms = plan.terms
-    guarantee = plan.guarantee
-    mechanism = plan.mechanism
+    # What is promised.
     described = describe(plan)
     law = law_of(plan.candidates)
     name = "interval" if law and law.shape.has_unit else "set"
-    promised = promise(guarantee, f"in the {name}")
+    promised = promise(plan.guarantee, f"in the {name}")
+
+    # What privacy costs around the plan.
+    around = [max(1, round(plan.n * factor)) for factor in AROUND]
+    picture = partial(plot_price, plan, epsilons=[plan.terms.epsilon], records=around)
+
+    # One part for each question.
+    parts = [
+        replace(price_section(plan, name), picture=picture),
+        Section("What will be promised", f"{promised} {explanation(plan.guarantee)}"),
+        protection(plan.privacy),
+    ]
+    if failures := _failures_of_plan(plan):
+        parts.append(variation(failures, float(plan.terms.level)))
+    parts.append(Section("What will be run", facts=mechanism_facts(plan.mechanism, plan.candidates.size)))
+    warnings = (*described.warnings, *protection_warnings(plan.privacy))
+    return Section("Plan of a private calibration", promised, described.facts, warnings=warnings, parts=tuple(parts))
+
+
+def _failures_of_plan(plan: Plan) -> dict[str, Failure]:
+    """The law of coverage of a plan, by number of records; empty if its mechanism has none."""
+    terms = plan.terms
+    mechanism = plan.mechanism
     failures: dict[str, Failure] = {}
-    for n in sizes(plan.n if terms.sized else guarantee.n, terms.n_min):
+    for n in sizes(plan.n if terms.sized else plan.guarantee.n, terms.n_min):
         ranks = None if mechanism is None else mechanism.rank_law(n, plan.candidates.size)
         if ranks is not None:
             failures[f"{n:,}"] = partial(law_failure, ranks, n)
-
-    # What privacy costs around the plan.
-    around = [max(1, round(plan.n * step)) for step in (0.1, 0.3, 1, 3, 10)]
-    picture = partial(plot_price, plan, epsilons=[terms.epsilon], records=around)
-    parts = (
-        replace(price_section(plan, name), picture=picture),
-        Section("What will be promised", f"{promised} {explanation(guarantee)}"),
-        protection(plan.privacy),
-        *([variation(failures, float(terms.level))] if failures else []),
-        Section("What will be run", facts=mechanism_facts(mechanism, plan.candidates.size)),
-    )
-    warnings = (*described.warnings, *protection_warnings(plan.privacy))
-    return Section("Plan of a private calibration", promised, described.facts, warnings=warnings, parts=parts)
+    return failures

@@ -54,6 +54,11 @@ def number(value: float) -> str:
     return f"{value:.5g}".replace("-", "−")
 
 
+def date_of(time: str) -> str:
+    """The date of a time in ISO 8601."""
+    return time[: len("2026-03-02")]
+
+
 def as_sentence(text: str) -> str:
     """A clause with a capital letter and a full stop."""
     return f"{text[0].upper()}{text[1:]}."
@@ -163,8 +168,8 @@ def meaning(release: Release, example: Section | None, *, broken: bool = False) 
     if release.by is None and (sentence := rule(first, release.loss)):
         lines.append(sentence)
     thresholds = [replace(section, title="The thresholds") for section in describe(release).parts]
-    parts = (*([example] if example else []), *thresholds)
-    return Section(f"What the {name}s mean", "\n".join(lines), parts=parts)
+    parts = thresholds if example is None else [example, *thresholds]
+    return Section(f"What the {name}s mean", "\n".join(lines), parts=tuple(parts))
 
 
 def rule(stated: Threshold, loss: str | None = None) -> str:
@@ -222,6 +227,10 @@ def protection_warnings(privacy: PrivacyStatement) -> tuple[str, ...]:
     return (say("protection", "weak", loss=loss, weak=weak),) if weak else ()
 
 
+# Largest epsilon whose factor is written as a number
+LARGEST_EXPONENT = 20
+
+
 def factor(epsilon: float) -> str:
     """Factor on the odds of a statement, rounded up.
 
@@ -230,9 +239,10 @@ def factor(epsilon: float) -> str:
     >>> factor(1.0), factor(8), factor(30)
     ('2.72', '2,981', 'e^30')
     """
-    if epsilon > 20:
+    if epsilon > LARGEST_EXPONENT:
         return f"e^{decimal_text(epsilon)}"
-    return f"{math.ceil(100 * math.exp(epsilon)) / 100:.2f}" if epsilon < 4 else f"{math.ceil(math.exp(epsilon)):,}"
+    odds = math.exp(epsilon)
+    return f"{math.ceil(100 * odds) / 100:.2f}" if epsilon < 4 else f"{math.ceil(odds):,}"
 
 
 def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:

@@ -346,7 +346,9 @@ def _mask_of_all_scores(
 
 # Each score by its name.
 
-RAPS_PENALTY, RAPS_K_REG, SAPS_PENALTY = 0.01, 5, 0.1
+RAPS_PENALTY = 0.01
+RAPS_K_REG = 5
+SAPS_PENALTY = 0.1
 """Public defaults of `raps_score` and `saps_score`, which the command line suggests."""
 
 

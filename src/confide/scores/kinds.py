@@ -229,12 +229,9 @@ class ScoreKind:
         if candidates is None or isinstance(candidates, Spread):
             return self.spread(unit, candidates)
         if isinstance(candidates, bool) or not isinstance(candidates, Integral):
-            raise InputTypeError(
-                "candidates",
-                "must be a confide.Candidates, a Spread, their number or None",
-                got=type(candidates).__name__,
-                remedy="Wrap values in Candidates.of",
-            )
+            must = "must be a confide.Candidates, a Spread, their number or None"
+            remedy = "Wrap values in Candidates.of"
+            raise InputTypeError("candidates", must, got=type(candidates).__name__, remedy=remedy)
 
         # A number of candidates.
         number = positive_integer("candidates", candidates, most=MOST_CANDIDATES)

@@ -234,12 +234,19 @@ def compiled_sets(
         shares = np.zeros(len(p))
         penalties = ranks
 
-    # Room for the loops, which allocate nothing.
-    entries = np.empty(k, p.dtype)
-    ends = np.empty(2, p.dtype)
-    bits = np.dtype(f"i{p.dtype.itemsize}")
+    limits = np.ascontiguousarray(limits)
+    shares = np.ascontiguousarray(shares)
+    scratch = _scratch(k, p.dtype)
+    return bool(machine_code(loops.ranked_sets)(p, limits, shares, magic(k), mass_unit, penalties, scratch, mask))
+
+
+def _scratch(k: int, dtype: np.dtype[Any]) -> loops.Scratch:
+    """Room for the loops, which allocate nothing, for rows of k entries."""
+    entries = np.empty(k, dtype)
+    ends = np.empty(2, dtype)
+    bits = np.dtype(f"i{dtype.itemsize}")
     cell_mass, cell_count = np.empty((2, _CELLS), np.int64)
-    scratch = loops.Scratch(
+    return loops.Scratch(
         entries=entries,
         codes=entries.view(bits),
         ends=ends,
@@ -247,8 +254,6 @@ def compiled_sets(
         cell_mass=cell_mass,
         cell_count=cell_count,
     )
-    limits, shares = np.ascontiguousarray(limits), np.ascontiguousarray(shares)
-    return bool(machine_code(loops.ranked_sets)(p, limits, shares, magic(k), mass_unit, penalties, scratch, mask))
 
 
 def _last_rank(

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _FEW = 300
 """Up to this many records are drawn with full lines and dots; more are drawn thinner and paler."""
 
+_MOST_VECTORS = 2000
+"""Lines and dots of more records are stored as an image, because files would be large."""
+
 
 def _left_out(low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
     endless = int((np.isinf(low) | np.isinf(high)).sum())
@@ -171,7 +174,7 @@ class PredictionIntervals(_Ends, Records):
         axes = axes_of(ax)
         finite = np.isfinite(low) & np.isfinite(high) & (low <= high)
         weight = math.sqrt(min(1.0, _FEW / len(x)))
-        stored = {"rasterized": len(x) > 2000}
+        stored = {"rasterized": len(x) > _MOST_VECTORS}
         axes.vlines(
             x[finite], low[finite], high[finite], color=FILL, linewidth=0.5 + 0.9 * weight, alpha=0.08 + 0.5 * weight,
             label="interval", **stored,
@@ -181,13 +184,7 @@ class PredictionIntervals(_Ends, Records):
         # Targets, by whether they lie in their intervals.
         if y is not None:
             inside = self.contains(y)
-            dots: dict[str, Any] = {"color": INK, "markersize": 1.5 + 3 * weight, "alpha": 0.25 + 0.6 * weight}
-            crosses: dict[str, Any] = {
-                "color": BAD, "markersize": 3 + 2.5 * weight, "markeredgewidth": 0.6 + 0.7 * weight, "zorder": 3
-            }  # fmt: skip
-            label = "{:,} targets {}".format
-            axes.plot(x[inside], y[inside], ".", label=label(inside.sum(), "inside"), **dots, **stored)
-            axes.plot(x[~inside], y[~inside], "x", label=label((~inside).sum(), "outside"), **crosses, **stored)
+            _plot_targets(axes, x, y, inside, weight, **stored)
             title += f"{inside.mean():.1%} inside"
 
         # The promise, and a legend that pale lines do not hide.
@@ -257,6 +254,19 @@ class PredictionIntervals(_Ends, Records):
         rows = tuple((f"{i}", f"{low:.6g}", f"{high:.6g}") for i, (low, high) in enumerate(ends))
         table = Table(("record", "lower", "upper"), rows, total=len(self.lower))
         return Section(repr(self), tables=(table,), notes=promise_notes(self.promised))
+
+
+def _plot_targets(
+    axes: Any, x: NDArray[Any], y: NDArray[Any], inside: NDArray[np.bool_], weight: float, **stored: Any
+) -> None:
+    """Dots inside and crosses outside of the intervals, which are heavier if there are few of them."""
+    dots: dict[str, Any] = {"color": INK, "markersize": 1.5 + 3 * weight, "alpha": 0.25 + 0.6 * weight}
+    crosses: dict[str, Any] = {
+        "color": BAD, "markersize": 3 + 2.5 * weight, "markeredgewidth": 0.6 + 0.7 * weight, "zorder": 3
+    }  # fmt: skip
+    label = "{:,} targets {}".format
+    axes.plot(x[inside], y[inside], ".", label=label(inside.sum(), "inside"), **dots, **stored)
+    axes.plot(x[~inside], y[~inside], "x", label=label((~inside).sum(), "outside"), **crosses, **stored)
 
 
 def predict_interval(
