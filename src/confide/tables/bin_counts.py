@@ -58,6 +58,18 @@ class Job:
 
 
 @dataclass(frozen=True)
+class CountRow:
+    """A row of an engine's answer: the number of records in a bin, or of records that cannot be used. **Private**."""
+
+    n: int
+    bin: int | None = None  # None, and also `group`, if there is a reason
+    group: int | None = 0
+    reason: int = 0
+    weight: int = 0  # the sum of weights, for weighted records
+    part: int = 0  # the position of the job, if one query counts for several
+
+
+@dataclass(frozen=True)
 class Counts:
     """What was counted for a job. **Private**."""
 
@@ -75,14 +87,14 @@ class Counts:
         """The number of records that were counted."""
         return int(self.array[-self.job.groups :].sum())
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row of an engine's answer: the number `n` in a bin, or of records that cannot be used."""
-        if row.get("reason"):
-            self.errors.add(row["reason"], row["n"])
+    def add(self, row: CountRow) -> None:
+        """Add a row of an engine's answer."""
+        if row.reason:
+            self.errors.add(row.reason, row.n)
         elif self.job.columns.weight is not None:
-            self.array[:, row["bin"]] += int(row["weight"]), row["n"]
+            self.array[:, row.bin] += int(row.weight), row.n
         else:
-            self.array[row.get("group", 0), row["bin"]] += row["n"]
+            self.array[row.group, row.bin] += row.n
 
     def histograms(self) -> dict[Any, ScoreHistogram]:
         """The histograms by the name of a group; without groups the name is None."""
@@ -213,7 +225,7 @@ def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
     """Count an Ibis table by its engine: a GROUP BY, and a second one by reason if some rows cannot be used."""
     rows, engine = scored_rows(table, job.columns), table.get_backend().name
     answer = _fetched(binned(rows, job, engine), job.edges)
-    if any(row["bin"] is None for row in answer):
+    if any(row.bin is None for row in answer):
         answer = _fetched(binned_by_reason(rows, job, engine), job.edges)
     counts = Counts.none(job)
     for row in answer:
@@ -222,7 +234,7 @@ def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
     return counts
 
 
-def _fetched(query: Any, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
+def _fetched(query: Any, edges: NDArray[np.float64]) -> list[CountRow]:
     backend = query.get_backend()
     if backend.name == "polars":
         fetched = query.to_pyarrow().to_pylist()
@@ -234,7 +246,7 @@ def _fetched(query: Any, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
         backend._run_pre_execute_hooks(query)
         sql = with_trees(backend.compile(query), edges, DOUBLES.get(backend.name, "DOUBLE"))
         fetched = backend.sql(sql, schema=query.schema()).to_pyarrow().to_pylist()
-    return list(fetched)
+    return [CountRow(**row) for row in fetched]
 
 
 def scored_rows(table: Any, columns: RecordColumns) -> Any:
