@@ -7,7 +7,8 @@ never passed on.
 
 columns.py         the columns of each record, and everything that depends on their kind
 column_types.py    columns of labels, groups and weights, and of probabilities and losses, as they are looked up
-readers.py         all columns of a record together, and its score: in numpy, or as SQL
+readers.py         what the score of a record reads, and the score: in numpy, or as SQL
+record_columns.py  all columns of a record together, and the batches that are read by them
 open_table.py      from a name or data to a table
 table.py           the interface of a table; files.py, data.py, duckdb_table.py, databases.py and spark.py implement it
 arrow.py           Arrow's types, schemas and columns, and from Arrow to numpy and back

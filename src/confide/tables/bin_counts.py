@@ -18,8 +18,8 @@ from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
 from confide.tables.column_types import AnyGroups, NamedColumn, Reason
 from confide.tables.expressions import bin_index, number, with_trees
 from confide.tables.failures import RowErrors
-from confide.tables.readers import RecordColumns, rows_per_batch
-from confide.tables.table import PERSON_ERROR_COLUMN, Progress, Table
+from confide.tables.record_columns import RecordColumns, rows_per_batch
+from confide.tables.table import PERSON_ERROR_COLUMN, PERSON_ERRORS, Progress, Table
 
 # With more groups, each expects too few records for counting by cells.
 _FEW_GROUPS = 16
@@ -266,7 +266,7 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
         values |= {"weight": value} if column is columns.weight else {"group": value.cast("int32")}
     if columns.people is not None:
         after = len(reader.requirements) + len(columns.required)
-        reasons |= {after + flag: table[PERSON_ERROR_COLUMN] == flag for flag in (1, 2)}
+        reasons |= {after + flag: table[PERSON_ERROR_COLUMN] == flag for flag in PERSON_ERRORS}
     # The first condition that applies
     clauses = [(wrong, int(reason)) for reason, wrong in sorted(reasons.items())]
     first = ibis.cases(*clauses, else_=0).cast("int32") if clauses else ibis.literal(0, "int32")

@@ -27,7 +27,8 @@ from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.data import as_record_batches
 from confide.tables.open_table import as_open_table
-from confide.tables.readers import RecordColumns, ScoreReader
+from confide.tables.readers import ScoreReader
+from confide.tables.record_columns import RecordColumns
 from confide.tables.source import Columns
 from confide.tables.table import ContributionBound, Progress, TableColumns, no_progress
 

@@ -17,7 +17,7 @@ from confide.tables.column_types import Reasons
 from confide.tables.columns import ColumnSpec
 from confide.tables.failures import ColumnError
 from confide.tables.open_table import as_open_table
-from confide.tables.readers import RecordColumns, checked_batches
+from confide.tables.record_columns import RecordColumns, checked_batches
 from confide.tables.table import Progress, Table, no_progress
 
 

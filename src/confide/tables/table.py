@@ -24,6 +24,7 @@ def no_progress(rows: int) -> None:
 
 # Errors about a record's person or place: the position of the broken requirement from 1 on, or 0.
 PERSON_ERROR_COLUMN = "confide_person"
+PERSON_ERRORS = (1, 2)
 
 _PLACE = "confide_place"
 

@@ -250,7 +250,8 @@ def _check_in_sql(jobs: Sequence[Job]) -> None:
 def _types(columns: Columns) -> dict[str, str]:
     """The columns of a request, and what each is taken for: a number, a text, a position, or what it is."""
     types = columns.what._types_in_sql
-    types |= {} if columns.weights is None else {columns.weights: "number"}
+    if columns.weights is not None:
+        types[columns.weights] = "number"
     by = () if columns.by is None else columns.by
     by = (by,) if isinstance(by, str) else by
     # Persons are ordered by the values as they are, so their columns are not read as texts as well
