@@ -114,16 +114,11 @@ class ProbabilityReader(RecordReader):
     probabilities: NumberColumns
 
     @classmethod
-    def of_sets(cls, probabilities: NumberColumns, score: str) -> "ProbabilityReader":
+    def of_sets(cls, p: NumberColumns, score: str) -> "ProbabilityReader":
         """The reader of probabilities alone; those of classes that exclude each other sum to one."""
-        sums = (probabilities.sum_requirement,) if probabilities.exclusive else ()
-        return cls(
-            score=score,
-            reads=probabilities.reads,
-            requirements=(*probabilities.probability_requirements, *sums),
-            width=probabilities.width,
-            probabilities=probabilities,
-        )
+        sums = (p.sum_requirement,) if p.exclusive else ()
+        requirements = (*p.probability_requirements, *sums)
+        return cls(score=score, reads=p.reads, requirements=requirements, width=p.width, probabilities=p)
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The probabilities, shape (n, K)."""
@@ -269,9 +264,7 @@ class TargetReader(RecordReader):
 
     def _unusable(self, name: str, column: NDArray[Any]) -> NDArray[np.bool_]:
         wrong: NDArray[np.bool_] = ~np.isfinite(column)
-        if self.positive and name == self.names[0]:
-            wrong |= ~(column > 0)
-        return wrong
+        return wrong | ~(column > 0) if self.positive and name == self.names[0] else wrong
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """Predictions, shape (n,), or quantiles, shape (n, 2); and targets, if they are read."""
