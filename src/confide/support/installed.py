@@ -25,15 +25,23 @@ def needs_extra(what: str, extra: str | None, *packages: str) -> Iterator[None]:
         ...
     confide.errors.MissingExtraError: this example: needs the package 'a_package_that_nobody_has'. Install ...
     """
+    require_extra(what, extra, *packages)
     try:
-        for package in packages:
-            if find_spec(package) is None:
-                raise ModuleNotFoundError(name=package)
         yield
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        install = f"it: pip install {missing}" if extra is None else f"the extra: pip install 'confide[{extra}]'"
-        raise MissingExtraError(what, f"needs the package {missing!r}", remedy=f"Install {install}") from None
+        raise _missing(what, extra, (error.name or "").partition(".")[0]) from None
+
+
+def require_extra(what: str, extra: str | None, *packages: str) -> None:
+    """Check that these packages of an extra are installed, without importing them."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise _missing(what, extra, package)
+
+
+def _missing(what: str, extra: str | None, package: str) -> MissingExtraError:
+    install = f"it: pip install {package}" if extra is None else f"the extra: pip install 'confide[{extra}]'"
+    return MissingExtraError(what, f"needs the package {package!r}", remedy=f"Install {install}")
 
 
 # Versions of the software that made a file: they are stated in the file, so that users can find files with a defect

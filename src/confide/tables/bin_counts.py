@@ -297,10 +297,11 @@ def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
     """The GROUP BY of all rows, also by `reason` and any `part`; rows with a reason have neither bin nor group."""
     import ibis
 
-    usable, nothing = rows.reason == 0, ibis.null("int32")
+    usable = rows.reason == 0
+    nothing = ibis.null("int32")
     columns = {"group": usable.ifelse(rows.group, nothing)}
     columns["bin"] = usable.ifelse(bin_index(rows.score, job.edges, engine), nothing)
-    keys = [*(["part"] if "part" in rows.columns else []), "reason"]
+    keys = ["part", "reason"] if "part" in rows.columns else ["reason"]
     return _grouped(rows.select(*keys, *_weights(job), **columns), [*keys, *columns])
 
 
