@@ -17,12 +17,10 @@ _DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide[./][a-z.-]{1,60})"(?:,\s
 
 # A signed message (DSSE), whose kind is in the type of its payload
 _SIGNED = re.compile(rb'\A\s*\{\s*"payloadType":\s*"([^"]{1,120})"')
-_PAYLOAD_TYPE = re.compile(r"application/vnd\.confide\.([a-z.-]+)\+json;")
 
 # Pages, requests, SQLite's databases, Parquet and Arrow files
 _TITLE = " · confide</title>".encode()
 _REQUEST = b"# A request to confide"
-_HTML = b"<!doctype html>"
 _DATABASE = b"SQLite format 3\0"
 _TABLES = (b"PAR1", b"ARROW1")
 
@@ -145,7 +143,7 @@ def kind_of_content(head: bytes) -> FileKind:
         return FileKind.TABLE
     if head.startswith(_DATABASE):
         return FileKind.LEDGER if int.from_bytes(head[_APPLICATION_ID], "big") == LEDGER_ID else FileKind.OTHER
-    if head[: len(_HTML)].lower() == _HTML:
+    if head.lower().startswith(b"<!doctype html>"):
         return FileKind.PAGE if _TITLE in head else FileKind.OTHER
     if head.startswith(f"---\n# {WRITTEN_BY}".encode()):
         return FileKind.CARD
@@ -171,7 +169,7 @@ def kind_stated(content: Mapping[str, Any]) -> str | None:
 
 def _kind_of_payload(payload_type: str) -> str | None:
     """The kind that the type of a signed payload states."""
-    signed = _PAYLOAD_TYPE.match(payload_type)
+    signed = re.match(r"application/vnd\.confide\.([a-z.-]+)\+json;", payload_type)
     return None if signed is None else f"confide/{signed[1]}"
 
 

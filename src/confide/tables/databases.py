@@ -7,7 +7,7 @@ process. The others supply their rows in Arrow batches, and so does every engine
 import glob
 import hashlib
 import sqlite3
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from copy import copy
 from decimal import Decimal
@@ -207,17 +207,12 @@ def _sqlite_array(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
         raise unlike
     # Booleans, decimals and floats are stored as other types than Arrow's
     if read.form == "number":
-        values = _converted(values, float)
-    elif is_boolean(kind):
-        values = _converted(values, bool)
-    elif pa.types.is_decimal(kind):
-        values = _converted(values, lambda value: Decimal(repr(value)))
+        values = [None if value is None else float(value) for value in values]
+    elif is_boolean(kind) or pa.types.is_decimal(kind):
+        convert = bool if is_boolean(kind) else lambda value: Decimal(repr(value))
+        values = [None if value is None else convert(value) for value in values]
     with replaced_errors(lambda error: unlike if isinstance(error, pa.ArrowException) else None):
         return pa.array(values).cast(kind) if pa.types.is_temporal(kind) else pa.array(values, kind)
-
-
-def _converted(values: Sequence[Any], convert: Callable[[Any], Any]) -> list[Any]:
-    return [None if value is None else convert(value) for value in values]
 
 
 def _md5(text: str | None) -> str | None:

@@ -63,8 +63,7 @@ def checked_batches(
     `shows_types` a table without rows gives one batch without rows.
     """
     errors = RowErrors()
-    start = 0
-    empty = None
+    start, empty = 0, None
     reads = tuple(dict.fromkeys([*keep, *reader.reads]))
     with closing(table.batches(reads, rows_per_batch(reader.width + len(keep)))) as batches:
         for batch in batches:

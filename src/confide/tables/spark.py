@@ -95,12 +95,11 @@ class SparkTable(Table):
             counted = counted.groupBy("place", "errors").sum("n")
         answer = in_words(counted.toArrow, reads)
         # Partitions return the errors in a row of their own
-        errors, array = RowErrors(), np.zeros(int(np.prod(job.shape)), dtype=np.int64)
+        counts = Counts.none(job)
         place, texts, n = (column.combine_chunks() for column in answer.columns)
         for text in texts.drop_null().to_pylist():
-            errors.merge(RowErrors.from_json(text))
-        np.add.at(array, place.to_numpy(), n.to_numpy())
-        counts = Counts(job, array.reshape(job.shape), errors)
+            counts.errors.merge(RowErrors.from_json(text))
+        np.add.at(counts.array.reshape(-1), place.to_numpy(), n.to_numpy())
         progress(counts.records)
         return counts
 

@@ -107,9 +107,8 @@ DIALECTS: Mapping[str, str] = MappingProxyType(
 )
 """The engines whose queries are written, by name, and Ibis's name of their dialect."""
 
-# The limit of one query in some engines
+# The limit of one query in Snowflake and BigQuery.
 MOST_BYTES = 1_000_000
-_LIMITED = ("snowflake", "bigquery")
 
 # The dialects that quote names by backticks.
 _BACKTICKS = ("spark", "databricks", "bigquery")
@@ -211,7 +210,7 @@ class UnreadTable(IbisTable):
         sql = with_trees(sql, jobs[0].edges, DOUBLES.get(self.engine, "DOUBLE"))
         sql = self._with_real_names(sql)
         size = len(sql.encode())
-        if self.dialect in _LIMITED and size > MOST_BYTES:
+        if self.dialect in ("snowflake", "bigquery") and size > MOST_BYTES:
             must = f"would have {size:,} bytes, and {self.dialect} accepts at most {MOST_BYTES:,}"
             remedy = "Choose fewer candidates, for example 1000 of them, or fewer groups or classes"
             raise InputError("query", must, remedy=remedy)
