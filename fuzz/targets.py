@@ -29,8 +29,9 @@ from confide.ledger.schema import TABLES, seal
 from confide.support import ObjectPath
 from confide.support.checks import exact_level
 from confide.tables.bin_counts import Counts
+from confide.tables.count_files import of_csv, of_json
 from confide.tables.files import matches
-from confide.tables.unread import COLUMNS, add_rows, of_csv, of_json
+from confide.tables.unread import COLUMNS, add_rows
 from fuzz.kinds import KINDS
 from fuzz.source import Source, change, one_line
 from fuzz.stated_targets import name_of_a_score, private_keys, server_address

@@ -116,7 +116,8 @@ def _known_scores(xp: Any, probabilities: Any, column: Any, kind: ScoreKind, u: 
     refuse_rows_unlike_one(xp, probabilities)
     if kind.of_one_entry:
         return 1 - _wide(xp, probability[:, 0])
-    shares, held = _uniforms(xp, probabilities, kind, u), in_memory(probabilities)
+    shares = _uniforms(xp, probabilities, kind, u)
+    held = in_memory(probabilities)
     if held is not None:
         return xp.asarray(np.asarray(class_score(held, in_memory(column[:, 0]), str(kind.name), u=in_memory(shares))))
     pieces = _scores_in_blocks(xp, probabilities, kind, shares)
@@ -154,20 +155,30 @@ def _scores_in_blocks(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Iterator[tupl
 
 def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     """The scores of every class for a block of rows; `u` is given exactly for the randomised scores."""
-    # Scores that need no order.
     if kind.temperature is not None:
         p = _tempered(xp, p, kind.temperature)
-    k, wide = p.shape[1], _wide(xp, p)
     if kind.family == "lac":
-        return 1 - wide
+        return 1 - _wide(xp, p)
     if kind.family == "margin":
-        if k < 2:
-            raise InputError("probabilities", "must have at least two classes for the margin score", got="1")
-        top = xp.sort(wide, axis=1, descending=True)[:, :2]
-        first, second = top[:, :1], top[:, 1:]
-        return xp.where(wide == first, second, first) - wide
+        return _margins(xp, _wide(xp, p))
     if kind.rule is None:
         raise InputError("score", "must be one of the library's own on this device", got=repr(kind.name))
+    return _ranked_scores(xp, p, kind.rule, u)
+
+
+def _margins(xp: Any, p: Any) -> Any:
+    """The largest probability of another class minus that of the class."""
+    if p.shape[1] < 2:
+        raise InputError("probabilities", "must have at least two classes for the margin score", got="1")
+    top = xp.sort(p, axis=1, descending=True)[:, :2]
+    first, second = top[:, :1], top[:, 1:]
+    return xp.where(p == first, second, first) - p
+
+
+def _ranked_scores(xp: Any, p: Any, rule: Any, u: Any) -> Any:
+    """The scores that depend on the order of the probabilities of a record."""
+    k = p.shape[1]
+    wide = _wide(xp, p)
 
     # Sort; a new group of equal probabilities begins where they differ.
     order = xp.argsort(p, axis=1, descending=True)
@@ -183,9 +194,10 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     last = _borders(xp, place, ends, number)
 
     # APS adds the rounded probabilities up to the end of the group, with a random share of the group.
-    sorted_wide, mass = xp.take_along_axis(wide, order, axis=1), xp.zeros_like(wide)
+    sorted_wide = xp.take_along_axis(wide, order, axis=1)
+    mass = xp.zeros_like(wide)
     shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
-    if kind.rule.family == "aps":
+    if rule.family == "aps":
         if wide.dtype != xp.float64:
             need = "need a library with float64 for this score"
             raise InputTypeError("probabilities", need, remedy="Enable float64")
@@ -196,7 +208,7 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
             mass = (mass - group) + shares * group
 
     # Back to the order of the columns.
-    ranked = kind.rule.score(mass, xp.astype(last + 1, wide.dtype), sorted_wide[:, :1], shares, xp)
+    ranked = rule.score(mass, xp.astype(last + 1, wide.dtype), sorted_wide[:, :1], shares, xp)
     return xp.take_along_axis(ranked, xp.argsort(order, axis=1), axis=1)
 
 

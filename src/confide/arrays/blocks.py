@@ -16,6 +16,7 @@ ELEMENTS = 2**16
 _WORTH_THREADS = 2**18
 """Entries from which on threads save more time than their start takes."""
 
+# Of one call, so that several can share a large machine
 _MOST_THREADS = 8
 
 Batch = TypeVar("Batch")
@@ -51,12 +52,13 @@ def in_blocks(work: Callable[[slice], object], rows: int, columns: int = 1, elem
             waiting.clear()
             raise
 
-    # Helping threads take blocks as well; those that have not begun when all are taken are not needed.
+    # Helping threads take blocks as well; those that have not begun when all are taken are cancelled
     tasks = [_threads().submit(take_blocks) for _ in range(helpers)]
     try:
         take_blocks()
     finally:
         begun = [task for task in tasks if not task.cancel()]
+        # Wait for all, also after an error here, and then raise the first of theirs
         for task in begun:
             task.exception()
     for task in begun:

@@ -72,7 +72,8 @@ def _is_masked_array(data: Any) -> bool:
 def as_numeric(name: str, data: Any) -> NDArray[Any]:
     """A numeric numpy array (float16, float32, float64 or integer, native byte order), with NaN for missing values."""
     if _is_masked_array(data):
-        values, mask = as_numeric(name, np.asarray(data.data)), np.ma.getmaskarray(data)
+        values = as_numeric(name, np.asarray(data.data))
+        mask = np.ma.getmaskarray(data)
         return np.where(mask, np.nan, values) if mask.any() else values
 
     # Real numbers.

@@ -215,7 +215,8 @@ def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
 def _areas_of_numbers(k: int, truth: Any, ignore_index: int) -> Iterator[tuple[Any, Any]]:
     # The areas, and the number of pixels with a known number.
     left_out = truth == ignore_index
-    known, counts = int(left_out.sum()), ~left_out if bool(left_out.any()) else None
+    known = int(left_out.sum())
+    counts = ~left_out if known else None
     for number in range(k):
         true = (truth == number) if counts is None else (truth == number) & counts
         known += int(true.sum())

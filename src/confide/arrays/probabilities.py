@@ -65,7 +65,8 @@ def far_sums(xp: Any, p: Any) -> Any:
     # Of these, the rows that no number of decimals explains: all entries can lose half a unit, nonzero ones gain it.
     relative_error = _relative_error(xp, p)
     for decimals in range(2, 7):
-        scaled, half_unit = p * 10**decimals, 0.5 * 10.0**-decimals
+        scaled = p * 10**decimals
+        half_unit = 0.5 * 10.0**-decimals
         is_rounded = xp.all(xp.abs(scaled - xp.round(scaled)) <= relative_error * scaled, axis=1)
         nonzero = xp.sum(xp.where(p >= half_unit, xp.ones_like(p), xp.zeros_like(p)), axis=1)
         change = xp.where(gap < 0, xp.full_like(gap, k), nonzero) * half_unit
@@ -161,7 +162,8 @@ def look_like_probabilities(rows: NDArray[Any]) -> NDArray[np.bool_]:
     >>> look_like_probabilities(np.array([[0.5, 0.5], [0.1, 0.9], [3.0, -2.0]]))
     array([False, False, False])
     """
-    alike, first = np.zeros(len(rows), dtype=np.bool_), rows[:_COMPARED_ROWS]
+    alike = np.zeros(len(rows), dtype=np.bool_)
+    first = rows[:_COMPARED_ROWS]
     one_number = rows.shape[1] == 1
     if len(first) < (_LEAST_ROWS_OF_ONE_NUMBER if one_number else _LEAST_ROWS):
         return alike

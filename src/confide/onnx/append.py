@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +232,7 @@ def _refuse_other_labels(model: onnx.ModelProto, classes: Classes | None) -> Non
     # A classifier's node states its labels.
     if not isinstance(classes, tuple):
         return
-    for attribute in (attribute for node in model.graph.node for attribute in node.attribute):
+    for attribute in chain.from_iterable(node.attribute for node in model.graph.node):
         if attribute.name.startswith("classlabels_"):
             labels = [*(text.decode() for text in attribute.strings), *attribute.ints]
             if len(labels) == len(classes) and column_order("classes", classes, labels) != list(range(len(labels))):

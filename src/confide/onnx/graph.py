@@ -284,15 +284,15 @@ def _thresholds(
     # The names of the groups, as integers or as strings.
     refuse_overlapping(release)
     names = tuple(release.parts)
-    keys: dict[str, Any] = {"keys_strings": [canonical_name(name) for name in names]}
-    kind = TensorProto.STRING
-    if all(isinstance(name, int) for name in names):
-        kind, keys = TensorProto.INT64, {"keys_int64s": [int(name) for name in names]}
+    integers = all(isinstance(name, int) for name in names)
+    keys: list[Any] = [int(name) if integers else canonical_name(name) for name in names]
 
     # Each record's threshold by its group; the last one is for groups that were not calibrated: nothing is excluded.
     thresholds = np.append(release.limits(len(names), groups=names), np.inf)
     values = tail.constant(np.vectorize(convert)(thresholds), dtype)
-    attributes = {**keys, "values_int64s": list(range(len(names))), "default_int64": len(names)}
-    place = tail.node("LabelEncoder", tail.input(GROUPS, kind), domain="ai.onnx.ml", **attributes)
+    attributes: dict[str, Any] = {"values_int64s": list(range(len(names))), "default_int64": len(names)}
+    attributes["keys_int64s" if integers else "keys_strings"] = keys
+    groups = tail.input(GROUPS, TensorProto.INT64 if integers else TensorProto.STRING)
+    place = tail.node("LabelEncoder", groups, domain="ai.onnx.ml", **attributes)
     gathered = tail.node("Gather", values, place)
     return gathered if classes is None else tail.node("Unsqueeze", gathered, tail.constant([1], np.int64))

@@ -5,7 +5,10 @@ from typing import Any
 
 from confide.support.installed import needs_extra
 
+# Colours of lines and texts, of areas, of what falls short, and of what is guaranteed
 INK, FILL, BAD, PROMISE = "#1b3a57", "#7fa6c9", "#b5412c", "#6b4a00"
+
+# The size of a figure, in inches
 WIDTH, HEIGHT = 7.0, 4.0
 
 # Names along an axis, and their characters, up to which they are legible without a slope

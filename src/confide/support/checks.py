@@ -97,9 +97,9 @@ def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
     """Validate an integer of at least 1, and at most `most` if given."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise InputTypeError(name, "must be a positive integer", got=type(value).__name__)
-    number, bound = int(value), math.inf if most is None else most
+    number = int(value)
     must = f"must be a positive integer{f' of at most {most}' if most else ''}"
-    require(name, 1 <= number <= bound, must, got=str(value))
+    require(name, number >= 1 and (most is None or number <= most), must, got=str(value))
     return number
 
 

@@ -15,7 +15,7 @@ HEAD = 2**16
 # The kind and the schema of a JSON document
 _DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide[./][a-z.-]{1,60})"(?:,\s*"schema":\s*(\d{1,3})\b)?')
 
-# A signed message (DSSE), whose kind is in the type of its payload.
+# A signed message (DSSE), whose kind is in the type of its payload
 _SIGNED = re.compile(rb'\A\s*\{\s*"payloadType":\s*"([^"]{1,120})"')
 
 # Pages, requests, SQLite's databases, Parquet and Arrow files
@@ -27,8 +27,9 @@ _TABLES = (b"PAR1", b"ARROW1")
 # The first line of model cards in Markdown, in a comment of YAML
 WRITTEN_BY = "Written by confide"
 
-# The application id in SQLite's header of a ledger
+# The application id of a ledger, and its place in SQLite's header
 LEDGER_ID = 0x436F6E66  # "Conf"
+_APPLICATION_ID = slice(68, 72)
 
 
 class FileKind(StrEnum):
@@ -97,16 +98,21 @@ def foreign_file(text: str, wanted: FileKind, remedy: str = "") -> FormatError:
     file: must be a release; got a federated plan. `confide show` shows it
     """
     head = text[:HEAD].encode()
-    kind, document = kind_of_content(head), _DOCUMENT.match(head)
-    if kind is FileKind.OTHER and document is not None:  # a document of another version
-        stated, schema = (text.decode() for text in document.groups(b"none"))
-        what = kind_named(stated.replace("confide.", "confide/", 1))
-        got = f"{what}: kind {stated!r}, schema {schema}"
-        return FormatError("file", f"must be of schema {SCHEMA}", got=got, remedy=OTHER_SCHEMA)
+    kind = kind_of_content(head)
+    document = _DOCUMENT.match(head)
+    if kind is FileKind.OTHER and document is not None:
+        return _other_version(*(group.decode() for group in document.groups(b"none")))
     if kind in (wanted, FileKind.EMPTY, FileKind.OTHER):
         return FormatError("file", f"must be {wanted}", remedy=remedy)
     shown = SHOWN_ELSEWHERE.get(kind, "`confide show` shows it")
     return FormatError("file", f"must be {wanted}", got=str(kind), remedy=shown)
+
+
+def _other_version(name: str, schema: str) -> FormatError:
+    """The error about a document whose kind and schema are of another version."""
+    kind = kind_named(name.replace("confide.", "confide/", 1))
+    got = f"{kind}: kind {name!r}, schema {schema}"
+    return FormatError("file", f"must be of schema {SCHEMA}", got=got, remedy=OTHER_SCHEMA)
 
 
 def kind_of(path: FileLocation) -> FileKind:
@@ -136,15 +142,15 @@ def kind_of_content(head: bytes) -> FileKind:
     if head.startswith(_TABLES):
         return FileKind.TABLE
     if head.startswith(_DATABASE):
-        return FileKind.LEDGER if int.from_bytes(head[68:72], "big") == LEDGER_ID else FileKind.OTHER
-    if head[:15].lower() == b"<!doctype html>":
+        return FileKind.LEDGER if int.from_bytes(head[_APPLICATION_ID], "big") == LEDGER_ID else FileKind.OTHER
+    if head.lower().startswith(b"<!doctype html>"):
         return FileKind.PAGE if _TITLE in head else FileKind.OTHER
     if head.startswith(f"---\n# {WRITTEN_BY}".encode()):
         return FileKind.CARD
     if head.startswith(_REQUEST):
         return FileKind.REQUEST
     if (signed := _SIGNED.match(head)) is not None:
-        return kind_named(kind_stated({"payloadType": signed[1].decode(errors="replace")}) or "")
+        return kind_named(_kind_of_payload(signed[1].decode(errors="replace")) or "")
     document = _DOCUMENT.match(head)
     return FileKind.OTHER if document is None else kind_named(document[1].decode())
 
@@ -157,10 +163,14 @@ def kind_stated(content: Mapping[str, Any]) -> str | None:
     >>> kind_stated({"payloadType": "application/vnd.confide.federated.plan+json; schema=1"})
     'confide/federated.plan'
     """
-    kind, payload_type = content.get("kind"), str(content.get("payloadType"))
-    if (signed := re.match(r"application/vnd\.confide\.([a-z.-]+)\+json;", payload_type)) is not None:
-        return f"confide/{signed[1]}"
-    return kind if isinstance(kind, str) else None
+    kind = content.get("kind")
+    return _kind_of_payload(str(content.get("payloadType"))) or (kind if isinstance(kind, str) else None)
+
+
+def _kind_of_payload(payload_type: str) -> str | None:
+    """The kind that the type of a signed payload states."""
+    signed = re.match(r"application/vnd\.confide\.([a-z.-]+)\+json;", payload_type)
+    return None if signed is None else f"confide/{signed[1]}"
 
 
 def kind_named(name: str) -> FileKind:

@@ -119,14 +119,15 @@ def places(names: Iterable[Any]) -> Mapping[Any, int]:
     listed = list(names)
     table = _Places((name, i) for i, name in enumerate(listed))
     for i, name in enumerate(listed):
-        same = as_integer(name) if isinstance(name, str) else _text(name) if isinstance(name, int) else None
+        same = as_integer(name) if isinstance(name, str) else _text(name)
         if same is not None:
             table.setdefault(same, i)
     return table
 
 
-def _text(name: int) -> str | None:
-    return str(int(name)) if abs(name) < 10**1000 else None  # Python writes no longer integers
+def _text(name: object) -> str | None:
+    """An integer as text; None for longer integers than Python writes, and for other types."""
+    return str(int(name)) if isinstance(name, int) and abs(name) < 10**1000 else None
 
 
 def positions(argument: str, values: Sequence[Any] | NDArray[Any], names: Iterable[Any]) -> NDArray[np.int64]:

@@ -97,7 +97,8 @@ class ObjectPath:
         >>> ObjectPath.of("abfss://container@account.dfs.core.windows.net/a/x.csv").parts
         ('container', 'a', 'x.csv')
         """
-        match, scheme = _ADDRESS.fullmatch(text), text.partition("://")[0].lower()
+        match = _ADDRESS.fullmatch(text)
+        scheme = text.partition("://")[0].lower()
         key = match["key"] or "" if match else ""
         has_options = re.search(r"\?[^/]*=", key)
         if match is None or (match["account"] and _FAMILIES[scheme] != "az") or has_options:
@@ -237,7 +238,8 @@ class ObjectReader(io.RawIOBase):
         size = place.size() if size is None else size
         if size is None:
             raise InputError("path", f"{str(place)!r} does not exist")
-        self._place, self._position, self.size = place, 0, size
+        self._place = place
+        self._position, self.size = 0, size
 
     def readable(self) -> bool:
         """True."""

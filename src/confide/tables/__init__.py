@@ -7,7 +7,8 @@ never passed on.
 
 columns.py         the columns of each record, and everything that depends on their kind
 column_types.py    columns of labels, groups and weights, and of probabilities and losses, as they are looked up
-readers.py         all columns of a record together, and its score: in numpy, or as SQL
+readers.py         what the score of a record reads, and the score: in numpy, or as SQL
+record_columns.py  all columns of a record together, and the batches that are read by them
 open_table.py      from a name or data to a table
 table.py           the interface of a table; files.py, data.py, duckdb_table.py, databases.py and spark.py implement it
 arrow.py           Arrow's types, schemas and columns, and from Arrow to numpy and back
@@ -18,12 +19,14 @@ source.py          the columns of a call, and the records of a table as a source
 counting.py        histograms of tables and of batches; samples.py: scores that are kept whole
 predictors.py      from columns to sets and intervals
 file_formats.py    file extensions, and files written batch by batch; predict.py writes predictions into them
-unread.py          the query that counts where this process reads nothing, and files of counts
+unread.py          the query that counts where this process reads nothing, and its answer
+count_files.py     the rows of files of counts, and noisy counts of other engines
 calibrate.py, evaluate.py   the other calls
 """
 
 from confide.tables.calibrate import TableRequest, calibrate_table, counting_query, recalibrate_table
 from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, class_keys
+from confide.tables.count_files import read_published_counts
 from confide.tables.counting import (
     COUNT_SCHEMA,
     class_histograms,
@@ -53,7 +56,7 @@ from confide.tables.predict import (
 from confide.tables.samples import read_numbers, read_pilot, read_scores
 from confide.tables.source import Columns
 from confide.tables.table import ContributionBound, Progress, no_progress
-from confide.tables.unread import DIALECTS, CountsFiles, read_published_counts
+from confide.tables.unread import DIALECTS, CountsFiles
 
 __all__ = [
     "COUNT_SCHEMA", "ClassColumns", "ColumnSpec", "ContributionBound", "CountsFiles", "EngineError", "LossColumns",

@@ -18,8 +18,8 @@ from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
 from confide.tables.column_types import AnyGroups, NamedColumn, Reason
 from confide.tables.expressions import bin_index, number, with_trees
 from confide.tables.failures import RowErrors
-from confide.tables.readers import RecordColumns, rows_per_batch
-from confide.tables.table import PERSON_ERROR_COLUMN, Progress, Table
+from confide.tables.record_columns import RecordColumns, rows_per_batch
+from confide.tables.table import PERSON_ERROR_COLUMN, PERSON_ERRORS, Progress, Table
 
 # With more groups, each expects too few records for counting by cells.
 _FEW_GROUPS = 16
@@ -58,6 +58,18 @@ class Job:
 
 
 @dataclass(frozen=True)
+class CountRow:
+    """A row of an engine's answer: the number of records in a bin, or of records that cannot be used. **Private**."""
+
+    n: int
+    bin: int | None = None  # None, and also `group`, if there is a reason
+    group: int | None = 0
+    reason: int = 0
+    weight: int = 0  # the sum of weights, for weighted records
+    part: int = 0  # the position of the job, if one query counts for several
+
+
+@dataclass(frozen=True)
 class Counts:
     """What was counted for a job. **Private**."""
 
@@ -75,14 +87,14 @@ class Counts:
         """The number of records that were counted."""
         return int(self.array[-self.job.groups :].sum())
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Add a row of an engine's answer: the number `n` in a bin, or of records that cannot be used."""
-        if row.get("reason"):
-            self.errors.add(row["reason"], row["n"])
+    def add(self, row: CountRow) -> None:
+        """Add a row of an engine's answer."""
+        if row.reason:
+            self.errors.add(row.reason, row.n)
         elif self.job.columns.weight is not None:
-            self.array[:, row["bin"]] += int(row["weight"]), row["n"]
+            self.array[:, row.bin] += int(row.weight), row.n
         else:
-            self.array[row.get("group", 0), row["bin"]] += row["n"]
+            self.array[row.group, row.bin] += row.n
 
     def histograms(self) -> dict[Any, ScoreHistogram]:
         """The histograms by the name of a group; without groups the name is None."""
@@ -213,7 +225,7 @@ def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
     """Count an Ibis table by its engine: a GROUP BY, and a second one by reason if some rows cannot be used."""
     rows, engine = scored_rows(table, job.columns), table.get_backend().name
     answer = _fetched(binned(rows, job, engine), job.edges)
-    if any(row["bin"] is None for row in answer):
+    if any(row.bin is None for row in answer):
         answer = _fetched(binned_by_reason(rows, job, engine), job.edges)
     counts = Counts.none(job)
     for row in answer:
@@ -222,7 +234,7 @@ def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
     return counts
 
 
-def _fetched(query: Any, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
+def _fetched(query: Any, edges: NDArray[np.float64]) -> list[CountRow]:
     backend = query.get_backend()
     if backend.name == "polars":
         fetched = query.to_pyarrow().to_pylist()
@@ -234,7 +246,7 @@ def _fetched(query: Any, edges: NDArray[np.float64]) -> list[dict[str, Any]]:
         backend._run_pre_execute_hooks(query)
         sql = with_trees(backend.compile(query), edges, DOUBLES.get(backend.name, "DOUBLE"))
         fetched = backend.sql(sql, schema=query.schema()).to_pyarrow().to_pylist()
-    return list(fetched)
+    return [CountRow(**row) for row in fetched]
 
 
 def scored_rows(table: Any, columns: RecordColumns) -> Any:
@@ -254,7 +266,7 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
         values |= {"weight": value} if column is columns.weight else {"group": value.cast("int32")}
     if columns.people is not None:
         after = len(reader.requirements) + len(columns.required)
-        reasons |= {after + flag: table[PERSON_ERROR_COLUMN] == flag for flag in (1, 2)}
+        reasons |= {after + flag: table[PERSON_ERROR_COLUMN] == flag for flag in PERSON_ERRORS}
     # The first condition that applies
     clauses = [(wrong, int(reason)) for reason, wrong in sorted(reasons.items())]
     first = ibis.cases(*clauses, else_=0).cast("int32") if clauses else ibis.literal(0, "int32")
@@ -285,10 +297,11 @@ def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
     """The GROUP BY of all rows, also by `reason` and any `part`; rows with a reason have neither bin nor group."""
     import ibis
 
-    usable, nothing = rows.reason == 0, ibis.null("int32")
+    usable = rows.reason == 0
+    nothing = ibis.null("int32")
     columns = {"group": usable.ifelse(rows.group, nothing)}
     columns["bin"] = usable.ifelse(bin_index(rows.score, job.edges, engine), nothing)
-    keys = [*(["part"] if "part" in rows.columns else []), "reason"]
+    keys = ["part", "reason"] if "part" in rows.columns else ["reason"]
     return _grouped(rows.select(*keys, *_weights(job), **columns), [*keys, *columns])
 
 

@@ -140,8 +140,12 @@ class NamedColumn:
         return unknown.ifelse(len(self.names), place), missing
 
 
+# The most names of classes or groups that a message lists.
+_MOST_LISTED = 10
+
+
 def _first_names(names: Names) -> str:
-    return ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")
+    return ", ".join(map(str, names[:_MOST_LISTED])) + (", ..." if len(names) > _MOST_LISTED else "")
 
 
 @dataclass(frozen=True)

@@ -265,7 +265,8 @@ class TargetColumns(ColumnSpec):
 
     @property
     def _types_in_sql(self) -> dict[str, str]:
-        return dict.fromkeys([*self.predictions, *([] if self.target is None else [self.target])], "number")
+        names = self.predictions if self.target is None else (*self.predictions, self.target)
+        return dict.fromkeys(names, "number")
 
     def readers(self, table: TableColumns) -> tuple[RecordReader, ...]:
         """The readers of the columns, after checks; one per threshold."""

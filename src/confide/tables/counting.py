@@ -21,13 +21,14 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
-from confide.support import needs_extra, require
+from confide.support import needs_extra, require, require_extra
 from confide.tables.arrow import first_length
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.data import as_record_batches
 from confide.tables.open_table import as_open_table
-from confide.tables.readers import RecordColumns, ScoreReader
+from confide.tables.readers import ScoreReader
+from confide.tables.record_columns import RecordColumns
 from confide.tables.source import Columns
 from confide.tables.table import ContributionBound, Progress, TableColumns, no_progress
 
@@ -283,8 +284,7 @@ def merge_counts(
 
 
 def _counted(batches: Iterable[Any], scores: Scores, score: str | None, candidates: Candidates | None) -> Counts:
-    with needs_extra("a batch", "standard", "pyarrow"):
-        pass
+    require_extra("a batch", "standard", "pyarrow")
     what = ScoreColumn(scores, score) if isinstance(scores, str) else scores
     kind = what.kind if isinstance(what, ColumnSpec) else score_kind(score)
     if isinstance(what, ColumnSpec) and score not in (None, kind.name):

@@ -206,8 +206,10 @@ def _sqlite_array(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
     if any(wrong):
         raise unlike
     # Booleans, decimals and floats are stored as other types than Arrow's
-    if is_boolean(kind) or pa.types.is_decimal(kind) or read.form == "number":
-        convert = float if read.form == "number" else bool if is_boolean(kind) else lambda value: Decimal(repr(value))
+    if read.form == "number":
+        values = [None if value is None else float(value) for value in values]
+    elif is_boolean(kind) or pa.types.is_decimal(kind):
+        convert = bool if is_boolean(kind) else lambda value: Decimal(repr(value))
         values = [None if value is None else convert(value) for value in values]
     with replaced_errors(lambda error: unlike if isinstance(error, pa.ArrowException) else None):
         return pa.array(values).cast(kind) if pa.types.is_temporal(kind) else pa.array(values, kind)

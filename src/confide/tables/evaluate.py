@@ -42,7 +42,7 @@ from confide.tables.column_types import (
 from confide.tables.columns import ColumnSpec
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import SetPredictor
-from confide.tables.readers import RecordColumns, checked_batches
+from confide.tables.record_columns import RecordColumns, checked_batches
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.support import FileLocation, names_object, needs_extra, one_of
+from confide.support import FileLocation, names_object, one_of, require_extra
 from confide.tables.arrow import type_disagreements
 from confide.tables.data import has_columns, open_batches, open_memory, open_standard_input
 from confide.tables.databases import IbisTable, files_behind, open_database
@@ -60,8 +60,7 @@ def open_table(source: Any, table: str | None = None, *, decimal: str = ".") -> 
     (['s'], 2)
     """
     one_of("decimal", decimal, (".", ","))
-    with needs_extra("a table", "standard", "duckdb", "ibis", "pyarrow"):
-        pass
+    require_extra("a table", "standard", "duckdb", "ibis", "pyarrow")
     with _opening(source, table, decimal) as opened:
         yield opened
 

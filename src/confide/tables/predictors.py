@@ -17,7 +17,8 @@ from confide.support import check_column_order, is_numbering, require
 from confide.tables.arrow import ColumnRef, from_names, from_numpy, from_texts, to_numpy
 from confide.tables.column_types import GroupedColumns, NamedColumn, Names, NumberColumns, Reasons
 from confide.tables.failures import ColumnError
-from confide.tables.readers import ProbabilityReader, RecordColumns, TargetReader, checked_batches
+from confide.tables.readers import ProbabilityReader, TargetReader
+from confide.tables.record_columns import RecordColumns, checked_batches
 from confide.tables.table import Progress, Table
 
 AnyGroup: TypeAlias = NamedColumn | GroupedColumns | None

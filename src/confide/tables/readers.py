@@ -6,10 +6,8 @@ list that it does not meet.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,21 +16,9 @@ from confide.candidates import Candidates
 from confide.core import critical_thresholds, false_negative_thresholds
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
 from confide.tables.arrow import ColumnRef, column_of, integers_of, number_column, to_numpy
-from confide.tables.column_types import (
-    AnyGroups,
-    GroupedColumns,
-    NamedColumn,
-    NumberColumns,
-    Reason,
-    Reasons,
-    WeightColumn,
-    mark,
-    number_error,
-    other_sums,
-)
+from confide.tables.column_types import NamedColumn, NumberColumns, Reason, Reasons, mark, number_error, other_sums
 from confide.tables.expressions import exact, matches, number
-from confide.tables.failures import ColumnError, RowErrors
-from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table
+from confide.tables.failures import ColumnError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +42,10 @@ class RecordReader(ABC):
 
     def in_range(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether each score is a number in the score's range."""
-        low, high = np.float64(self.kind.low), np.float64(self.kind.high)  # Python's would be rounded to float32
-        if len(scores) and scores.min() >= low and scores.max() <= high:  # as usual, and three times faster
+        # Python's numbers would be rounded to float32
+        low, high = np.float64(self.kind.low), np.float64(self.kind.high)
+        # All of them, as usual: three times faster
+        if len(scores) and scores.min() >= low and scores.max() <= high:
             return np.ones(len(scores), np.bool_)
         inside: NDArray[np.bool_] = (scores >= low) & (scores <= high)
         return inside | (scores == np.inf) if self.kind.takes_infinity else inside
@@ -84,7 +72,8 @@ class RecordReader(ABC):
         if reasons is None:
             scores = self.score_of(arrays)
         else:
-            usable, scores = reasons == 0, np.full(len(reasons), np.nan)
+            usable = reasons == 0
+            scores = np.full(len(reasons), np.nan)
             if usable.any():
                 scores[usable] = self.score_of([array[usable] for array in arrays])
         return scores, mark(reasons, ~self.in_range(scores), Reason.NUMBER)
@@ -125,12 +114,11 @@ class ProbabilityReader(RecordReader):
     probabilities: NumberColumns
 
     @classmethod
-    def of_sets(cls, probabilities: NumberColumns, score: str) -> "ProbabilityReader":
+    def of_sets(cls, p: NumberColumns, score: str) -> "ProbabilityReader":
         """The reader of probabilities alone; those of classes that exclude each other sum to one."""
-        sums = (probabilities.sum_requirement,) if probabilities.exclusive else ()
-        requirements = (*probabilities.probability_requirements, *sums)
-        width, reads = probabilities.width, probabilities.reads
-        return cls(score=score, reads=reads, requirements=requirements, width=width, probabilities=probabilities)
+        sums = (p.sum_requirement,) if p.exclusive else ()
+        requirements = (*p.probability_requirements, *sums)
+        return cls(score=score, reads=p.reads, requirements=requirements, width=p.width, probabilities=p)
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The probabilities, shape (n, K)."""
@@ -156,10 +144,12 @@ class ClassReader(ProbabilityReader):
         """The reader of probabilities and labels; `entries`: the table can read entries of lists."""
         in_sql = score_kind(score).of_one_entry and not p.logits  # one minus a probability
         by_entry = entries and in_sql and p.from_list and label.positions
-        entry = ColumnRef(p.columns[0], "entry", label.read.column), ColumnRef(p.columns[0], "length")
+        reads = p.reads
+        if by_entry:
+            reads = (ColumnRef(p.columns[0], "entry", label.read.column), ColumnRef(p.columns[0], "length"))
         return cls(
             score=score,
-            reads=(*(entry if by_entry else p.reads), label.read),
+            reads=(*reads, label.read),
             requirements=(*p.probability_requirements, label.requirement, p.sum_requirement),
             width=1 if by_entry else p.width,
             in_sql=in_sql,
@@ -192,10 +182,11 @@ class ClassReader(ProbabilityReader):
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """Any classification score; +inf for labels that are no class. Randomised scores draw new numbers."""
         p, place = arrays
-        if self.in_sql:
-            of_label = p if self.by_entry else p[np.arange(len(p)), place][:, None]
-            return own_class_scores(of_label, np.minimum(place, 0), "lac")
-        return own_class_scores(p, place, str(self.score))
+        if not self.in_sql:
+            return own_class_scores(p, place, str(self.score))
+        # One minus the label's own probability, which is the only column of `of_label`; a label that is no class has -1
+        of_label = p if self.by_entry else p[np.arange(len(p)), place][:, None]
+        return own_class_scores(of_label, np.minimum(place, 0), "lac")
 
     def _entries(self, batch: Any, place: NDArray[np.int64]) -> tuple[NDArray[Any], Reasons]:
         (column,) = self.probabilities.columns
@@ -206,22 +197,31 @@ class ClassReader(ProbabilityReader):
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """1 - p of the label's own class, in double precision; +inf for labels that are no class."""
+        place, missing = self.label.expressions(table)
+        wrong = {self.reason(self.label.requirement): missing}
+        if not self.probabilities.from_list:
+            return self._score_of_columns(table), wrong
+        lists = table[self.probabilities.columns[0]]
+        wrong[Reason.LENGTH] = (lists.length() != self.probabilities.width).fill_null(True)
+        return self._score_of_list(lists, place), wrong
+
+    def _score_of_columns(self, table: Any) -> Any:
+        """The score from one column per class: the label is compared with the name of each."""
         import ibis
 
-        place, missing = self.label.expressions(table)
-        unlabelled = {self.reason(self.label.requirement): missing}
-        columns, width = self.probabilities.columns, self.probabilities.width
-        # One column per class: compare the label with each name
-        if not self.probabilities.from_list:
-            labels = matches(table[self.label.read.column], self.label.values)
-            scores = [number(1.0) - p for p in self.probabilities.expressions(table)]
-            return ibis.cases(*zip(labels, scores, strict=True), else_=number(np.inf)), unlabelled
-        # Lists: engines may evaluate an index of any row, so it is 0 where there is no such entry
-        lists = table[columns[0]]
+        labels = matches(table[self.label.read.column], self.label.values)
+        scores = [number(1.0) - p for p in self.probabilities.expressions(table)]
+        return ibis.cases(*zip(labels, scores, strict=True), else_=number(np.inf))
+
+    def _score_of_list(self, lists: Any, place: Any) -> Any:
+        """The score from lists: engines may evaluate an index of any row, so it is 0 where there is no such entry."""
+        import ibis
+
+        width = self.probabilities.width
         usable = (place < width) & (lists.length() == width)
-        p = usable.ifelse(lists[usable.ifelse(place, 0).cast("int32")], ibis.null(lists.type().value_type))
-        score = (place >= width).ifelse(number(np.inf), number(1.0) - exact(p))
-        return score, {Reason.LENGTH: (lists.length() != width).fill_null(True), **unlabelled}
+        entry = lists[usable.ifelse(place, 0).cast("int32")]
+        p = usable.ifelse(entry, ibis.null(lists.type().value_type))
+        return (place >= width).ifelse(number(np.inf), number(1.0) - exact(p))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,23 +235,26 @@ class TargetReader(RecordReader):
     @classmethod
     def of(cls, predictions: tuple[str, ...], target: str | None, score: str) -> "TargetReader":
         """The reader of predictions and targets; without a target of predictions alone, which have no score."""
-        scored, positive = target is not None, score_kind(score).positive
         names = predictions if target is None else (*predictions, target)
-        apart = f"columns {', '.join(map(repr, names))} must hold numbers that are not too far apart to be subtracted"
+        # Each number must be finite, the first also positive for some scores; with a target the score must be finite
+        positive = score_kind(score).positive
         kinds = ["a positive number" if positive else "a number", *["a number"] * (len(names) - 1)]
-        finite = [
+        requirements = [
             f"column {name!r} must hold {kind} that is finite (not missing, not NaN)"
             for name, kind in zip(names, kinds, strict=True)
         ]
+        if target is not None:
+            columns = ", ".join(map(repr, names))
+            requirements.insert(0, f"columns {columns} must hold numbers that are not too far apart to be subtracted")
         return cls(
             score=score,
             reads=tuple(map(ColumnRef, names)),
-            requirements=tuple([apart, *finite] if scored else finite),
+            requirements=tuple(requirements),
             width=len(names),
             in_sql=score in ("absolute_residual", "cqr", "cqr_low", "cqr_high"),
             names=names,
             positive=positive,
-            scored=scored,
+            scored=target is not None,
         )
 
     @property
@@ -265,12 +268,13 @@ class TargetReader(RecordReader):
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """Predictions, shape (n,), or quantiles, shape (n, 2); and targets, if they are read."""
-        numbers, reasons = [], None
+        columns = {name: number_column(batch, name) for name in self.names}
+        reasons = None
         for name, reason in self._reasons.items():
-            numbers.append(number_column(batch, name))
-            reasons = mark(reasons, self._unusable(name, numbers[-1]), reason)
-        y = [numbers.pop()] if self.scored else []
-        return [numbers[0] if len(numbers) == 1 else np.column_stack(numbers), *y], reasons
+            reasons = mark(reasons, self._unusable(name, columns[name]), reason)
+        numbers = list(columns.values())
+        predictions, targets = (numbers[:-1], numbers[-1:]) if self.scored else (numbers, [])
+        return [predictions[0] if len(predictions) == 1 else np.column_stack(predictions), *targets], reasons
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """The errors column by column, also if several numbers of a record are wrong."""
@@ -292,13 +296,13 @@ class TargetReader(RecordReader):
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The score in double precision, for the absolute residual and CQR."""
         *f, y = (exact(table[name]) for name in self.names)
-        finite = [(column > number(-np.inf)) & (column < number(np.inf)) for column in (*f, y)]
-        wrong = {
-            reason: ~is_finite.fill_null(False)
-            for reason, is_finite in zip(self._reasons.values(), finite, strict=True)
-        }
+        wrong = {}
+        for reason, column in zip(self._reasons.values(), (*f, y), strict=True):
+            finite = (column > number(-np.inf)) & (column < number(np.inf))
+            wrong[reason] = ~finite.fill_null(False)
         if self.score == "absolute_residual":
             return (y - f[0]).abs(), wrong
+        # The distance below the lower quantile, and above the upper one
         below, above = f[0] - y, y - f[-1]
         if self.score == "cqr":
             return (below >= above).ifelse(below, above), wrong
@@ -369,142 +373,3 @@ class FalseNegativeReader(ProbabilityReader):
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The score 1 - p of one true label, chosen at random."""
         return false_negative_thresholds(arrays[0], arrays[1] == 1)
-
-
-# Numbers in a batch, unless its rows would be fewer or more than these.
-_NUMBERS = 2**18
-_LEAST_ROWS = 2**11
-_MOST_ROWS = 2**17
-
-
-def rows_per_batch(width: int) -> int:
-    """Rows of a batch, so that it has a quarter of a million numbers, or 2048 rows."""
-    return min(_MOST_ROWS, max(_LEAST_ROWS, _NUMBERS // max(width, 1)))
-
-
-class BatchReader(Protocol):
-    """A function of every batch: arrays for scores, or predictions."""
-
-    @property
-    def reads(self) -> tuple[ColumnRef, ...]:
-        """The columns."""
-
-    @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
-
-    @property
-    def requirements(self) -> Sequence[str]:
-        """The requirements on every record, in words."""
-
-    def read(self, batch: Any) -> tuple[Any, Reasons]:
-        """The result for a batch, and the reasons of its unusable records."""
-
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """The errors column by column, for a batch with errors."""
-
-
-def checked_batches(
-    table: Table,
-    reader: BatchReader,
-    progress: Progress,
-    *,
-    keep: Sequence[ColumnRef] = (),
-    shows_types: bool = False,
-) -> Generator[tuple[Any, Any]]:
-    """Read a table batch by batch, and yield each batch with the result of its reader, and with the columns of `keep`.
-
-    At the end `InputError` reports the records that cannot be used. After the first of them no batch is yielded. With
-    `shows_types` a table without rows gives one batch without rows.
-    """
-    errors, start, empty = RowErrors(), 0, None
-    reads = tuple(dict.fromkeys([*keep, *reader.reads]))
-    with closing(table.batches(reads, rows_per_batch(reader.width + len(keep)))) as batches:
-        for batch in batches:
-            if not batch.num_rows:
-                empty = batch
-                continue
-            # Read on after an error, so that all unusable records are counted
-            values, reasons = reader.read(batch)
-            if reasons is not None:
-                errors.note(reasons, start if table.ordered else None, reader.column_errors(batch))
-            start += batch.num_rows
-            progress(batch.num_rows)
-            if not errors:
-                yield batch, values
-    if errors:
-        errors.refuse(reader.requirements, table.rows, skips=table.lacks_values(reader.reads))
-    if shows_types and not start:
-        yield empty, reader.read(empty)[0]
-
-
-@dataclass(frozen=True)
-class RecordColumns:
-    """The columns of a record: those of its score, its group, its weight and its person.
-
-    A reason is the number of a requirement: first come those of the reader, then the group's, the weight's and the
-    person's two.
-    """
-
-    reader: RecordReader
-    group: NamedColumn | GroupedColumns | AnyGroups | None = None
-    weight: WeightColumn | None = None
-    people: ContributionBound | None = None
-    other_groups: bool = False  # whether records of groups outside the public list are accepted; then without a weight
-
-    def counting(self, table: Table, *, skip_incomplete: bool) -> Table:
-        """The rows that count: complete ones if others are left out, and a bounded number of each person."""
-        if skip_incomplete:
-            persons = () if self.people is None else (self.people.person, *self.people.order)
-            table = table.drop_missing([*self._columns, *(ColumnRef(column, "value") for column in persons)])
-        return table if self.people is None else table.bound_contributions(self.people)
-
-    @property
-    def reads(self) -> tuple[ColumnRef, ...]:
-        """The columns, each once; with people also the column of errors about persons."""
-        people = [] if self.people is None else [ColumnRef(PERSON_ERROR_COLUMN)]
-        return tuple(dict.fromkeys([*self._columns, *people]))
-
-    @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
-        return self.reader.width
-
-    @property
-    def requirements(self) -> list[str]:
-        """The requirements on every record, in words."""
-        persons = () if self.people is None else self.people.requirements
-        return [*self.reader.requirements, *(column.requirement for column in self.required.values()), *persons]
-
-    @property
-    def required(self) -> dict[int, NamedColumn | AnyGroups | WeightColumn]:
-        """The columns beside the score that every record must have a value in, by the reason of those without one."""
-        columns = () if self.other_groups else self._groups_and_weight
-        return dict(enumerate(columns, start=len(self.reader.requirements) + 1))
-
-    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """The input of a score, in arrays of n records, and the reasons of unusable records."""
-        arrays, reasons = self.reader.read(batch)
-        unusable = [column.unusable(batch) for column in self.required.values()]
-        return arrays, self.with_column_reasons(batch, reasons, unusable)
-
-    def with_column_reasons(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
-        """The reasons, with those of the required columns, whose `unusable` records are given, and of people."""
-        flags = [] if self.people is None else [number_column(batch, PERSON_ERROR_COLUMN) == flag for flag in (1, 2)]
-        for reason, wrong in enumerate([*unusable, *flags], start=len(self.reader.requirements) + 1):
-            reasons = mark(reasons, wrong, reason)
-        return reasons
-
-    def column_errors(self, batch: Any) -> list[ColumnError]:
-        """The errors column by column, for a batch with errors."""
-        others = [column.column_error(batch, reason) for reason, column in self.required.items()]
-        return [*self.reader.column_errors(batch), *others]
-
-    @property
-    def _columns(self) -> list[ColumnRef]:
-        return [*self.reader.reads, *(column.read for column in self._groups_and_weight)]
-
-    @property
-    def _groups_and_weight(self) -> tuple[NamedColumn | AnyGroups | WeightColumn, ...]:
-        groups = () if self.group is None else self.group.each
-        return groups if self.weight is None else (*groups, self.weight)

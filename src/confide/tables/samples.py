@@ -17,7 +17,7 @@ from confide.tables.column_types import Reasons
 from confide.tables.columns import ColumnSpec
 from confide.tables.failures import ColumnError
 from confide.tables.open_table import as_open_table
-from confide.tables.readers import RecordColumns, checked_batches
+from confide.tables.record_columns import RecordColumns, checked_batches
 from confide.tables.table import Progress, Table, no_progress
 
 
@@ -26,10 +26,6 @@ class JoinedColumns:
     """Several scores of each record, from one pass, so that all have the same records in the same order."""
 
     scores: tuple[RecordColumns, ...]
-
-    def counting(self, table: Table, *, skip_incomplete: bool) -> Table:
-        """The rows that count: if others are left out, those that are complete in the columns of all scores."""
-        return table.drop_missing(list(self.reads)) if skip_incomplete else table
 
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
@@ -151,8 +147,8 @@ def read_scores(
         wholes = dict.fromkeys(what._whole for what in specs)
         readers = {what: reader for what in wholes for reader in what.readers(table)}
         joined = JoinedColumns(tuple(map(RecordColumns, readers.values())))
-        counting = joined.counting(table, skip_incomplete=skip_incomplete)
-        checked = checked_batches(counting, joined, progress, shows_types=True)
+        rows = table.drop_missing(joined.reads) if skip_incomplete else table
+        checked = checked_batches(rows, joined, progress, shows_types=True)
         read: list[list[dict[str, NDArray[Any]]]] = [[] for _ in specs]
         with closing(checked) as batches:
             for _, inputs in batches:

@@ -24,7 +24,8 @@ from confide.tables.column_types import (
     refuse_first_rows,
 )
 from confide.tables.columns import ColumnSpec
-from confide.tables.readers import ClassReader, RecordColumns
+from confide.tables.readers import ClassReader
+from confide.tables.record_columns import RecordColumns
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
 # By the name of a group; without groups the name is None.

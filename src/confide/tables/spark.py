@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from confide.errors import ConfideError, FormatError, InputError
-from confide.support import needs_extra
+from confide.support import require_extra
 from confide.tables.arrow import ColumnRef, is_number, is_text, list_element, or_empty_batch
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.expressions import incomplete_expression
@@ -58,8 +58,7 @@ class SparkTable(Table):
     takes_entries = True
 
     def __init__(self, frame: Frame, names: Sequence[str] | None = None) -> None:
-        with needs_extra("a Spark frame", "spark", "pyspark", "pandas", "pyarrow"):
-            pass
+        require_extra("a Spark frame", "spark", "pyspark", "pandas", "pyarrow")
         self._fields = _fields(frame)
         names = [field.name for field in self._fields] if names is None else names
         super().__init__("the data frame", _arrow_schema(self._fields, names))
@@ -96,12 +95,11 @@ class SparkTable(Table):
             counted = counted.groupBy("place", "errors").sum("n")
         answer = in_words(counted.toArrow, reads)
         # Partitions return the errors in a row of their own
-        errors, array = RowErrors(), np.zeros(int(np.prod(job.shape)), dtype=np.int64)
+        counts = Counts.none(job)
         place, texts, n = (column.combine_chunks() for column in answer.columns)
         for text in texts.drop_null().to_pylist():
-            errors.merge(RowErrors.from_json(text))
-        np.add.at(array, place.to_numpy(), n.to_numpy())
-        counts = Counts(job, array.reshape(job.shape), errors)
+            counts.errors.merge(RowErrors.from_json(text))
+        np.add.at(counts.array.reshape(-1), place.to_numpy(), n.to_numpy())
         progress(counts.records)
         return counts
 
@@ -196,14 +194,18 @@ class SparkTable(Table):
         return name
 
 
+# The bytes of a packed batch, because Spark Connect sends no larger rows.
+_PACKED_BYTES = 2**24
+
+
 def _packing() -> Work:
-    """Batches as bytes, one per row, of at most 16 MiB or one record, because Spark Connect sends no larger ones."""
+    """Batches as bytes, one per row, of a bounded size or of one record."""
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         for batch in batches:
-            rows = max(1, batch.num_rows * 2**24 // max(batch.nbytes, 1))
+            rows = max(1, batch.num_rows * _PACKED_BYTES // max(batch.nbytes, 1))
             for start in range(0, batch.num_rows, rows):
                 sink = pa.BufferOutputStream()
                 with pa.ipc.new_stream(sink, batch.schema) as writer:

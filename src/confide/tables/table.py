@@ -24,8 +24,12 @@ def no_progress(rows: int) -> None:
 
 # Errors about a record's person or place: the position of the broken requirement from 1 on, or 0.
 PERSON_ERROR_COLUMN = "confide_person"
+PERSON_ERRORS = (1, 2)
 
 _PLACE = "confide_place"
+
+# The most columns that a message lists.
+_MOST_LISTED = 40
 
 
 @dataclass(frozen=True)
@@ -194,8 +198,8 @@ class TableColumns(ABC):
 
     def existing(self) -> str:
         """The existing columns, in words."""
-        shown = [f"{field.name} ({describe_type(field.type)})" for field in list(self.schema)[:40]]
-        more = f" and {len(self.schema) - 40} more" if len(self.schema) > 40 else ""
+        shown = [f"{field.name} ({describe_type(field.type)})" for field in list(self.schema)[:_MOST_LISTED]]
+        more = f" and {len(self.schema) - _MOST_LISTED} more" if len(self.schema) > _MOST_LISTED else ""
         return f"its columns are {', '.join(shown)}{more}"
 
     def check_people(self, people: ContributionBound) -> None:

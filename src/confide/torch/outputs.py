@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
 from confide.array_api import rows_unlike_one
 from confide.errors import InputError, InputTypeError
+
+# Where the tensors of a batch are moved, or None
+Device: TypeAlias = torch.device | str | None
 
 _CHECKED_ROWS = 1000
 """The number of rows of a batch that are checked."""
@@ -60,20 +63,19 @@ def look_like_probabilities(rows: Tensor) -> bool:
 
 
 def _refuse_rows_unlike_one(rows: Tensor) -> None:
-    # Only large deviations: `predict_mask` checks small ones.
-    marked = rows_unlike_one(rows)
-    marked |= (rows[: len(marked)] < 0).any(dim=1)
-    if bool(marked.any()):
-        first = f"the first at row {int(marked.int().argmax())}"
-        got = f"{int(marked.sum())} of the first {len(marked)} rows that do not, {first}"
+    # Only the first rows and large deviations, as of logits: small ones are checked where scores or sets are computed
+    wrong = rows_unlike_one(rows)
+    wrong |= (rows[: len(wrong)] < 0).any(dim=1)
+    if bool(wrong.any()):
+        first = f"the first at row {int(wrong.int().argmax())}"
+        got = f"{int(wrong.sum())} of the first {len(wrong)} rows that do not, {first}"
         must = "must be probabilities that sum to 1 with logits=False"
-        remedy = "Pass logits=True for logits"
-        raise InputError("outputs", must, got=got, remedy=f"{remedy}, or apply softmax")
+        raise InputError("outputs", must, got=got, remedy="Pass logits=True for logits, or apply softmax")
 
 
 @contextmanager
 def model_outputs(
-    model: Callable[..., Any], loader: Iterable[Any], device: torch.device | str | None, *, progress: bool
+    model: Callable[..., Any], loader: Iterable[Any], device: Device, *, progress: bool
 ) -> Iterator[Iterator[tuple[Tensor, Tensor]]]:
     """The outputs of a model for each batch, and the labels: in evaluation mode, without gradients, with a bar."""
     if not callable(model):
@@ -100,13 +102,13 @@ def evaluating(model: Callable[..., Any]) -> Iterator[None]:
 
 def output_tensor(outputs: Any) -> Tensor:
     """A tensor, or the one in a model's output as `logits`, for Hugging Face, or `out`, for torchvision."""
-    # An attribute, or an entry.
+    # An attribute, or an entry, which may be an output with the attribute
     tensor = getattr(outputs, "logits", outputs)
     if isinstance(tensor, Mapping):
         tensor = next((tensor[name] for name in ("logits", "out") if name in tensor), tensor)
         tensor = getattr(tensor, "logits", tensor)
 
-    # A tensor with numbers.
+    # A tensor with numbers
     if not isinstance(tensor, torch.Tensor):
         several = isinstance(tensor, tuple | list | Mapping)
         remedy = "; pass a function that returns the one to use, such as model=lambda batch: net(batch)[0]"
@@ -118,27 +120,27 @@ def output_tensor(outputs: Any) -> Tensor:
     return tensor.detach()
 
 
-def _outputs_and_labels(
-    model: Callable[..., Any], batch: Any, device: torch.device | str | None
-) -> tuple[Tensor, Tensor]:
-    # Keyword arguments of the model, with the labels among them.
-    if isinstance(batch, Mapping):
-        arguments = {name: _move(value, device) for name, value in batch.items()}
-        key = next((name for name in ("labels", "label") if name in arguments), None)
-        if key is None:
-            raise InputTypeError("loader", "must yield mappings with 'labels'", got="one without")
-        labels = output_tensor(arguments.pop(key))
-        return output_tensor(model(**arguments)), labels
-
-    # A pair.
-    if not isinstance(batch, tuple | list) or len(batch) != 2:
-        raise InputTypeError("loader", "must yield pairs (inputs, labels), or mappings with 'labels'")
-    inputs, labels = (_move(values, device) for values in batch)
-    labels = output_tensor(labels)
+def _outputs_and_labels(model: Callable[..., Any], batch: Any, device: Device) -> tuple[Tensor, Tensor]:
+    inputs, labels = _inputs_and_labels(batch)
+    inputs = _move(inputs, device)
+    labels = output_tensor(_move(labels, device))
     return output_tensor(model(**inputs) if isinstance(inputs, Mapping) else model(inputs)), labels
 
 
-def _move(value: Any, device: torch.device | str | None) -> Any:
+def _inputs_and_labels(batch: Any) -> tuple[Any, Any]:
+    """The two parts of a batch: a pair, or a mapping that has the labels among the arguments of the model."""
+    if isinstance(batch, Mapping):
+        arguments = dict(batch.items())
+        key = next((name for name in ("labels", "label") if name in arguments), None)
+        if key is None:
+            raise InputTypeError("loader", "must yield mappings with 'labels'", got="one without")
+        return arguments, arguments.pop(key)
+    if not isinstance(batch, tuple | list) or len(batch) != 2:
+        raise InputTypeError("loader", "must yield pairs (inputs, labels), or mappings with 'labels'")
+    return batch[0], batch[1]
+
+
+def _move(value: Any, device: Device) -> Any:
     """The same on a device, including tensors in lists and mappings."""
     if device is None:
         return value
@@ -146,7 +148,7 @@ def _move(value: Any, device: torch.device | str | None) -> Any:
         return value.to(device)
     if isinstance(value, Mapping):
         return {name: _move(item, device) for name, item in value.items()}
-    if type(value) in (list, tuple):
+    if type(value) in (list, tuple):  # named tuples are made from other arguments
         return type(value)(_move(item, device) for item in value)
     return value
 
