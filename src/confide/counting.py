@@ -18,7 +18,7 @@ from confide.errors import InputError, InputTypeError
 from confide.scores import ScoreKind, score_kind
 from confide.support import MOST_RECORDS
 
-__all__ = ["BinCounter", "ScoreHistogram", "weight_per_bin"]
+__all__ = ["BinCounter", "ScoreHistogram", "check_scores", "weight_per_bin"]
 
 # Scores are counted so many at a time; they fit in the cache.
 BLOCK = 2**16
@@ -369,6 +369,11 @@ class ScoreHistogram:
 
     def __repr__(self) -> str:
         return f"ScoreHistogram({self.candidates!r}, counts are private)"
+
+
+def check_scores(scores: ArrayLike, score: str | None) -> None:
+    """Raise the error of `ScoreHistogram.from_scores` if scores cannot be counted."""
+    _count(as_vector("scores", scores, empty=True), np.empty(0), score_kind(score))
 
 
 def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:

@@ -43,7 +43,14 @@ from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan, plan_of, records_of_design
-from confide.core.population import ClassShift, Population, RecordWeights, rounding_text, shifted_population
+from confide.core.population import (
+    ClassShift,
+    Population,
+    RecordWeights,
+    rounding_text,
+    shifted_population,
+    weighted_sum,
+)
 from confide.core.published_counts import PublishedCounts
 from confide.core.recalibrate import RENEWED, recalibrate, renewed
 from confide.core.reference_laws import law_of, typical_law
@@ -71,7 +78,7 @@ from confide.core.risk import (
     true_pixels,
 )
 from confide.core.rules import COMBINATIONS, REQUIREMENTS, check_combinations, check_together, unusual
-from confide.core.sources import Batches, GivenCounts, GroupedScores, source_of, weighted_sum
+from confide.core.sources import Batches, GivenCounts, GroupedScores, source_of
 from confide.core.steps import prepare, rehearse, release
 from confide.core.terms import (
     Budget,
