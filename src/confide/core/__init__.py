@@ -1,6 +1,7 @@
 """The core: the request of a release, its design, the release itself, and everything that states it.
 
-The public API       calibrate.py with its options, risk.py, choose.py, recalibrate.py, plan.py, year_plan.py
+The public API       calibrate.py with its options, risk.py, masks.py, choose.py, recalibrate.py, plan.py,
+                     year_plan.py
 A request            request.py, divided among thresholds by terms.py; rules.py, losses.py, population.py
 A design             design.py finds the target rank, and states guarantee and privacy loss; tuning.py finds slopes by
                      reference_laws.py; expected.py computes what typical scores and pilot samples lead to
@@ -42,6 +43,7 @@ from confide.core.expected import (
 from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
+from confide.core.masks import MaskOptions, TrueAreas, calibrate_areas, calibrate_masks, true_pixels
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan, plan_of, records_of_design
 from confide.core.population import (
     ClassShift,
@@ -68,14 +70,10 @@ from confide.core.release import (
 from confide.core.remarks import remarks, too_large, uncompared, warn_about
 from confide.core.request import ABOUT, FROM_LOGITS, Request
 from confide.core.risk import (
-    MaskOptions,
-    calibrate_areas,
     calibrate_false_negatives,
     calibrate_losses,
-    calibrate_masks,
     critical_thresholds,
     false_negative_thresholds,
-    true_pixels,
 )
 from confide.core.rules import COMBINATIONS, REQUIREMENTS, check_combinations, check_together, unusual
 from confide.core.sources import Batches, GivenCounts, GroupedScores, source_of
