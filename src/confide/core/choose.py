@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_numeric, as_vector, refuse_other_rows
 from confide.candidates import Candidates, listed
 from confide.core.account import undivided
-from confide.core.calibrate import LedgerOptions, Options, calibrate
+from confide.core.calibrate import calibrate
+from confide.core.options import LedgerOptions, Options
 from confide.core.release import Release
 from confide.counting import ScoreHistogram, check_scores
 from confide.errors import InputError, InputTypeError

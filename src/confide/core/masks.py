@@ -25,8 +25,8 @@ from confide.arrays import (
     image_by_image,
 )
 from confide.candidates import AnyCandidates
-from confide.core.calibrate import Options, split_options
 from confide.core.losses import MissedAreaLoss
+from confide.core.options import Options, split_options
 from confide.core.release import Release
 from confide.core.request import Request
 from confide.core.risk import stated_risk

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Uniforms, as_numeric, as_true_labels, as_uniforms, class_columns, refuse_other_rows
 from confide.candidates import AnyCandidates, Candidates
-from confide.core.calibrate import Options, split_options
 from confide.core.losses import FALSE_NEGATIVES, check_bound
+from confide.core.options import Options, split_options
 from confide.core.release import Release
 from confide.core.request import Request
 from confide.core.sources import Scores
