@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,16 +194,32 @@ _MOST_LOGITS = 27.6
 # Above 1 - 1e-6 lies an eighth as many candidates.
 _BEYOND = 8
 
-# The widths of a law of logits, without a guess and around one.
-_WIDE_LOGITS = 4.0
+
+class _Law(NamedTuple):
+    """A Cauchy law in the coordinate of a kind of score."""
+
+    centre: float
+    width: float
+    low: float
+    high: float
+
+    def quantiles(self, number: int) -> _Edges:
+        """Its quantiles, equally spaced in probability, shape (number + 1,)."""
+        return cauchy(number, self.width, self.low, self.high, self.centre)
+
+
+# The laws without a guess: of logits of probabilities; of those of sums of probabilities, mostly near 1 and resolved up
+# to 1 - 1e-14, whose logit is 32; of the decades of penalties, mostly a few hundredths; of those of ranks to a million.
+_PROBABILITIES = _Law(centre=0.0, width=4.0, low=-_LOGITS, high=_LOGITS)
+_SUMS = _Law(centre=5.0, width=8.0, low=-_LOGITS, high=32.0)
+_PENALTIES = _Law(centre=-1.5, width=1.0, low=-9.0, high=3.0)
+_RANKS = _Law(centre=0.5, width=1.0, low=0.0, high=6.0)
+
+# Guesses of probabilities are moved by so much from 0 and 1, where logits are infinite; all laws end before.
+_LEAST = 2.0**-53
+
+# The widths of laws around a guess: of logits, and of decades.
 _NARROW_LOGITS = 2.0
-
-# Sums of probabilities are resolved up to 1 - 1e-14, whose logit is this. Most are near 1: the law without a guess.
-_MOST_LOGITS_OF_SUMS = 32.0
-_CENTRE_OF_SUMS = 5.0
-_WIDTH_OF_SUMS = 8.0
-
-# The width around a guess of a law of decades.
 _NARROW_DECADES = 0.3
 
 # Powers of ten of sizes: nearly all that floating-point numbers can have.
@@ -221,20 +237,17 @@ def _margin(size: int, law: Spread) -> _Edges:
 
 def _logits(size: int, around: float | None) -> _Edges:
     """About `size` logits of a probability, around 1/2 or around a guess; and an eighth more, up to 1 - 1e-12."""
-    if around is None:
-        middle = cauchy(size, _WIDE_LOGITS, -_LOGITS, _LOGITS)
-    else:
-        middle = cauchy(size, _NARROW_LOGITS, -_LOGITS, _LOGITS, _logit(around, _LOGITS))
+    middle = _guessed(_PROBABILITIES, around).quantiles(size)
     return np.append(middle, _LOGITS + (_MOST_LOGITS - _LOGITS) * steps(_share(size, _BEYOND))[1:])
 
 
-def _logit(p: float, most: float) -> float:
-    """The logit of a guess, at least that of 1e-6 and at most `most`."""
-    if p <= 0:
-        return -_LOGITS
-    if p >= 1:
-        return most
-    return min(max(math.log(p / (1 - p)), -_LOGITS), most)
+def _guessed(law: _Law, p: float | None) -> _Law:
+    """A law of logits, around that of a guess of a probability if there is one."""
+    if p is None:
+        return law
+    inside = min(max(p, _LEAST), 1 - _LEAST)
+    centre = min(max(math.log(inside / (1 - inside)), law.low), law.high)
+    return law._replace(centre=centre, width=_NARROW_LOGITS)
 
 
 def _mass(size: int, law: Spread) -> _Edges:
@@ -245,32 +258,24 @@ def _mass(size: int, law: Spread) -> _Edges:
 def _penalised(size: int, law: Spread) -> _Edges:
     """One half for sums of probabilities, and the other for penalties above 1, from 1e-9 to 1000."""
     half = _share(size, 2)
+    penalties = _PENALTIES
+    around_below = law.around
     if law.around is not None and law.around > 1:
-        below = _below_one(half, None)
-        penalties = cauchy(half, _NARROW_DECADES, -9.0, 3.0, math.log10(law.around - 1))
-    else:
-        below = _below_one(half, law.around)
-        penalties = cauchy(half, 1.0, -9.0, 3.0, -1.5)  # mostly a few hundredths
-    return np.concatenate([below, [1.0], 1 + 10.0**penalties])
+        penalties = _PENALTIES._replace(centre=math.log10(law.around - 1), width=_NARROW_DECADES)
+        around_below = None
+    return np.concatenate([_below_one(half, around_below), [1.0], 1 + 10.0 ** penalties.quantiles(half)])
 
 
 def _below_one(size: int, around: float | None) -> _Edges:
     """Sums of probabilities: differences to 1 are resolved down to 1e-14, where saturated models crowd."""
-    most = _MOST_LOGITS_OF_SUMS
-    if around is None:
-        logits = cauchy(size, _WIDTH_OF_SUMS, -_LOGITS, most, _CENTRE_OF_SUMS)
-    else:
-        logits = cauchy(size, _NARROW_LOGITS, -_LOGITS, most, _logit(around, most))
-    return 1 - 1 / (1 + np.exp(logits))
+    return 1 - 1 / (1 + np.exp(_guessed(_SUMS, around).quantiles(size)))
 
 
 def _rank(size: int, law: Spread) -> _Edges:
-    """Ranks from 1 to a million, mostly a few."""
-    if law.around is None:
-        decades = cauchy(size, 1.0, 0.0, 6.0, 0.5)
-    else:
-        decades = cauchy(size, _NARROW_DECADES, 0.0, 6.0, math.log10(max(law.around, 1.0)))
-    return np.round(10.0**decades)
+    ranks = _RANKS
+    if law.around is not None:
+        ranks = _RANKS._replace(centre=math.log10(max(law.around, 1.0)), width=_NARROW_DECADES)
+    return np.round(10.0 ** ranks.quantiles(size))
 
 
 def _residual(size: int, law: Spread) -> _Edges:
@@ -285,7 +290,7 @@ def _signed(size: int, law: Spread) -> _Edges:
 def _any(size: int, law: Spread) -> _Edges:
     """Both sides of 0, as for probabilities and for residuals without a unit."""
     quarter = _share(size, 4)
-    inside = 1 / (1 + np.exp(-cauchy(quarter, _WIDE_LOGITS, -_LOGITS, _LOGITS)))
+    inside = 1 / (1 + np.exp(-_PROBABILITIES.quantiles(quarter)))
     positive = np.concatenate([inside, [1.0], _decades(quarter, law, _lowest(law))])
     return np.concatenate([-positive, [0.0], positive])
 

@@ -183,7 +183,11 @@ def calibrate_counts(
     """
     if not isinstance(counts, PublishedCounts):
         raise InputTypeError("counts", "must be of type PublishedCounts", got=type(counts).__name__)
-    n = _number_of(counts)
+    n = counts.n_noisy if counts.n is None else counts.n
+    if n is None:
+        must = "must be given if the number of records is secret, with its own noise"
+        remedy = "The sum of noisy counts does not do: its noise is that of the counts"
+        raise InputError("n_noisy", must, remedy=remedy)
     request = _request_of(counts, alpha, about, fingerprint)
 
     # The counts, as far as they show how they were made; then the threshold that the law of their noise allows.
@@ -202,16 +206,6 @@ def calibrate_counts(
     warn_of_choices(released)
     warn_about(released)
     return released
-
-
-def _number_of(counts: PublishedCounts) -> int:
-    """The number of records, public or with noise."""
-    n = counts.n_noisy if counts.n is None else counts.n
-    if n is None:
-        must = "must be given if the number of records is secret, with its own noise"
-        remedy = "The sum of noisy counts does not do: its noise is that of the counts"
-        raise InputError("n_noisy", must, remedy=remedy)
-    return n
 
 
 def _request_of(

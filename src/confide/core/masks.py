@@ -161,8 +161,8 @@ def calibrate_areas(
     class_names = None if choices.classes is None else public_classes("classes", choices.classes)
 
     # The first image shows the number of classes.
-    images_areas = image_by_image(images, lambda p, truth: areas_of(p, truth, area, choices.ignore_index))
-    first, areas = first_and_all(images_areas)
+    read = image_by_image(images, lambda p, truth: areas_of(p, truth, area, choices.ignore_index))
+    first, areas = first_and_all(read)
     if class_names is None:
         if first is None:
             raise InputError("classes", "must be given, their names or number: there is no image that shows how many")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from confide.core.account import Payer
 from confide.core.fingerprint import ModelFingerprint
-from confide.core.rules import why_excluded
+from confide.core.rules import COMBINATIONS
 from confide.core.terms import Choices
 from confide.core.thresholds import By
 from confide.errors import InputError
@@ -91,6 +91,6 @@ def split_options(
 
 def refuse_weights(by: By | None, given: Sequence[str]) -> None:
     """Reject the first of these arguments about weights if several thresholds exclude them, by the combinations."""
-    reason = why_excluded("by", by, "population")
-    if given and reason is not None:
-        raise InputError(given[0], f"must be left out {reason}")
+    for rule in COMBINATIONS:
+        if given and rule.given == "by" and by in rule.values and "population" in rule.others:
+            raise InputError(given[0], f"must be left out {rule.because}")

@@ -156,14 +156,6 @@ def check_combinations(arguments: Mapping[str, Any]) -> None:
             raise InputError(name, f"must be left out {why}")
 
 
-def why_excluded(given: str, value: Any, other: str) -> str | None:
-    """The reason why an argument with this value excludes another; None if no rule about some of its values does."""
-    for rule in COMBINATIONS:
-        if rule.given == given and value in rule.values and other in rule.others:
-            return rule.because
-    return None
-
-
 def check_together(**given: object) -> None:
     """Raise an error if only one of two arguments is given that belong together; arguments not named are ignored."""
     for name, other, what in TOGETHER:
