@@ -45,12 +45,19 @@ def _share(size: int, parts: int) -> int:
     return share
 
 
-def cauchy(number: int, width: float, low: float, high: float, centre: float = 0.0) -> _Edges:
-    """Quantiles of the Cauchy law from `low` to `high`, equally spaced in probability; shape (number + 1,)."""
-    first = math.atan((low - centre) / width)
-    last = math.atan((high - centre) / width)
-    quantiles: _Edges = centre + width * np.tan(first + (last - first) * steps(number))
-    return quantiles
+class _Law(NamedTuple):
+    """A Cauchy law between two ends, in the coordinate of a kind of score."""
+
+    centre: float
+    width: float
+    low: float
+    high: float
+
+    def quantiles(self, number: int) -> _Edges:
+        """Quantiles from `low` to `high`, equally spaced in probability; shape (number + 1,)."""
+        first = math.atan((self.low - self.centre) / self.width)
+        last = math.atan((self.high - self.centre) / self.width)
+        return np.asarray(self.centre + self.width * np.tan(first + (last - first) * steps(number)))
 
 
 @dataclass(frozen=True)
@@ -195,19 +202,6 @@ _MOST_LOGITS = 27.6
 _BEYOND = 8
 
 
-class _Law(NamedTuple):
-    """A Cauchy law in the coordinate of a kind of score."""
-
-    centre: float
-    width: float
-    low: float
-    high: float
-
-    def quantiles(self, number: int) -> _Edges:
-        """Its quantiles, equally spaced in probability, shape (number + 1,)."""
-        return cauchy(number, self.width, self.low, self.high, self.centre)
-
-
 # The laws without a guess: of logits of probabilities; of those of sums of probabilities, mostly near 1 and resolved up
 # to 1 - 1e-14, whose logit is 32; of the decades of penalties, mostly a few hundredths; of those of ranks to a million.
 _PROBABILITIES = _Law(centre=0.0, width=4.0, low=-_LOGITS, high=_LOGITS)
@@ -298,7 +292,7 @@ def _any(size: int, law: Spread) -> _Edges:
 def _decades(size: int, law: Spread, low: float) -> _Edges:
     """Positive numbers, log-spaced, up to where steps exceed one decade, and at least within three decades."""
     # Beyond a gap of one decade the next candidate is +inf.
-    decades = cauchy(size, _width(law), low, _MOST_DECADES)
+    decades = _Law(0.0, _width(law), low, _MOST_DECADES).quantiles(size)
     near = np.abs(decades[:-1][np.diff(decades) <= 1]).max(initial=3.0)
     scale = abs(law.around or 0) or law.unit or 1.0
     with np.errstate(over="ignore", under="ignore"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, Unpack
 
@@ -155,46 +154,34 @@ def calibrate(
     >>> tuple(released), released["site", 3].privacy.epsilon
     (('ward=a', 'ward=b', 'site=1', 'site=2', 'site=3'), 0.5)
     """
+    # The kind of several thresholds.
     check_together(groups=groups, names=names)
-    division = _division(alpha, names, by)
+    division: By | None = "level" if is_several(alpha) else None
+    group_names: Sequence[str | int] | GroupColumns = ()
+    if names is not None:
+        if is_several(alpha):
+            raise InputError("alpha", "must be one level with groups: several levels and groups exclude each other")
+        division = one_of("by", by, BY_NAMES)
+        group_names = GroupColumns(names) if isinstance(names, Mapping) else names
+    elif by != "group":
+        raise InputError("by", BY_NEEDS_GROUPS)
     payer, fields = split_options("calibrate", options, "partition")
 
     # The population of the guarantee.
     check_together(class_weights=class_weights, labels=labels, weights=weights, weight_bound=weight_bound)
     population = shifted_population(class_weights, weight_bound)
     if population is not None:
-        refuse_weights(division.by, ["weights" if class_weights is None else "class_weights"])
+        refuse_weights(division, ["weights" if class_weights is None else "class_weights"])
 
     # The request, and the release of these records.
     score, named = name_of_scores(scores, score, classes)
     request = Request(
-        alpha=alpha, epsilon=epsilon, by=division.by, names=division.names, shares=shares, population=population,
+        alpha=alpha, epsilon=epsilon, by=division, names=group_names, shares=shares, population=population,
         score=score, classes=named, candidates=candidates, **fields,
     )  # fmt: skip
     refuse_other_rows(scores=scores, groups=groups, labels=labels, weights=weights)
     values = {None: as_vector("scores", scores, empty=True)}
     return release(source_of(values, groups=groups, labels=labels, weights=weights), request, payer)
-
-
-@dataclass(frozen=True)
-class _Division:
-    """The kind of several thresholds, and the names of groups or classes, as fields of a request."""
-
-    by: By | None = None
-    names: Sequence[str | int] | GroupColumns = ()
-
-
-def _division(
-    alpha: Any, names: Sequence[str | int] | Mapping[str, Sequence[str | int]] | None, by: Literal["group", "class"]
-) -> _Division:
-    """The division into several levels, or into the groups or classes with these names."""
-    if names is None:
-        if by != "group":
-            raise InputError("by", BY_NEEDS_GROUPS)
-        return _Division("level" if is_several(alpha) else None)
-    if is_several(alpha):
-        raise InputError("alpha", "must be one level with groups: several levels and groups exclude each other")
-    return _Division(one_of("by", by, BY_NAMES), GroupColumns(names) if isinstance(names, Mapping) else names)
 
 
 @takes_alpha

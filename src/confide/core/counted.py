@@ -71,6 +71,7 @@ def calibrate_histogram(
     >>> len(calibrate_histogram(histogram, [0.1, 0.2], 1.0, neighbors="replace_one").parts)
     2
     """
+    # The counts of both sides, of groups, or of all records.
     payer, fields = split_options("calibrate_histogram", options, "partition")
     counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
     of_groups = None not in counted and score != _BOTH_SIDES
