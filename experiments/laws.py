@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee import chosen_by_last_rule
-from confide.mechanisms.interface import SplitConformal
+from confide.mechanisms import SplitConformal
 from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
 from confide.mechanisms.pps import PpsOfSecretSize, PrivatePredictionSets

@@ -18,7 +18,7 @@ from confide.errors import InputError, InputTypeError
 from confide.scores import ScoreKind, score_kind
 from confide.support import MOST_RECORDS
 
-__all__ = ["BinCounter", "ScoreHistogram", "weight_per_bin"]
+__all__ = ["BinCounter", "ScoreHistogram", "check_scores", "weight_per_bin"]
 
 # Scores are counted so many at a time; they fit in the cache.
 BLOCK = 2**16
@@ -43,7 +43,8 @@ class Cells:
     """
 
     def __init__(self, edges: NDArray[np.float64], low: float, high: float) -> None:
-        self._low, self._high, self._per_unit = low, high, (_CELLS - 1) / (high - low)
+        self._low, self._high = low, high
+        self._per_unit = (_CELLS - 1) / (high - low)
         self._clear()
         pieces = [edges[start : start + BLOCK] for start in range(0, len(edges), BLOCK)]
         self._edge_cells = np.concatenate([np.empty(0, np.int64), *(self._find(piece).copy() for piece in pieces)])
@@ -134,7 +135,9 @@ class BinCounter:
         *,
         infinity: bool = False,
     ) -> None:
-        self._edges, self._low, self._high, self._infinity = edges, low, high, infinity
+        self._edges = edges
+        self._low, self._high = low, high
+        self._infinity = infinity
         self._cells: Cells | None = None
         self._choose_cells = expected is None or expected >= _WORTH_CELLS
         self._clear()
@@ -369,6 +372,11 @@ class ScoreHistogram:
 
     def __repr__(self) -> str:
         return f"ScoreHistogram({self.candidates!r}, counts are private)"
+
+
+def check_scores(scores: ArrayLike, score: str | None) -> None:
+    """Raise the error of `ScoreHistogram.from_scores` if scores cannot be counted."""
+    _count(as_vector("scores", scores, empty=True), np.empty(0), score_kind(score))
 
 
 def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:

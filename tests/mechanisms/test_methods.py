@@ -12,8 +12,14 @@ from scipy import stats
 
 import confide
 from confide.errors import InputError
-from confide.mechanisms import PrivacyStatement, privacy_statement, weak_privacy_text
-from confide.mechanisms.interface import MECHANISMS, SplitConformal, split_conformal_for
+from confide.mechanisms import (
+    MECHANISMS,
+    PrivacyStatement,
+    SplitConformal,
+    privacy_statement,
+    split_conformal_for,
+    weak_privacy_text,
+)
 from confide.mechanisms.opendp_quantile import _records, _space, opendp_quantile_for
 from confide.mechanisms.pps import pps_for, pps_of_secret_size
 from confide.mechanisms.pps_laplace import pps_laplace_for

@@ -11,8 +11,8 @@ from scipy import stats
 import confide
 from confide.errors import FormatError
 from confide.guarantee import marginal_coverage
-from confide.mechanisms.interface import INT64_ROOM
 from confide.mechanisms.pps import GRID, PpsOfSecretSize, pps_for, pps_of_secret_size
+from confide.mechanisms.utilities import INT64_ROOM
 from confide.papers import private_prediction_sets as papers
 from confide.selection import zcdp_of_range
 from confide.support import scale_for

@@ -20,8 +20,7 @@ from confide.federated.certificates import order_statistic_coverage
 from confide.federated.protocols import channels
 from confide.federated.reply_laws import RandomRankReply
 from confide.ledger.schema import seal
-from confide.mechanisms import Slopes
-from confide.mechanisms.interface import split_conformal_for
+from confide.mechanisms import Slopes, split_conformal_for
 from confide.scores.classification import set_mask
 from confide.scores.regression import interval_ends
 from confide.selection import selection_law

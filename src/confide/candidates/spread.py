@@ -8,9 +8,10 @@ counts over a long list determine the counts over shorter ones.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,202 +39,25 @@ def steps(number: int) -> _Edges:
 def _share(size: int, parts: int) -> int:
     """About `size / parts` steps for a part of a list, so that nested lists have nested parts."""
     share = max(size // parts, 1)
+    # A list within the finest one has parts within those of the finest one, if their numbers of steps divide.
     while FINEST // parts % share and FINEST % size == 0:
         share -= 1
     return share
 
 
-def cauchy(number: int, width: float, low: float, high: float, centre: float = 0.0) -> _Edges:
-    """Quantiles of the Cauchy law from `low` to `high`, equally spaced in probability; shape (number + 1,)."""
-    first = math.atan((low - centre) / width)
-    last = math.atan((high - centre) / width)
-    quantiles: _Edges = centre + width * np.tan(first + (last - first) * steps(number))
-    return quantiles
+class _Law(NamedTuple):
+    """A Cauchy law between two ends, in the coordinate of a kind of score."""
 
+    centre: float
+    width: float
+    low: float
+    high: float
 
-# Lists of each kind of scores: about as many candidates as steps. A law is wide without a guess and narrow around one.
-# Its centre and width change the resolution only, never the guarantee.
-
-# The logits of 1e-6 and of 1 - 1e-6 are minus and plus this.
-_LOGITS = 13.8
-
-# The logit of 1 - 1e-12, the last candidate below a largest score of 1: those of over-confident models crowd there.
-_MOST_LOGITS = 27.6
-
-# Above 1 - 1e-6 lies an eighth as many candidates.
-_BEYOND = 8
-
-
-def _probability(size: int, law: "Spread") -> _Edges:
-    return np.append(1 / (1 + np.exp(-_logits(size, law.around))), 1.0)
-
-
-def _margin(size: int, law: "Spread") -> _Edges:
-    around = None if law.around is None else (1 + law.around) / 2
-    return np.append(np.tanh(_logits(size, around) / 2), 1.0)
-
-
-def _logits(size: int, around: float | None) -> _Edges:
-    """About `size` logits of a probability, around 1/2 or around a guess; and an eighth more, up to 1 - 1e-12."""
-    if around is None:
-        middle = cauchy(size, 4.0, -_LOGITS, _LOGITS)
-    else:
-        middle = cauchy(size, 2.0, -_LOGITS, _LOGITS, min(max(_logit(around), -_LOGITS), _LOGITS))
-    return np.append(middle, _LOGITS + (_MOST_LOGITS - _LOGITS) * steps(_share(size, _BEYOND))[1:])
-
-
-def _logit(p: float) -> float:
-    return math.inf if p >= 1 else -math.inf if p <= 0 else math.log(p / (1 - p))
-
-
-def _mass(size: int, law: "Spread") -> _Edges:
-    # Rounding errors of sums of probabilities of 64, 32 and 16 bits.
-    return np.concatenate([_below_one(size, law.around), [1.0, 1 + 1e-9, 1 + 1e-5, 1.01]])
-
-
-def _penalised(size: int, law: "Spread") -> _Edges:
-    """One half for sums of probabilities, and the other for penalties above 1."""
-    half = _share(size, 2)
-    above = law.around - 1 if law.around is not None and law.around > 1 else None
-    centre, width = (-1.5, 1.0) if above is None else (math.log10(above), 0.3)
-    beyond = 1 + 10.0 ** cauchy(half, width, -9.0, 3.0, centre)
-    return np.concatenate([_below_one(half, None if above else law.around), [1.0], beyond])
-
-
-def _below_one(size: int, around: float | None) -> _Edges:
-    """Sums of probabilities: differences to 1 are resolved down to 1e-14, where saturated models crowd."""
-    centre, width = (5.0, 8.0) if around is None else (min(max(_logit(around), -_LOGITS), 32.0), 2.0)
-    return 1 - 1 / (1 + np.exp(cauchy(size, width, -_LOGITS, 32.0, centre)))
-
-
-def _rank(size: int, law: "Spread") -> _Edges:
-    centre, width = (0.5, 1.0) if law.around is None else (math.log10(max(law.around, 1.0)), 0.3)
-    return np.round(10.0 ** cauchy(size, width, 0.0, 6.0, centre))
-
-
-def _residual(size: int, law: "Spread") -> _Edges:
-    return np.append(0.0, _decades(size, law, -300.0))
-
-
-def _signed(size: int, law: "Spread") -> _Edges:
-    half = _decades(_share(size, 2), law, -1 - 4 * _width(law))
-    return np.concatenate([-half[::-1], [0.0], half])
-
-
-def _any(size: int, law: "Spread") -> _Edges:
-    """Both sides of 0, as for probabilities and for residuals without a unit."""
-    inside = 1 / (1 + np.exp(-cauchy(_share(size, 4), 4.0, -_LOGITS, _LOGITS)))
-    positive = np.concatenate([inside, [1.0], _decades(_share(size, 4), law, -1 - 4 * _width(law))])
-    return np.concatenate([-positive, [0.0], positive])
-
-
-def _decades(size: int, law: "Spread", low: float) -> _Edges:
-    """Positive numbers, log-spaced, up to where steps exceed one decade."""
-    # Beyond a gap of one decade the next candidate is +inf.
-    decades = cauchy(size, _width(law), low, 300.0)
-    near = np.abs(decades[:-1][np.diff(decades) <= 1]).max(initial=3.0)
-    with np.errstate(over="ignore", under="ignore"):
-        values: _Edges = (abs(law.around or 0) or law.unit or 1.0) * 10.0 ** decades[np.abs(decades) <= near]
-    return values[values > 0]
-
-
-def _width(law: "Spread") -> float:
-    return 0.3 if law.around else 3.0 if law.unit is None else 1.0
-
-
-# Without a unit: the largest plausible size of residuals, and of scores without a name.
-_NO_UNIT = 1e6
-
-
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """What follows from a kind of spread: its candidates, and how scores of this kind are distributed.
-
-    Parameters
-    ----------
-    words
-        How the candidates are spread.
-    edges
-        Function from a number and a spread to about as many finite candidates.
-    guesses
-        The least and the largest guess of a threshold; None if no list can be centred.
-    has_unit, is_log_spaced
-        Whether scores are residuals, which have a unit; whether candidates have a size that is known up to a unit only.
-    is_complete
-        Whether default candidates reach every value that scores have.
-    plausible
-        The largest plausible size of a threshold. This and the next two are without a unit or guess.
-    density
-        The number of candidates with which the search of a design begins, divided by alpha n epsilon.
-    federated_factor
-        Factor of the number of candidates of a federation.
-    uniform
-        Function from candidates to P(score <= candidate) if probabilities are uniform; None if it rises evenly over the
-        list.
-    is_concentrated, atom_weight
-        Whether scores concentrate in a small part of the list; the weight of the law with all at the first candidate.
-    """
-
-    words: str
-    edges: Callable[[int, "Spread"], _Edges]
-    guesses: tuple[float, float] | None = (0.0, math.inf)
-    has_unit: bool = False
-    is_log_spaced: bool = False
-    is_complete: bool = False
-    plausible: float = math.inf
-    density: float = 5.0
-    federated_factor: int = 1
-    uniform: Callable[[_Edges], _Edges] | None = None
-    is_concentrated: bool = False
-    atom_weight: float = 0.3
-
-
-_RESIDUALS: Mapping[str, Any] = MappingProxyType(
-    {"has_unit": True, "is_log_spaced": True, "plausible": _NO_UNIT, "density": 20.0,
-     "federated_factor": 2}
-)  # fmt: skip
-_SUMS: Mapping[str, Any] = MappingProxyType(
-    {"is_complete": True, "density": 14.0, "federated_factor": 2, "is_concentrated": True}
-)
-
-# The kinds of spreads.
-SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
-    {
-        "probability": Shape(
-            "spread for scores from 0 to 1, densest in the middle",
-            _probability,
-            guesses=(0.0, 1.0),
-            uniform=lambda edges: np.clip(edges, 0, 1),
-        ),
-        "margin": Shape(
-            "spread for scores from -1 to 1, densest in the middle",
-            _margin,
-            guesses=(-1.0, 1.0),
-            uniform=lambda edges: (1 + edges) / 2,
-        ),
-        "mass": Shape("spread for sums of probabilities, densest near 1", _mass, **_SUMS),
-        "penalised": Shape(
-            "spread for sums of probabilities with penalties, densest near 1", _penalised, plausible=101.0, **_SUMS
-        ),
-        "rank": Shape("spread for ranks, densest near 1", _rank, is_complete=True, plausible=1e5, atom_weight=1.5),
-        "residual": Shape("log-spaced, densest around", _residual, **_RESIDUALS),
-        "signed": Shape(
-            "log-spaced on both sides of 0, densest around sizes of",
-            _signed,
-            guesses=(-math.inf, math.inf),
-            **_RESIDUALS,
-        ),
-        "any": Shape(
-            "log-spaced on both sides of 0, because the score is not named",
-            _any,
-            guesses=None,
-            is_log_spaced=True,
-            plausible=_NO_UNIT,
-            density=40.0,
-            federated_factor=4,
-        ),
-    }
-)
+    def quantiles(self, number: int) -> _Edges:
+        """Quantiles from `low` to `high`, equally spaced in probability; shape (number + 1,)."""
+        first = math.atan((self.low - self.centre) / self.width)
+        last = math.atan((self.high - self.centre) / self.width)
+        return np.asarray(self.centre + self.width * np.tan(first + (last - first) * steps(number)))
 
 
 @dataclass(frozen=True)
@@ -286,7 +110,7 @@ class Spread:
             raise InputError("most", f"must divide {FINEST}", got=str(self.most))
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> "Shape":
         """What follows from its kind."""
         if self.kind is None:
             raise InputError("kind", "must be given, because the score is not named")
@@ -308,7 +132,8 @@ def _guess(kind: SpreadKind | None, around: Any) -> float:
         raise InputTypeError("around", "must be a number", got=type(around).__name__)
     # A score of the kind must be able to have this value.
     value = float(around)
-    least, most = (None if kind is None else SHAPES[kind].guesses) or (-math.inf, math.inf)
+    allowed = None if kind is None else SHAPES[kind].guesses
+    least, most = allowed or (-math.inf, math.inf)
     if not (math.isfinite(value) and least <= value <= most):
         raise InputError("around", "must be a finite threshold that a score of its kind can have")
     return value
@@ -319,6 +144,214 @@ def distinct(edges: _Edges) -> _Edges:
     edges = np.sort(edges)
     different: _Edges = edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]
     return different
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """What follows from a kind of spread: its candidates, and how scores of this kind are distributed.
+
+    Parameters
+    ----------
+    words
+        How the candidates are spread.
+    edges
+        Function from a number and a spread to about as many finite candidates.
+    guesses
+        The least and the largest guess of a threshold; None if no list can be centred.
+    has_unit, is_log_spaced
+        Whether scores are residuals, which have a unit; whether candidates have a size that is known up to a unit only.
+    is_complete
+        Whether default candidates reach every value that scores have.
+    plausible
+        The largest plausible size of a threshold. This and the next two are without a unit or guess.
+    density
+        The number of candidates with which the search of a design begins, divided by alpha n epsilon.
+    federated_factor
+        Factor of the number of candidates of a federation.
+    uniform
+        Function from candidates to P(score <= candidate) if probabilities are uniform; None if it rises evenly over the
+        list.
+    is_concentrated, atom_weight
+        Whether scores concentrate in a small part of the list; the weight of the law with all at the first candidate.
+    """
+
+    words: str
+    edges: Callable[[int, Spread], _Edges]
+    guesses: tuple[float, float] | None = (0.0, math.inf)
+    has_unit: bool = False
+    is_log_spaced: bool = False
+    is_complete: bool = False
+    plausible: float = math.inf
+    density: float = 5.0
+    federated_factor: int = 1
+    uniform: Callable[[_Edges], _Edges] | None = None
+    is_concentrated: bool = False
+    atom_weight: float = 0.3
+
+
+# Lists of each kind of scores: about as many candidates as steps. A law is wide without a guess and narrow around one.
+# Its centre and width change the resolution only, never the guarantee.
+
+# The logits of 1e-6 and of 1 - 1e-6 are minus and plus this.
+_LOGITS = 13.8
+
+# The logit of 1 - 1e-12, the last candidate below a largest score of 1: those of over-confident models crowd there.
+_MOST_LOGITS = 27.6
+
+# Above 1 - 1e-6 lies an eighth as many candidates.
+_BEYOND = 8
+
+
+# The laws without a guess: of logits of probabilities; of those of sums of probabilities, mostly near 1 and resolved up
+# to 1 - 1e-14, whose logit is 32; of the decades of penalties, mostly a few hundredths; of those of ranks to a million.
+_PROBABILITIES = _Law(centre=0.0, width=4.0, low=-_LOGITS, high=_LOGITS)
+_SUMS = _Law(centre=5.0, width=8.0, low=-_LOGITS, high=32.0)
+_PENALTIES = _Law(centre=-1.5, width=1.0, low=-9.0, high=3.0)
+_RANKS = _Law(centre=0.5, width=1.0, low=0.0, high=6.0)
+
+# Guesses of probabilities are moved by so much from 0 and 1, where logits are infinite; all laws end before.
+_LEAST = 2.0**-53
+
+# The widths of laws around a guess: of logits, and of decades.
+_NARROW_LOGITS = 2.0
+_NARROW_DECADES = 0.3
+
+# Powers of ten of sizes: nearly all that floating-point numbers can have.
+_MOST_DECADES = 300.0
+
+
+def _probability(size: int, law: Spread) -> _Edges:
+    return np.append(1 / (1 + np.exp(-_logits(size, law.around))), 1.0)
+
+
+def _margin(size: int, law: Spread) -> _Edges:
+    around = None if law.around is None else (1 + law.around) / 2
+    return np.append(np.tanh(_logits(size, around) / 2), 1.0)
+
+
+def _logits(size: int, around: float | None) -> _Edges:
+    """About `size` logits of a probability, around 1/2 or around a guess; and an eighth more, up to 1 - 1e-12."""
+    middle = _guessed(_PROBABILITIES, around).quantiles(size)
+    return np.append(middle, _LOGITS + (_MOST_LOGITS - _LOGITS) * steps(_share(size, _BEYOND))[1:])
+
+
+def _guessed(law: _Law, p: float | None) -> _Law:
+    """A law of logits, around that of a guess of a probability if there is one."""
+    if p is None:
+        return law
+    inside = min(max(p, _LEAST), 1 - _LEAST)
+    centre = min(max(math.log(inside / (1 - inside)), law.low), law.high)
+    return law._replace(centre=centre, width=_NARROW_LOGITS)
+
+
+def _mass(size: int, law: Spread) -> _Edges:
+    # Rounding errors of sums of probabilities of 64, 32 and 16 bits.
+    return np.concatenate([_below_one(size, law.around), [1.0, 1 + 1e-9, 1 + 1e-5, 1.01]])
+
+
+def _penalised(size: int, law: Spread) -> _Edges:
+    """One half for sums of probabilities, and the other for penalties above 1, from 1e-9 to 1000."""
+    half = _share(size, 2)
+    penalties = _PENALTIES
+    around_below = law.around
+    if law.around is not None and law.around > 1:
+        penalties = _PENALTIES._replace(centre=math.log10(law.around - 1), width=_NARROW_DECADES)
+        around_below = None
+    return np.concatenate([_below_one(half, around_below), [1.0], 1 + 10.0 ** penalties.quantiles(half)])
+
+
+def _below_one(size: int, around: float | None) -> _Edges:
+    """Sums of probabilities: differences to 1 are resolved down to 1e-14, where saturated models crowd."""
+    return 1 - 1 / (1 + np.exp(_guessed(_SUMS, around).quantiles(size)))
+
+
+def _rank(size: int, law: Spread) -> _Edges:
+    ranks = _RANKS
+    if law.around is not None:
+        ranks = _RANKS._replace(centre=math.log10(max(law.around, 1.0)), width=_NARROW_DECADES)
+    return np.round(10.0 ** ranks.quantiles(size))
+
+
+def _residual(size: int, law: Spread) -> _Edges:
+    return np.append(0.0, _decades(size, law, -_MOST_DECADES))
+
+
+def _signed(size: int, law: Spread) -> _Edges:
+    half = _decades(_share(size, 2), law, _lowest(law))
+    return np.concatenate([-half[::-1], [0.0], half])
+
+
+def _any(size: int, law: Spread) -> _Edges:
+    """Both sides of 0, as for probabilities and for residuals without a unit."""
+    quarter = _share(size, 4)
+    inside = 1 / (1 + np.exp(-_PROBABILITIES.quantiles(quarter)))
+    positive = np.concatenate([inside, [1.0], _decades(quarter, law, _lowest(law))])
+    return np.concatenate([-positive, [0.0], positive])
+
+
+def _decades(size: int, law: Spread, low: float) -> _Edges:
+    """Positive numbers, log-spaced, up to where steps exceed one decade, and at least within three decades."""
+    # Beyond a gap of one decade the next candidate is +inf.
+    decades = _Law(0.0, _width(law), low, _MOST_DECADES).quantiles(size)
+    near = np.abs(decades[:-1][np.diff(decades) <= 1]).max(initial=3.0)
+    scale = abs(law.around or 0) or law.unit or 1.0
+    with np.errstate(over="ignore", under="ignore"):
+        values: _Edges = scale * 10.0 ** decades[np.abs(decades) <= near]
+    return values[values > 0]
+
+
+def _width(law: Spread) -> float:
+    """The width in decades: three times as wide without a unit."""
+    if law.around:
+        return _NARROW_DECADES
+    return 1.0 if law.unit is not None else 3.0
+
+
+def _lowest(law: Spread) -> float:
+    """The decade at which sizes of numbers on both sides of 0 begin, because their lists also contain 0."""
+    return -1 - 4 * _width(law)
+
+
+# Without a unit: the largest plausible size of residuals, and of scores without a name.
+_NO_UNIT = 1e6
+_of_residuals = partial(Shape, has_unit=True, is_log_spaced=True, plausible=_NO_UNIT, density=20.0, federated_factor=2)
+_of_sums = partial(Shape, is_complete=True, density=14.0, federated_factor=2, is_concentrated=True)
+
+# The kinds of spreads.
+SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
+    {
+        "probability": Shape(
+            "spread for scores from 0 to 1, densest in the middle",
+            _probability,
+            guesses=(0.0, 1.0),
+            uniform=lambda edges: np.clip(edges, 0, 1),
+        ),
+        "margin": Shape(
+            "spread for scores from -1 to 1, densest in the middle",
+            _margin,
+            guesses=(-1.0, 1.0),
+            uniform=lambda edges: (1 + edges) / 2,
+        ),
+        "mass": _of_sums("spread for sums of probabilities, densest near 1", _mass),
+        "penalised": _of_sums(
+            "spread for sums of probabilities with penalties, densest near 1", _penalised, plausible=101.0
+        ),
+        "rank": Shape("spread for ranks, densest near 1", _rank, is_complete=True, plausible=1e5, atom_weight=1.5),
+        "residual": _of_residuals("log-spaced, densest around", _residual),
+        "signed": _of_residuals(
+            "log-spaced on both sides of 0, densest around sizes of", _signed, guesses=(-math.inf, math.inf)
+        ),
+        "any": Shape(
+            "log-spaced on both sides of 0, because the score is not named",
+            _any,
+            guesses=None,
+            is_log_spaced=True,
+            plausible=_NO_UNIT,
+            density=40.0,
+            federated_factor=4,
+        ),
+    }
+)
 
 
 # The range of plausible sizes of a threshold, by the recipe of its candidates.
@@ -334,7 +367,9 @@ def plausible_size(recipe: Mapping[str, Any]) -> float:
     """The largest plausible size of a threshold; +inf for user-defined values."""
     if recipe.get("kind") != "spread":
         return math.inf
-    # Within a factor of the unit or guess, if there is one.
     shape: Shape = SHAPES[recipe["of"]]
-    scale = (abs(recipe.get("around") or 0.0) or recipe.get("unit")) if shape.is_log_spaced else None
+    if not shape.is_log_spaced:
+        return shape.plausible
+    # Within a factor of the unit or guess, if there is one.
+    scale = abs(recipe.get("around") or 0.0) or recipe.get("unit")
     return shape.plausible if scale is None else _UNITS * float(scale)

@@ -1,6 +1,7 @@
 """The core: the request of a release, its design, the release itself, and everything that states it.
 
-The public API       calibrate.py with its options, risk.py, choose.py, recalibrate.py, plan.py, year_plan.py
+The public API       calibrate.py, counted.py, risk.py, masks.py, choose.py and recalibrate.py with their options.py;
+                     plan.py, year_plan.py
 A request            request.py, divided among thresholds by terms.py; rules.py, losses.py, population.py
 A design             design.py finds the target rank, and states guarantee and privacy loss; tuning.py finds slopes by
                      reference_laws.py; expected.py computes what typical scores and pilot samples lead to
@@ -15,18 +16,9 @@ from typing import TYPE_CHECKING
 
 from confide.core import documents
 from confide.core.account import Payer, check_payer, entry_checksums, open_account
-from confide.core.calibrate import (
-    Options,
-    calibrate,
-    calibrate_counts,
-    calibrate_histogram,
-    calibrate_sides,
-    is_several,
-    refuse_weights,
-    shares_of_sides,
-    split_options,
-)
+from confide.core.calibrate import calibrate, calibrate_sides, is_several, shares_of_sides
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
+from confide.core.counted import calibrate_counts, calibrate_histogram
 from confide.core.description import OVERLAP, any_shares
 from confide.core.design import histogram_size
 from confide.core.documents import Document, load, register_kind
@@ -42,8 +34,17 @@ from confide.core.expected import (
 from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
+from confide.core.masks import MaskOptions, TrueAreas, calibrate_areas, calibrate_masks, true_pixels
+from confide.core.options import Options, refuse_weights, split_options
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan, plan_of, records_of_design
-from confide.core.population import ClassShift, Population, RecordWeights, rounding_text, shifted_population
+from confide.core.population import (
+    ClassShift,
+    Population,
+    RecordWeights,
+    rounding_text,
+    shifted_population,
+    weighted_sum,
+)
 from confide.core.published_counts import PublishedCounts
 from confide.core.recalibrate import RENEWED, recalibrate, renewed
 from confide.core.reference_laws import law_of, typical_law
@@ -61,17 +62,13 @@ from confide.core.release import (
 from confide.core.remarks import remarks, too_large, uncompared, warn_about
 from confide.core.request import ABOUT, FROM_LOGITS, Request
 from confide.core.risk import (
-    MaskOptions,
-    calibrate_areas,
     calibrate_false_negatives,
     calibrate_losses,
-    calibrate_masks,
     critical_thresholds,
     false_negative_thresholds,
-    true_pixels,
 )
 from confide.core.rules import COMBINATIONS, REQUIREMENTS, check_combinations, check_together, unusual
-from confide.core.sources import Batches, GivenCounts, GroupedScores, source_of, weighted_sum
+from confide.core.sources import Batches, GivenCounts, GroupedScores, source_of
 from confide.core.steps import prepare, rehearse, release
 from confide.core.terms import (
     Budget,

@@ -1,129 +1,30 @@
-"""Calibrate with scores in memory, with quantiles, with counted scores, or with noisy counts of another engine.
-
-`calibrate` and `calibrate_sides` read records; `calibrate_histogram` and `calibrate_counts` take counts of them.
-"""
+"""Calibrate with scores in memory: one threshold or several, and the two sides of an interval."""
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
 from numpy.typing import ArrayLike
 
 from confide.arrays import GroupColumns, Groups, as_vector, refuse_other_rows
 from confide.candidates import AnyCandidates
-from confide.core.account import Payer
-from confide.core.design import design_at
-from confide.core.fingerprint import ModelFingerprint
-from confide.core.population import ClassShift, Population, shifted_population
-from confide.core.published_counts import PublishedCounts
+from confide.core.options import Options, refuse_weights, split_options
+from confide.core.population import ClassShift, shifted_population
 from confide.core.release import Release
-from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
-from confide.core.rules import COMBINATIONS, check_together
-from confide.core.sources import GivenCounts, Scores, source_of
-from confide.core.steps import assembled, release
-from confide.core.terms import Choices
+from confide.core.rules import check_together
+from confide.core.sources import Scores, source_of
+from confide.core.steps import release
 from confide.core.thresholds import SIDES, By
-from confide.counting import ScoreHistogram
-from confide.errors import CoverageWarning, InputError, InputTypeError
-from confide.mechanisms import Chosen
-from confide.scores import interval_score, name_of_scores, score_kind
-from confide.support import (
-    Level,
-    caller_stacklevel,
-    check_unknown_arguments,
-    exact_level,
-    library_versions,
-    log_event,
-    one_of,
-    takes_alpha,
-)
+from confide.errors import InputError
+from confide.scores import interval_score, name_of_scores
+from confide.support import Level, exact_level, one_of, takes_alpha
 
-if TYPE_CHECKING:
-    from confide.ledger import Dataset, Ledger
-
-
-class LedgerOptions(TypedDict, total=False):
-    """Options that state which privacy budget is charged.
-
-    Parameters
-    ----------
-    ledger, dataset
-        A `confide.Ledger`, and the name (or `confide.Dataset`) of the data set's budget in it. The cost is charged
-        durably before the mechanism runs. An identical request with the same records returns the stored release with
-        a warning, at no cost. With other records it raises `OtherDataError`.
-    again
-        The same people with new records or a new model: draw and charge again, although the ledger contains an
-        identical request.
-    """
-
-    ledger: Ledger | None
-    dataset: str | Dataset | None
-    again: bool
-
-
-class Options(Choices, LedgerOptions, total=False):
-    """Options of `calibrate` and related functions, including all of `Choices` and `LedgerOptions`.
-
-    Parameters
-    ----------
-    about
-        Public metadata for the release: any of `model`, `version` (of the model), `data`, `purpose`, `responsible`
-        and `date`, each of up to 500 printable characters.
-    fingerprint
-        The model's `confide.ModelFingerprint`, of its outputs on PUBLIC probe records or of its file. It is stored in
-        the release, so that another model is rejected (`Release.for_model`).
-    unit
-        For residuals: a public number in their units, such as a typical size of the target or of an error. Candidates
-        are spread around it. If it is right within a factor of 100, thresholds are sharper and rarely exceed the data.
-    chosen
-        The public statement of `choose_score`, if the score was chosen privately on a share of the records. The records
-        of this call are all others. The release then states the choice, and the privacy loss of both together.
-    partition
-        For groups and classes, required with a ledger: the public name of the attribute that divides the records, such
-        as `"hospital"`. A name must always stand for the same division.
-    """
-
-    about: Mapping[str, str] | None
-    fingerprint: ModelFingerprint | None
-    unit: float | None
-    chosen: Chosen | None
-    partition: str | None
-
-
+# The properties that divide records into disjoint groups with public names.
+BY_NAMES: tuple[By, ...] = ("group", "class")
 BY_NEEDS_GROUPS = "must be left out without groups: it states whether they are groups or classes"
-
-# The fields of `Payer`.
-_PAYERS = ("ledger", "dataset", "partition", "again")
-
-# Arguments of `calibrate` that related functions do not take, and the reasons.
-_WEIGHTS = ("class_weights", "labels", "weights", "weight_bound")
-_WEIGHTED = "weights are for `calibrate` and tables, which read every record; for weighted counts pass population"
-_NUMBER = "the number of records is the number of scores that are given"
-
-
-def split_options(
-    function: str, options: Mapping[str, Any], *additional: str, by: By | None = None
-) -> tuple[Payer, dict[str, Any]]:
-    """Return the payer, and the other options as fields of a `Request`; `additional` are options of this call alone."""
-    refuse_weights(by, [name for name in _WEIGHTS if name in options])
-    accepted = (*Options.__optional_keys__, *additional)
-    hints = {"n": _NUMBER} | dict.fromkeys(_WEIGHTS, _WEIGHTED)
-    known = [name for name in accepted if name != "partition" or name in additional]
-    check_unknown_arguments(function, options, known, hints, ("score", "classes", "candidates", "epsilon", "alpha"))
-    payer = Payer(**{name: options[name] for name in _PAYERS if name in options})
-    return payer, {name: value for name, value in options.items() if name not in _PAYERS}
-
-
-def refuse_weights(by: By | None, given: Sequence[str]) -> None:
-    """Reject the first of these arguments about weights if several thresholds exclude them, by the combinations."""
-    rules = (rule for rule in COMBINATIONS if rule.given == "by" and by in rule.values and "population" in rule.others)
-    if given and (rule := next(rules, None)) is not None:
-        raise InputError(given[0], f"must be left out {rule.because}")
 
 
 def is_several(alpha: Any) -> bool:
@@ -253,14 +154,15 @@ def calibrate(
     >>> tuple(released), released["site", 3].privacy.epsilon
     (('ward=a', 'ward=b', 'site=1', 'site=2', 'site=3'), 0.5)
     """
-    # The division into several thresholds, if there are some.
+    # The kind of several thresholds.
     check_together(groups=groups, names=names)
-    division: dict[str, Any] = {"by": "level"} if is_several(alpha) else {}
+    division: By | None = "level" if is_several(alpha) else None
+    group_names: Sequence[str | int] | GroupColumns = ()
     if names is not None:
-        if division:
+        if is_several(alpha):
             raise InputError("alpha", "must be one level with groups: several levels and groups exclude each other")
+        division = one_of("by", by, BY_NAMES)
         group_names = GroupColumns(names) if isinstance(names, Mapping) else names
-        division = {"by": one_of("by", by, ("group", "class")), "names": group_names}
     elif by != "group":
         raise InputError("by", BY_NEEDS_GROUPS)
     payer, fields = split_options("calibrate", options, "partition")
@@ -269,12 +171,14 @@ def calibrate(
     check_together(class_weights=class_weights, labels=labels, weights=weights, weight_bound=weight_bound)
     population = shifted_population(class_weights, weight_bound)
     if population is not None:
-        refuse_weights(division.get("by"), ["weights" if class_weights is None else "class_weights"])
+        refuse_weights(division, ["weights" if class_weights is None else "class_weights"])
 
     # The request, and the release of these records.
     score, named = name_of_scores(scores, score, classes)
-    fields |= {"candidates": candidates, "population": population, "shares": shares, **division}
-    request = Request(alpha=alpha, epsilon=epsilon, score=score, classes=named, **fields)
+    request = Request(
+        alpha=alpha, epsilon=epsilon, by=division, names=group_names, shares=shares, population=population,
+        score=score, classes=named, candidates=candidates, **fields,
+    )  # fmt: skip
     refuse_other_rows(scores=scores, groups=groups, labels=labels, weights=weights)
     values = {None: as_vector("scores", scores, empty=True)}
     return release(source_of(values, groups=groups, labels=labels, weights=weights), request, payer)
@@ -332,191 +236,3 @@ def shares_of_sides(low: Level) -> tuple[Fraction, Fraction]:
     """Shares of the privacy budget for the lower and the upper side."""
     share = exact_level("share_low", low)
     return share, 1 - share
-
-
-# The score of histograms of both sides.
-_BOTH_SIDES = "cqr_sides"
-
-
-@takes_alpha
-def calibrate_histogram(
-    histogram: ScoreHistogram | Mapping[Any, ScoreHistogram],
-    alpha: Any,
-    epsilon: float | None = None,
-    *,
-    score: str | None = None,
-    classes: Sequence[object] | int | None = None,
-    by: Literal["group", "class"] | None = None,
-    shares: Sequence[Level] | None = None,
-    share_low: Level | None = None,
-    population: Population | None = None,
-    **options: Unpack[Options],
-) -> Release:
-    """Calibrate with scores that were already counted, for example in a database.
-
-    Parameters
-    ----------
-    histogram
-        The counts and their candidates. For one threshold per group or class: a mapping from each public name to its
-        counts, also for groups without records. For `score="cqr_sides"`: the counts of `cqr_low` and `cqr_high`.
-    alpha
-        The miscoverage level, or several levels for nested thresholds under one budget.
-    epsilon, score, classes, by, shares, share_low, population, **options
-        As in `calibrate` and `calibrate_sides`. Pass `population` if the counts are sums of its whole weights; the
-        histogram must then have the number of records. With `mechanism="none"` the threshold is the first candidate
-        that reaches the rank, because the scores are not available.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If an argument cannot be used, for example counts over different candidates; then nothing was released.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from confide.candidates import Candidates
-    >>> histogram = ScoreHistogram.from_scores(np.random.default_rng(0).random(2000), Candidates.unit(1000))
-    >>> 0.85 < calibrate_histogram(histogram, alpha=0.1, epsilon=1.0).threshold < 0.97
-    True
-    >>> len(calibrate_histogram(histogram, [0.1, 0.2], 1.0, neighbors="replace_one").parts)
-    2
-    """
-    # The counts of both sides, of groups, or of all records.
-    payer, fields = split_options("calibrate_histogram", options, "partition")
-    counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
-    of_groups = None not in counted
-    of_sides = None not in counted and score == _BOTH_SIDES
-    if by is not None and (of_sides or not of_groups):
-        raise InputError("by", BY_NEEDS_GROUPS)
-
-    # The division into several thresholds, if there are some.
-    fields |= {"shares": shares, "population": population, "classes": classes}
-    if of_sides:
-        if set(counted) != set(SIDES):
-            raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={_BOTH_SIDES!r}")
-        if len({counts.total for counts in counted.values()}) > 1:
-            raise InputError("histogram", "must have as many records on both sides")
-        fields |= {"by": "side", "shares": shares_of_sides("0.5" if share_low is None else share_low)}
-    elif share_low is not None:
-        raise InputError("share_low", "must be left out: it divides the privacy budget between two sides")
-    else:
-        fields["score"] = score_kind(score).name
-        if is_several(alpha):
-            if of_groups:
-                must = "must be one level for counts by name: several levels and groups exclude each other"
-                raise InputError("alpha", must)
-            fields["by"] = "level"
-        elif of_groups:
-            fields |= {"by": one_of("by", by or "group", ("group", "class")), "names": tuple(counted)}
-
-    # The request, and the release of these counts.
-    candidates = next(iter(counted.values())).candidates
-    request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, **fields)
-    return release(GivenCounts(counted), request, payer)
-
-
-def _by_name(histogram: Any) -> dict[Any, ScoreHistogram]:
-    """The counts by name, validated."""
-    is_mapping = isinstance(histogram, Mapping)
-    if not is_mapping or not all(isinstance(counts, ScoreHistogram) for counts in histogram.values()):
-        must = "must be a ScoreHistogram or a mapping of names to them"
-        raise InputTypeError("histogram", must, got=type(histogram).__name__)
-    counted = dict(histogram)
-    if not counted:
-        raise InputError("histogram", "must have the counts of at least one group", got="none")
-    if len({counts.candidates.digest for counts in counted.values()}) > 1:
-        raise InputError("histogram", "must have all counts over the same candidates", got="different ones")
-    return counted
-
-
-@takes_alpha
-def calibrate_counts(
-    counts: PublishedCounts,
-    alpha: Level,
-    *,
-    about: Mapping[str, str] | None = None,
-    fingerprint: ModelFingerprint | None = None,
-) -> Release:
-    """Compute a threshold from noisy counts that another engine made, with a coverage guarantee.
-
-    The guarantee holds if every count has independent noise of exactly the stated law. The step draws no noise and has
-    no privacy cost, so any number of levels can be computed from the same counts.
-
-    Parameters
-    ----------
-    counts
-        The noisy counts, their candidates, and the law of their noise.
-    alpha
-        Miscoverage level in (0, 1).
-    about, fingerprint
-        As in `calibrate`.
-
-    Returns
-    -------
-    Release
-        For sets, intervals and files like any other. Its `privacy` is what the maker of the counts states, and its
-        guarantee holds if the noise has the stated law.
-
-    Warns
-    -----
-    CoverageWarning
-        If the threshold is +inf or nearly so, or the counts look clipped at 0.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If an argument cannot be used, or the counts were not made as stated, as far as they show it.
-
-    Notes
-    -----
-    Theorems W3 and W3b of docs/theory-one-number.md; E1 and E2 of docs/theory-published-counts.md.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from confide import Candidates, Noise, PublishedCounts
-    >>> rng = np.random.default_rng(0)  # another engine: two aggregators, each of which adds noise
-    >>> noise = sum(rng.geometric(1 - np.exp(-0.5), (2, 128)) - rng.geometric(1 - np.exp(-0.5), (2, 128)))
-    >>> noisy = rng.multinomial(10_000, np.full(128, 1 / 128)) + noise
-    >>> counts = PublishedCounts(noisy, Candidates.unit(128), Noise.discrete_laplace(2.0, copies=2), 10_000, "lac")
-    >>> released = calibrate_counts(counts, alpha=0.1)
-    >>> round(released.threshold, 3), round(released.coverage, 4), released.privacy.epsilon
-    (0.906, 0.9001, 1.0)
-    """
-    if not isinstance(counts, PublishedCounts):
-        raise InputTypeError("counts", "must be of type PublishedCounts", got=type(counts).__name__)
-    n = counts.n_noisy if counts.n is None else counts.n
-    if n is None:
-        must = "must be given if the number of records is secret, with its own noise"
-        remedy = "The sum of noisy counts does not do: its noise is that of the counts"
-        raise InputError("n_noisy", must, remedy=remedy)
-
-    # The request: what the counts state, and the level.
-    request = Request(
-        alpha=alpha,
-        epsilon=counts.epsilon,
-        noise=counts.noise,
-        neighbors="add_remove" if counts.n is None else "replace_one",
-        n_noise=None if counts.n_noise is None else counts.n_noise.scale,
-        candidates=counts.candidates,
-        score=counts.score,
-        classes=counts.classes,
-        about=about,
-        fingerprint=fingerprint,
-    )
-
-    # The counts, as far as they show how they were made; then the target that the law of their noise allows.
-    note = counts.check()
-    design = design_at(request.terms[None], n)
-    value = math.inf
-    if design.mechanism is not None:
-        value = float(counts.candidates.values[design.mechanism.choose(counts.counts)])
-    released = assembled(request, {None: {None: design.threshold(value)}}, library_versions())
-
-    # What is reported and warned of.
-    log_event("core", "released from published counts", score=counts.score, alpha=released.alpha)
-    if note:
-        warnings.warn(note, CoverageWarning, stacklevel=caller_stacklevel())
-    warn_of_choices(released)
-    warn_about(released)
-    return released

@@ -16,10 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_numeric, as_vector, refuse_other_rows
 from confide.candidates import Candidates, listed
 from confide.core.account import undivided
-from confide.core.calibrate import LedgerOptions, Options, calibrate
+from confide.core.calibrate import calibrate
+from confide.core.options import LedgerOptions, Options
 from confide.core.release import Release
-from confide.core.sources import check_scores
-from confide.counting import ScoreHistogram
+from confide.counting import ScoreHistogram, check_scores
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Chosen, ScoreChoice, privacy_statement, with_choice
 from confide.scores import NamedScores, name_of_scores, score_kind
@@ -311,7 +311,7 @@ class _Offer:
     def of(cls, scores: NamedScores, sizes: NDArray[np.float64], unit: float | None) -> _Offer:
         """With the candidates of the score; raises an error for scores that cannot be counted."""
         candidates = listed(score_kind(scores.score).choose_candidates(None, unit), _CANDIDATES)
-        check_scores(scores, candidates, scores.score)
+        check_scores(scores, scores.score)
         return cls(scores, sizes, candidates)
 
     def reached(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:

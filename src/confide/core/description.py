@@ -92,15 +92,16 @@ def _promises(release: Thresholds) -> Facts:
     if not release.disjoint:
         named = release.by_name.items()
         return tuple((name, f"threshold {threshold.text}; {threshold.guarantee}") for name, threshold in named)
-    overlap = () if release.overlap is None else (("groups of", f"{release.overlap}: {OVERLAP}"),)
-    shares = any_shares(release)
-    # The guarantee of all groups is the same, and is stated once.
-    return (
-        *overlap,
+    facts = [
         ("thresholds that exclude nothing", f"{len(release.infinite)} of {len(release.parts)}"),
+        # The guarantee of all groups is the same, and is stated once.
         (f"promise for each {release.by}", str(release.first.guarantee)),
-        *([("shares", shares)] if shares else []),
-    )
+    ]
+    if release.overlap is not None:
+        facts.insert(0, ("groups of", f"{release.overlap}: {OVERLAP}"))
+    if shares := any_shares(release):
+        facts.append(("shares", shares))
+    return tuple(facts)
 
 
 def _table(release: Thresholds) -> Section:

@@ -30,7 +30,7 @@ from confide.core.request import Request
 from confide.core.terms import NUMBERED, Terms
 from confide.core.thresholds import Key, Threshold, Thresholds
 from confide.core.tuning import Case, Tuning, answer_among, mean_price, tune
-from confide.counting import ScoreHistogram
+from confide.counting import ScoreHistogram, check_scores
 from confide.errors import InputError
 from confide.guarantee import LongRun, least_number
 from confide.mechanisms import NoisyHistogram, Slopes
@@ -338,7 +338,7 @@ class Pilot:
         """Make a sample from a `Pilot`, or from scores of the plan's score."""
         pilot = given if isinstance(given, cls) else cls(given)
         name, _ = name_of_scores(pilot.scores, pilot.score or score, None)
-        ScoreHistogram.from_scores(pilot.scores, Candidates.unit(1), name)  # rejects values outside the score's range
+        check_scores(pilot.scores, name)
         return replace(pilot, score=name)
 
 

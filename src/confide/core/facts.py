@@ -1,6 +1,6 @@
 """Facts about a release, as names and values, for `confide show`, pages, cards and other programs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from confide.candidates import spread_words
 from confide.core.description import needed_text
@@ -24,20 +24,26 @@ def making_facts(release: Release, key: Key = None) -> Facts:
     chosen = release.chosen
     needed = records_needed(release, key)
     secret = f"secret; the promise holds from {guarantee.n_min or 1:,} on"
-    return (
-        *threshold.mechanism_facts,
-        ("nonconformity score", "not named" if threshold.score is None else threshold.score),
-        *(() if chosen is None else (("choice of the score", str(chosen)),)),
-        *(() if shifted is None else (("promised", str(shifted)), ("weights", rounding_text(shifted)))),
-        ("miscoverage level alpha", str(threshold.alpha)),
-        ("candidate thresholds", f"{threshold.candidates:,} ({spread_words(threshold.recipe)})"),
-        ("calibration records", secret if threshold.n is None else f"{threshold.n:,}, public"),
-        *(() if needed is None else (("records needed", needed_text(needed)),)),
-        ("certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')})"),
-        *(() if guarantee.delta is None else (("failure probability delta", f"{guarantee.delta:.6g}"),)),
-        ("certified by", threshold.proof),
-        ("made with", versions_text(release.versions)),
-    )
+    facts = {
+        "nonconformity score": "not named" if threshold.score is None else threshold.score,
+        "choice of the score": None if chosen is None else str(chosen),
+        "promised": None if shifted is None else str(shifted),
+        "weights": None if shifted is None else rounding_text(shifted),
+        "miscoverage level alpha": str(threshold.alpha),
+        "candidate thresholds": f"{threshold.candidates:,} ({spread_words(threshold.recipe)})",
+        "calibration records": secret if threshold.n is None else f"{threshold.n:,}, public",
+        "records needed": None if needed is None else needed_text(needed),
+        "certified coverage": f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')})",
+        "failure probability delta": None if guarantee.delta is None else f"{guarantee.delta:.6g}",
+        "certified by": threshold.proof,
+        "made with": versions_text(release.versions),
+    }
+    return (*threshold.mechanism_facts, *_known(facts))
+
+
+def _known(facts: Mapping[str, str | None]) -> Facts:
+    """The facts that there are."""
+    return tuple((name, text) for name, text in facts.items() if text is not None)
 
 
 def making_section(release: Release) -> Section:
@@ -65,13 +71,14 @@ def about_facts(release: Release, expected: Iterable[str] = ()) -> tuple[tuple[s
     classes = release.classes
     model = release.fingerprint
     renewed = release.renews
-    known = {*about, *expected}
-    return (
-        *((name, about.get(key)) for key, name in ABOUT.items() if key in known),
-        *(() if classes is None else (("classes", class_list(classes, 30)),)),
-        *(() if model is None else (("fingerprint of the model", str(model)),)),
-        *(() if renewed is None else (("renews", f"the release with SHA-256 {renewed}"),)),
-    )
+    stated = {*about, *expected}
+    public_words = tuple((name, about.get(key)) for key, name in ABOUT.items() if key in stated)
+    facts = {
+        "classes": None if classes is None else class_list(classes, 30),
+        "fingerprint of the model": None if model is None else str(model),
+        "renews": None if renewed is None else f"the release with SHA-256 {renewed}",
+    }
+    return public_words + _known(facts)
 
 
 def class_list(classes: Classes, most: int = 10) -> str:

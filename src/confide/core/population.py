@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.support import MOST_WEIGHT, Name, check_names, fraction_of, positive_number, raise_for_rows
+from confide.support import MOST_WEIGHT, Name, canonical_name, check_names, fraction_of, positive_number, raise_for_rows
 
 # Weights of records are rounded to steps, of which the largest weight has about this many.
 _STEPS = 2**16
@@ -238,6 +239,15 @@ def rounding_text(population: Population) -> str:
     else:
         given = "" if population.source else " if all classes are equally frequent among those that calibrate"
     return f"rounded, which moves coverage by at most {population.rounding:.1e}{given}"
+
+
+def weighted_sum(counts: Mapping[Any, ScoreHistogram], population: ClassShift) -> ScoreHistogram:
+    """Weighted counts of records, and their number, computed from the counts of each class."""
+    named = {canonical_name(name): class_counts for name, class_counts in counts.items()}
+    steps = dict(zip(map(canonical_name, population.classes), population.steps, strict=True))
+    total = sum(class_counts.counts * steps[name] for name, class_counts in named.items())
+    records = sum(class_counts.total for class_counts in named.values())
+    return ScoreHistogram(next(iter(named.values())).candidates, np.asarray(total), records)
 
 
 def shifted_population(class_weights: Any = None, weight_bound: Any = None) -> Population | None:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, Uniforms, as_array, as_vector, column_names, refuse_other_rows
 from confide.candidates import AnyCandidates, Candidates, Spread
-from confide.core.calibrate import Options, split_options
 from confide.core.losses import FALSE_NEGATIVES
+from confide.core.options import Options, split_options
 from confide.core.population import ClassShift
 from confide.core.release import Release, names_among
 from confide.core.request import Request

@@ -12,9 +12,8 @@ from confide.candidates import Candidates
 from confide.core.population import ClassShift, Population
 from confide.core.request import Request
 from confide.core.thresholds import Key
-from confide.counting import ScoreHistogram
+from confide.counting import ScoreHistogram, check_scores
 from confide.errors import InputError
-from confide.support import canonical_name
 
 
 class Source(Protocol):
@@ -53,11 +52,11 @@ class GivenCounts:
 class Batches:
     """Scores in batches of shape (n,) that are read once, for example from a loader.
 
-    `empty` is the requirement in the error message if there is no record and the number of records would be public.
+    `if_empty` is the requirement in the error message if there is no record, and their number would be public.
     """
 
     scores: Iterable[NDArray[Any]]
-    empty: str
+    if_empty: str
     n = None
     reading_is_visible = False
 
@@ -68,7 +67,7 @@ class Batches:
         for scores in self.scores:
             counts += ScoreHistogram.from_scores(scores, candidates, score)
         if request.public_n and not counts.total:
-            raise InputError("loader", self.empty, got="none")
+            raise InputError("loader", self.if_empty, got="none")
         return {row: counts}
 
 
@@ -110,32 +109,32 @@ class GroupedScores:
 
     def count(self, request: Request, candidates: Candidates) -> Mapping[Key, ScoreHistogram]:
         """The counts of each group or class."""
-        # The positions of each record's groups among the rows, shape (n, columns).
-        positions = self._positions(request) if self.positions is None else self.positions
-        if positions.ndim == 1:
-            positions = positions[:, None]
-
-        # The counts of each row.
+        positions = self._positions(request)
         score = next(iter(request.rows.values()))  # that of all groups
-        check_scores(self.scores, candidates, score)
+        check_scores(self.scores, score)  # here, because an error states the position among all records
         return {
             row: ScoreHistogram.from_scores(self.scores[(positions == place).any(axis=1)], candidates, score)
             for place, row in enumerate(request.rows)
         }
 
     def _positions(self, request: Request) -> NDArray[np.int64]:
+        """The positions of each record's groups among the rows, -1 for none; shape (n, columns)."""
+        if self.positions is not None:
+            return self.positions[:, None]
         if request.overlap is not None:
             return request.overlap.places(self.groups, self.n)
         of_class = request.by == "class"  # a label that is no class belongs to no threshold
-        return as_positions("groups", self.groups, tuple(request.rows), self.n, unknown=of_class)  # type: ignore[arg-type]  # a mapping raises
+        groups: Any = self.groups  # a mapping raises an error
+        return as_positions("groups", groups, tuple(request.rows), self.n, unknown=of_class)[:, None]
 
 
 @dataclass(frozen=True)
 class WeightedScores:
-    """Scores in memory, shape (n,), with the weight of each record, or with its class if classes have weights."""
+    """Scores in memory, shape (n,), with the weight of each record, or with its label if classes have weights."""
 
     scores: NDArray[Any]
-    weights_or_classes: ArrayLike
+    weights: ArrayLike | None = None
+    labels: ArrayLike | None = None
     reading_is_visible = False
 
     @property
@@ -147,23 +146,20 @@ class WeightedScores:
         """The weight of all records in each bin, and their number."""
         ((row, score),) = request.rows.items()
         assert request.population is not None
-        check_scores(self.scores, candidates, score)
+        check_scores(self.scores, score)
         return {row: ScoreHistogram.from_weights(self.scores, self._steps(request.population), candidates)}
 
     def _steps(self, population: Population) -> NDArray[np.int64]:
         """The weight of each record, in whole steps."""
         if isinstance(population, ClassShift):
-            places = as_positions("labels", self.weights_or_classes, population.classes, self.n)
+            assert self.labels is not None
+            places = as_positions("labels", self.labels, population.classes, self.n)
             return np.array(population.steps)[places]
-        weights = as_vector("weights", self.weights_or_classes, empty=True)
+        assert self.weights is not None
+        weights = as_vector("weights", self.weights, empty=True)
         if len(weights) != self.n:
             raise InputError("weights", f"must have shape ({self.n},), one per record", got=f"shape {weights.shape}")
         return population.whole(weights)
-
-
-def check_scores(scores: NDArray[Any], candidates: Candidates, score: str | None) -> None:
-    """Raise an error about scores that cannot be counted, with the position of the first one among all records."""
-    ScoreHistogram.from_scores(scores, candidates, score)
 
 
 def source_of(
@@ -176,14 +172,6 @@ def source_of(
     """The source of scores by row, and of the data of each record that belong to the request, if there are any."""
     if groups is not None:
         return GroupedScores(values[None], groups)
-    weights_or_classes = weights if labels is None else labels
-    return Scores(values) if weights_or_classes is None else WeightedScores(values[None], weights_or_classes)
-
-
-def weighted_sum(counts: Mapping[Any, ScoreHistogram], population: ClassShift) -> ScoreHistogram:
-    """Weighted counts of records, and their number, computed from the counts of each class."""
-    named = {canonical_name(name): class_counts for name, class_counts in counts.items()}
-    steps = dict(zip(map(canonical_name, population.classes), population.steps, strict=True))
-    total = sum(class_counts.counts * steps[name] for name, class_counts in named.items())
-    records = sum(class_counts.total for class_counts in named.values())
-    return ScoreHistogram(next(iter(named.values())).candidates, np.asarray(total), records)
+    if weights is not None or labels is not None:
+        return WeightedScores(values[None], weights, labels)
+    return Scores(values)

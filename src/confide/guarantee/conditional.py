@@ -6,6 +6,7 @@ level*n + O(sqrt n), near a public guess of n, and every n is checked (docs/theo
 """
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -25,26 +26,62 @@ _MOST_BLOCKS = 2**16
 # The number of pairs (deficit, n) that are computed at once.
 _CELLS = 2**16
 
-# A rate is a multiple of at most a twentieth of its rise above the level, with a denominator of about this at most.
-_PARTS_OF_RISE, _LARGEST_DENOMINATOR = 20, 1e7
+# The least number of standard deviations by which a line rises, for a delta near or above 1/2.
+_LEAST_DEVIATIONS = 0.5
 
-# So many numbers of records are tried for a line, up to so many times the guess; first each of so many of them.
-_TRIED, _REACH, _FIRST = 400, 20, 25
+# A rate is a multiple of at most a twentieth of its rise above the level,
+_PARTS_OF_RISE = 20
+
+# with a denominator of about this at most.
+_LARGEST_DENOMINATOR = 1e7
+
+# So many numbers of records are tried for a line, evenly on a logarithmic scale,
+_TRIED = 400
+
+# up to so many times the guess;
+_REACH = 20
+
+# first each of so many of them, because a line that is too low fails at some of these.
+_FIRST = 25
 
 # The accuracy of the offset that they need, in log-odds.
 _OFFSET_ACCURACY = 0.05
 
-# The margin of a line between them: a part of a standard deviation of the covered records, and of the missed ones.
-_PART_OF_DEVIATION, _PART_OF_MISSED = 25, 1000
+# The margin of a line between them: this part of a standard deviation of the covered records,
+_PART_OF_DEVIATION = 25
+
+# or this part of the missed records.
+_PART_OF_MISSED = 1000
 
 # The number of blocks with which the check of a line begins.
 _FIRST_BLOCKS = 200
 
+# The first number of records at which the Chernoff bound is tried; the next ones double.
+_FIRST_CHERNOFF = 64
+
+# The noise has about one of so many parts of delta beyond the deficit that the Chernoff bound assumes.
+_PARTS_OF_DELTA = 4
+
 # The noise leaves larger deficits with a probability below e to the minus this.
 _NEGLIGIBLE = 25
 
-# The deficits of a group differ by so much log-odds at most, or by so many standard deviations of the binomial count.
-_GROUPED_ODDS, _GROUPED_DEVIATIONS = 0.1, 0.02
+# The deficits of a group differ by so much log-odds at most,
+_GROUPED_ODDS = 0.1
+
+# or by so many standard deviations of the binomial count.
+_GROUPED_DEVIATIONS = 0.02
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The target ranks T(n) = rate (n+1) + offset, in floating point."""
+
+    rate: float
+    offset: float
+
+    def target(self, n: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The target rank for each number of records."""
+        return np.asarray(self.rate * (n + 1) + self.offset)
 
 
 def conditional_target_rank(n: int, level: Fraction, delta: float, noise: SlopeNoise, unit: int) -> Fraction | None:
@@ -63,11 +100,12 @@ def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:
     from scipy.special import ndtri
 
     p = float(level)
-    rise = max(0.5, float(-ndtri(delta))) * math.sqrt(p * (1 - p) / n) / 2
+    deviations = max(_LEAST_DEVIATIONS, float(-ndtri(delta)))
+    rise = deviations * math.sqrt(p * (1 - p) / n) / 2  # the derivative of the square root has the 2
 
-    denominator = level.denominator * max(
-        2, math.ceil(min(_PARTS_OF_RISE / rise, _LARGEST_DENOMINATOR) / level.denominator)
-    )
+    # Steps that divide those of the level, at least two of them, so that one lies between the level and 1.
+    parts = min(_PARTS_OF_RISE / rise, _LARGEST_DENOMINATOR)
+    denominator = level.denominator * max(2, math.ceil(parts / level.denominator))
     step = Fraction(1, denominator)
     return min(max(math.floor((p + rise) * denominator) * step, level + step), 1 - step)
 
@@ -77,21 +115,35 @@ def conditional_offset(
 ) -> Fraction:
     """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min."""
     # Numbers of records, some of which show most failures.
-    n = np.unique(np.geomspace(n_min, _REACH * max(n_min, n_typical), _TRIED).astype(np.int64))
-    few = n[::_FIRST]
-    step = _group_size(int(n.min()), float(level), noise.left)
+    tried = np.unique(np.geomspace(n_min, _REACH * max(n_min, n_typical), _TRIED).astype(np.int64))
+    offset = _offset_at(tried, float(rate), float(level), delta, noise)
+
+    # All other n are checked in blocks, for which a line needs a margin.
+    deviation = math.sqrt(n_typical * float(level * (1 - level)))
+    missed = n_typical * float(1 - level)
+    margin = max(1 / unit, deviation / _PART_OF_DEVIATION, missed / _PART_OF_MISSED)
+    while not line_holds(rate, ceil_to(offset + margin, unit), level, delta, n_min, noise):
+        margin *= 2
+    return ceil_to(offset + margin, unit)
+
+
+def _offset_at(tried: NDArray[np.int64], rate: float, level: float, delta: float, noise: SlopeNoise) -> float:
+    """The offset of a line that is high enough at these increasing numbers of records."""
+    step = _group_size(int(tried[0]), level, noise.left)
 
     def failing(offset: float, n: NDArray[np.int64]) -> NDArray[np.int64]:
         if not n.size:
             return n
-        failure = _block_failure(float(rate) * (n + 1) + offset, n, float(level), noise, step)
-        return n[failure > delta]
+        return n[_block_failure(_Line(rate, offset).target(n), n, level, noise, step) > delta]
+
+    # Double the offset until no number fails.
+    few = tried[::_FIRST]
+    low, high = 0.0, 1.0
+    while failing(high, few).size or failing(high, tried).size:
+        low, high = high, 2 * high
 
     # A higher line fails at fewer n, and an n that passed is not checked again.
-    low, high = 0.0, 1.0
-    while failing(high, few).size or failing(high, n).size:
-        low, high = high, 2 * high
-    failed = failing(low, n)
+    failed = failing(low, tried)
     while high - low > _OFFSET_ACCURACY / noise.left:
         middle = (low + high) / 2
         failed_again = failing(middle, failed)
@@ -99,14 +151,7 @@ def conditional_offset(
             low, failed = middle, failed_again
         else:
             high = middle
-
-    # All other n are checked in blocks, for which a line needs a margin.
-    deviation = math.sqrt(n_typical * float(level * (1 - level)))
-    missed = n_typical * float(1 - level)
-    margin = max(1 / unit, deviation / _PART_OF_DEVIATION, missed / _PART_OF_MISSED)
-    while not line_holds(rate, ceil_to(high + margin, unit), level, delta, n_min, noise):
-        margin *= 2
-    return ceil_to(high + margin, unit)
+    return high
 
 
 @lru_cache(maxsize=256)
@@ -121,7 +166,8 @@ def line_holds(rate: Fraction, offset: Fraction, level: Fraction, delta: float, 
     # The first n for which the Chernoff bound is enough, and blocks up to it.
     if rate <= level:
         return False
-    last = _chernoff_from(float(rate), float(offset), float(level), delta, n_min, noise)
+    line = _Line(float(rate), float(offset))
+    last = _chernoff_from(line, float(level), delta, n_min, noise)
     if last > _LARGEST_N:
         return False
     starts = np.unique(np.geomspace(n_min, last + 1, _FIRST_BLOCKS).astype(np.int64))
@@ -130,14 +176,14 @@ def line_holds(rate: Fraction, offset: Fraction, level: Fraction, delta: float, 
     low, high = starts[:-1], starts[1:] - 1
     while low.size:
         # The first n of each block alone detects a failure early.
-        single = _block_failure(float(rate) * (low + 1) + float(offset), low, float(level), noise)
+        single = _block_failure(line.target(low), low, float(level), noise)
         if np.any(single > delta):
             return False
+        # The bound that is closer for such a level.
         if level > Fraction(1, 2):
-            target, n = float(rate) * (high + 1) + float(offset) - (high - low), low
+            block = _block_failure(line.target(high) - (high - low), low, float(level), noise)
         else:
-            target, n = float(rate) * (low + 1) + float(offset), high
-        block = _block_failure(target, n, float(level), noise)
+            block = _block_failure(line.target(low), high, float(level), noise)
         low, high = low[block > delta], high[block > delta]
         if low.size > _MOST_BLOCKS:
             return False
@@ -155,13 +201,16 @@ def _block_failure(
 
     # The lowest rank of each group, and the mass that the noise leaves behind it.
     top = np.ceil(target)
-    fraction, highest = target - top + 1, top.astype(np.int64) - step + 1
+    fraction = target - top + 1
+    highest = top.astype(np.int64) - step + 1
     total = np.zeros(target.shape)
     survival = np.ones(target.shape)
     rows = max(1, _CELLS // n.size)
 
-    # Sum P(deficit) P(Bin(n, level) >= rank) over the groups, some of them at once.
-    for d in (deficits[i : i + rows, None] for i in range(0, len(deficits), rows)):
+    # Sum P(deficit) P(Bin(n, level) >= rank) over the groups, some of them at once. The probability of a group is the
+    # difference of the survival function at its two ends, of which the second is the first of the next group.
+    for start in range(0, len(deficits), rows):
+        d = deficits[start : start + rows, None]
         beyond = tail(fraction + d + step - 1, noise.left, noise.rivals)  # P(rank deficit index >= d + step)
         rank = highest - d  # lowest rank of each group
         fails = np.where(rank <= 0, 1.0, 0.0)
@@ -177,14 +226,14 @@ def _group_size(n: int, level: float, slope: float) -> int:
     return max(1, int(_GROUPED_ODDS / slope), int(_GROUPED_DEVIATIONS * math.sqrt(float(n) * level * (1 - level))))
 
 
-def _chernoff_from(rate: float, offset: float, level: float, delta: float, n_min: int, noise: SlopeNoise) -> int:
+def _chernoff_from(line: _Line, level: float, delta: float, n_min: int, noise: SlopeNoise) -> int:
     """An n from which on exp(-n KL(rank/n || level)) + tail <= delta: both terms fall from there on."""
-    deficit = (math.log1p(noise.rivals) + math.log(4 / delta)) / noise.left
+    deficit = (math.log1p(noise.rivals) + math.log(_PARTS_OF_DELTA / delta)) / noise.left
     missed = float(tail(np.array(deficit), noise.left, noise.rivals))
-    n = max(n_min, 64)
+    n = max(n_min, _FIRST_CHERNOFF)
     while n <= _LARGEST_N:
-        ratio = (rate * (n + 1) + offset - deficit - 1) / n
-        lowest = min(ratio, rate)  # of the ratios from this n on
+        ratio = (line.rate * (n + 1) + line.offset - deficit - 1) / n
+        lowest = min(ratio, line.rate)  # of the ratios from this n on
         if level < lowest and n * _kl_divergence(lowest, level) >= -math.log(delta - missed):
             return n
         n *= 2

@@ -7,7 +7,7 @@ whose rank is drawn from a known law.
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +42,12 @@ class SlopeNoise:
         return max(self.rivals, 1e-9)
 
 
-# Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage).
-RankLaw: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], float]
+class RankLaw(NamedTuple):
+    """Ranks r >= 1, their probabilities, and the remaining mass, which counts as rank 0 (no coverage)."""
+
+    ranks: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    bottom: float
 
 
 def tail(deficit: NDArray[Any], slope: float, rivals: float) -> NDArray[np.float64]:
@@ -90,7 +94,8 @@ def rank_law(target: float, slope: float, rivals: float) -> RankLaw:
 
     # P(R >= r) as probabilities of ranks, and the mass of smaller ones.
     at_least = 1 - tail(target - ranks + 1, slope, rivals)
-    return ranks, at_least - np.append(at_least[1:], 0.0), 1 - float(at_least[0]) if ranks.size else 1.0
+    probabilities = at_least - np.append(at_least[1:], 0.0)
+    return RankLaw(ranks, probabilities, 1 - float(at_least[0]) if ranks.size else 1.0)
 
 
 def binomial_at_least(r: NDArray[Any], n: Any, p: float) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
 """Mechanisms: each selects the index of one public candidate from counts, and states its privacy loss.
 
-interface.py has the protocol, and slopes.py the mechanism of this project. The others are published methods, under
+interface.py states what each has, and slopes.py the mechanism of this project. The others are published methods, under
 their published names, so that their prices can be compared (docs/methods.md).
 """
 
@@ -8,10 +8,8 @@ from confide.mechanisms.interface import (
     MECHANISMS,
     Mechanism,
     MechanismName,
-    SplitConformal,
     certify,
     mechanism_facts,
-    split_conformal_for,
 )
 from confide.mechanisms.noisy_histogram import (
     NoisyHistogram,
@@ -64,4 +62,5 @@ from confide.mechanisms.privacy import (
 from confide.mechanisms.reading import decoded, read_mechanism
 from confide.mechanisms.score_choice import Chosen, ScoreChoice
 from confide.mechanisms.slopes import UNIT, Slopes, free_fade, slopes_for
+from confide.mechanisms.split_conformal import SplitConformal, split_conformal_for
 from confide.mechanisms.stated_noise import Noise, StatedPrivacy

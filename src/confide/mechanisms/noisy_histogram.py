@@ -10,9 +10,10 @@ Theorem E1); it draws no noise and spends no budget.
 """
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +37,9 @@ class _LastRule(Mechanism):
 
     beyond: int
 
+    @abstractmethod
     def cost(self, m: int, n: int) -> float:
         """What the noise in m counts of n records costs, in ranks."""
-        raise NotImplementedError
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
         """Guaranteed coverage for a public n (Theorem W3); None for a secret one: see `serves`."""
@@ -150,6 +151,10 @@ class PublishedHistogram(_LastRule):
     def choose(self, counts: NDArray[np.int64]) -> int:
         """The index of the threshold, from noisy counts, int64 of shape (m,)."""
         return int(chosen_by_last_rule(counts, self.beyond))
+
+    def stated(self) -> dict[str, Any]:
+        """Its name and the limit, without the law of the noise, which the request states."""
+        return {name: value for name, value in super().stated().items() if name != "noise"}
 
     def facts(self, m: int) -> Facts:
         """The mechanism, the law of the noise, and the limit."""

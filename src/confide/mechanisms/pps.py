@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw, marginal_coverage, mean_overshoot, rank_law
-from confide.mechanisms.interface import INT64_ROOM, Mechanism, saturated
+from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.utilities import INT64_ROOM, saturated
 from confide.selection import select
 from confide.support import ceil_to, float_above, scale_for
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw
-from confide.mechanisms.interface import INT64_ROOM, Mechanism
+from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.utilities import INT64_ROOM
 from confide.selection import noisy_counts
 from confide.support import ceil_to, float_above, scale_for
 
@@ -72,8 +73,8 @@ class LaplaceHistogram(Mechanism):
         """Rank 0 with probability gamma/100, else the rank of the level less the noise."""
         rank, fails = self._reached_rank(n, m, Fraction(1, 100))
         if rank < 1:
-            return np.zeros(0, np.int64), np.zeros(0), 1.0
-        return np.array([rank], dtype=np.int64), np.array([1 - fails]), fails
+            return RankLaw(np.zeros(0, np.int64), np.zeros(0), 1.0)
+        return RankLaw(np.array([rank], dtype=np.int64), np.array([1 - fails]), fails)
 
     def _reached_rank(self, n: int, m: int, alpha: Fraction) -> tuple[int, float]:
         """A rank that the selected candidate reaches except with probability gamma alpha, and that probability."""

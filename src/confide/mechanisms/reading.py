@@ -7,13 +7,15 @@ from fractions import Fraction
 from typing import Any
 
 from confide.errors import InputError
-from confide.mechanisms.interface import INT64_ROOM, Mechanism, SplitConformal
+from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.noisy_histogram import NoisyHistogram, PublishedHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
 from confide.mechanisms.pps import PpsOfSecretSize, PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
 from confide.mechanisms.slopes import Slopes
+from confide.mechanisms.split_conformal import SplitConformal
 from confide.mechanisms.stated_noise import Noise
+from confide.mechanisms.utilities import INT64_ROOM
 from confide.support import MAX_DENOMINATOR, MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT
 
 # The mechanisms by name.

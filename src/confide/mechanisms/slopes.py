@@ -26,7 +26,8 @@ from confide.guarantee import (
     two_sided_holds,
     weighted_shortfall,
 )
-from confide.mechanisms.interface import INT64_ROOM, Mechanism, saturated
+from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.utilities import INT64_ROOM, saturated
 from confide.selection import select
 from confide.support import Facts, float_above, scale_for
 

@@ -12,6 +12,7 @@ from confide.core import (
     MaskOptions,
     MissedAreaLoss,
     Release,
+    TrueAreas,
     area_of,
     calibrate_areas,
     names_for,
@@ -64,12 +65,12 @@ def calibrate_masks(
     torch.Size([100, 1, 4, 4])
     """
 
-    def pixels(p: Tensor, truth: Tensor, area: MissedAreaLoss, ignored: int) -> tuple[int, list[Any]]:
-        return len(p), [inside.cpu().numpy() for inside in true_pixels(p, truth, area, ignored)]
+    def areas(p: Tensor, truth: Tensor, area: MissedAreaLoss, ignored: int) -> TrueAreas:
+        return TrueAreas(len(p), [inside.cpu().numpy() for inside in true_pixels(p, truth, area, ignored)])
 
     with model_outputs(model, loader, device, progress=progress) as answers:
         images = _images(answers, logits=logits, sigmoid=sigmoid)
-        return calibrate_areas(images, pixels, risk, epsilon, **options)
+        return calibrate_areas(images, areas, risk, epsilon, **options)
 
 
 def predict_masks(outputs: Tensor, calibration: Release, *, logits: bool = True, sigmoid: bool = False) -> Tensor:
