@@ -144,8 +144,9 @@ def test_policies_pin_identities(three):
     with refused(Refusal, "not-allowed"):
         three.answer(0, swapped)
     unknown = dataclasses.replace(three.policy, peers={"silo 1": true.identity})
-    with refused(Refusal, "not-allowed"):
+    with refused(Refusal, "not-allowed") as error:
         unknown.check(plan, 0, COST)
+    assert "--peers" in str(error.value)
     assert three.ledgers[0].spent == 0
 
 
