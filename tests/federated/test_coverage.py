@@ -9,6 +9,7 @@ from scipy import stats
 
 from confide import federated
 from confide.candidates import Candidates
+from confide.federated import best_published, published_quantile, qq_coverage
 from confide.federated.certificates import (
     at_least,
     certified_k,
@@ -17,7 +18,6 @@ from confide.federated.certificates import (
     poisson_binomial,
 )
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.protocols.fedcp2_qq import best_published, published_quantile, qq_coverage
 from confide.federated.quadrature import integral
 from confide.federated.reply_laws import RandomRankReply, any_size_reply, random_rank
 from confide.guarantee.random_rank import conditional_failure
