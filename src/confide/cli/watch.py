@@ -22,7 +22,7 @@ from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
 from confide.support import FileKind, FileLocation, check_not_input, read_as, require
 from confide.tables import ColumnSpec
-from confide.watching import CorrectedRelease, Look, Watch, load_or_start, local_state, records_for
+from confide.watching import CorrectedRelease, Look, Settings, Watch, load_or_start, local_state, records_for
 from confide.watching import watch as take_look
 
 _ADDS_UP = (
@@ -58,11 +58,20 @@ def watch(options: WatchOptions) -> int:
 
     # Write the thresholds in force and the page, and print the look.
     corrected = None if monitor.settings.correction is None else CorrectedRelease(batch.monitored, monitor)
-    taken = TakenLook(batch.name, monitor, corrected)
-    taken.write(options)
+    look = next(look for look in monitor.looks if look.name == batch.name)
+    _write(options, monitor, corrected)
     warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
-    texts = (*captured.earlier, *taken.texts(batch.budget), receipt.text(), options.output.saved())
-    print_result(lambda: {**taken.document, **warned, **receipt.fields()}, *texts, as_json=options.output.as_json)
+    texts = (
+        *captured.earlier,
+        *_look_texts(monitor, look, corrected, batch.budget),
+        receipt.text(),
+        options.output.saved(),
+    )
+    print_result(
+        lambda: {**_document(monitor, look, corrected), **warned, **receipt.fields()},
+        *texts,
+        as_json=options.output.as_json,
+    )
     return DONE if monitor.alarm is None else ALARM
 
 
@@ -141,96 +150,79 @@ def _print_start(monitor: Watch) -> None:
         )
 
 
-@dataclass(frozen=True)
-class TakenLook:
-    """A look, the monitor after it, and the thresholds in force with a correction."""
+def _write(options: WatchOptions, monitor: Watch, corrected: CorrectedRelease | None) -> None:
+    """Write the thresholds in force and the page, as far as they were requested."""
+    if options.in_force is not None and corrected is not None:
+        corrected.save(options.in_force, overwrite=True)
+    if options.output.out is not None:
+        from confide.reports import report
 
-    name: str
-    monitor: Watch
-    corrected: CorrectedRelease | None
+        options.output.write(report(monitor).html)
 
-    @property
-    def look(self) -> Look:
-        """The look of this name."""
-        return next(look for look in self.monitor.looks if look.name == self.name)
 
-    def write(self, options: WatchOptions) -> None:
-        """Write the thresholds in force and the page, as far as they were requested."""
-        if options.in_force is not None and self.corrected is not None:
-            self.corrected.save(options.in_force, overwrite=True)
-        if options.output.out is not None:
-            from confide.reports import report
+def _look_texts(monitor: Watch, look: Look, corrected: CorrectedRelease | None, budget: Accounting) -> Iterator[str]:
+    """The counts of the look, what all looks show, how losses add up, and the thresholds in force."""
+    yield f"look {look.name!r}, with noise: {_counts_text(monitor.settings, look)}"
+    yield monitor.standing
+    if budget.ledger is not None and budget.group is None:
+        yield _ADDS_UP
+    if corrected is not None:
+        name, threshold = next(iter(corrected.by_name.items()))
+        yield f"in force now: {name or 'threshold'}: {threshold.text}; {threshold.guarantee}"
 
-            options.output.write(report(self.monitor).html)
 
-    def texts(self, budget: Accounting) -> Iterator[str]:
-        """The counts of the look, what all looks show, how losses add up, and the thresholds in force."""
-        yield f"look {self.name!r}, with noise: {self._counts}"
-        yield self.monitor.standing
-        if budget.ledger is not None and budget.group is None:
-            yield _ADDS_UP
-        if self.corrected is not None:
-            name, threshold = next(iter(self.corrected.by_name.items()))
-            yield f"in force now: {name or 'threshold'}: {threshold.text}; {threshold.guarantee}"
+def _counts_text(settings: Settings, look: Look) -> str:
+    """The counts; and an interval for coverage, which needs independent records."""
+    counts = look.counts
+    if settings.bins:
+        return ", ".join(f"{count:,} of size {size}" for count, size in zip(counts, settings.bin_names, strict=True))
+    # A pair of counts for each part
+    covered = sum(counts[::2])
+    missed = sum(counts[1::2])
+    text = f"{covered:,} covered, {missed:,} missed"
+    if settings.records_per_person > 1:
+        return text
+    (low,), (high,) = coverage_interval(
+        [covered], [missed], settings.noise_epsilon, guess=max(settings.least), noises=len(settings.promised)
+    )
+    return f"{text}; its coverage {low:.3f} to {high:.3f} (95 % interval, for this look alone)"
 
-    @property
-    def _counts(self) -> str:
-        """The counts; and an interval for coverage, which needs independent records."""
-        settings = self.monitor.settings
-        counts = self.look.counts
-        if self.monitor.monitors_sizes:
-            return ", ".join(
-                f"{count:,} of size {size}" for count, size in zip(counts, settings.bin_names, strict=True)
-            )
-        # A pair of counts for each part
-        covered = sum(counts[::2])
-        missed = sum(counts[1::2])
-        text = f"{covered:,} covered, {missed:,} missed"
-        if settings.records_per_person > 1:
-            return text
-        (low,), (high,) = coverage_interval(
-            [covered], [missed], settings.noise_epsilon, guess=max(settings.least), noises=len(settings.promised)
-        )
-        return f"{text}; its coverage {low:.3f} to {high:.3f} (95 % interval, for this look alone)"
 
-    @property
-    def document(self) -> dict[str, Any]:
-        """The look and the state of its monitor as JSON values."""
-        monitor = self.monitor
-        last = monitor.points[-1]
-        alarm = monitor.alarm
-        return {
-            "look": self.name,
-            "made": self.look.made,
-            "counts": list(self.look.counts),
-            "watched": "set sizes" if monitor.monitors_sizes else "coverage",
-            "alarm": alarm is not None,
-            "alarm_since": None if alarm is None else alarm.look.name,
-            "parts_below": monitor.parts_below(last),
-            "evidence": _evidence(last.log_evidence),
-            "evidence_of_parts": {name or "all": _evidence(log) for name, log in last.parts.items()},
-            "alarm_at": monitor.alarm_at,
-            "coverage": None if last.low is None else {"low": last.low, "high": last.high},
-            "looks": len(monitor.looks),
-            "settings": self._settings,
-            "corrected": None if self.corrected is None else self.corrected.fields,
-        }
+def _document(monitor: Watch, look: Look, corrected: CorrectedRelease | None) -> dict[str, Any]:
+    """The look and the state of its monitor as JSON values."""
+    last = monitor.points[-1]
+    alarm = monitor.alarm
+    return {
+        "look": look.name,
+        "made": look.made,
+        "counts": list(look.counts),
+        "watched": "set sizes" if monitor.monitors_sizes else "coverage",
+        "alarm": alarm is not None,
+        "alarm_since": None if alarm is None else alarm.look.name,
+        "parts_below": monitor.parts_below(last),
+        "evidence": _evidence(last.log_evidence),
+        "evidence_of_parts": {name or "all": _evidence(log) for name, log in last.parts.items()},
+        "alarm_at": monitor.alarm_at,
+        "coverage": None if last.low is None else {"low": last.low, "high": last.high},
+        "looks": len(monitor.looks),
+        "settings": _settings_fields(monitor.settings),
+        "corrected": None if corrected is None else corrected.fields,
+    }
 
-    @property
-    def _settings(self) -> dict[str, Any]:
-        settings = self.monitor.settings
-        least = zip(settings.promised, settings.least, strict=True)
-        return {
-            "epsilon": settings.epsilon,
-            "neighbors": settings.neighbors,
-            "records_per_person": settings.records_per_person,
-            "batch": settings.batch,
-            "planned_looks": settings.looks,
-            "tolerance": settings.tolerance,
-            "error": settings.error,
-            "least_coverage": {name or "all": coverage for name, coverage in least},
-            "bins": list(settings.bins),
-        }
+
+def _settings_fields(settings: Settings) -> dict[str, Any]:
+    least = zip(settings.promised, settings.least, strict=True)
+    return {
+        "epsilon": settings.epsilon,
+        "neighbors": settings.neighbors,
+        "records_per_person": settings.records_per_person,
+        "batch": settings.batch,
+        "planned_looks": settings.looks,
+        "tolerance": settings.tolerance,
+        "error": settings.error,
+        "least_coverage": {name or "all": coverage for name, coverage in least},
+        "bins": list(settings.bins),
+    }
 
 
 def _evidence(log: float) -> float:

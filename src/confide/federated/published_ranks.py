@@ -232,9 +232,7 @@ def published_at(gamma: float, m: int, n: int, alpha: Level, epsilon: float, can
     if choice is None:
         return None
     rank = choice.ranks[0] + published_correction(epsilon, candidates, m, share)
-    if rank > n:
-        return None
-    return PublishedChoice(rank, choice.k, gamma, float(qq_coverage(rank, choice.k, m, n)))
+    return PublishedChoice(rank, choice.k, gamma, float(qq_coverage(rank, choice.k, m, n))) if rank <= n else None
 
 
 @lru_cache(maxsize=256)

@@ -135,16 +135,15 @@ class Ledger(Described):
         timeout: float = 30.0,
         by: str | None = None,
     ) -> None:
-        checked = {
-            "path": parse_location(path),
-            "create": create,
-            "limit": None if limit is None else check_limit(limit),
-            "timeout": positive_number("timeout", timeout),
-            "by": None if by is None else check_name("by", by),
-            "_last": _LastReading(),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        # The fields of a frozen value cannot be set one by one
+        vars(self).update(
+            path=parse_location(path),
+            create=create,
+            limit=None if limit is None else check_limit(limit),
+            timeout=positive_number("timeout", timeout),
+            by=None if by is None else check_name("by", by),
+            _last=_LastReading(),
+        )
         on_server = isinstance(self.path, Server)
         require("by", by is None or not on_server, "must be left out: a server stores the role that charges")
         open_ledger(self.path, create=create, timeout=self.timeout)

@@ -58,20 +58,17 @@ class FedCP2QQ(SortedReplies):
         """The published ranks and k of least compensation over all gamma."""
         m = len(terms.silos)
         n = terms.silos[0].size or 0
-        method_words = f"published method {method!r}"
-        instead = "private-qq"
-        if not channel.single_replies:
-            method_words = f"method {method!r}"
-            instead = "secure-sum"
+        summed = not channel.single_replies
         has_equal_sizes = len({silo.size for silo in terms.silos}) == 1
-        require("silos", has_equal_sizes, f"must have equal sizes for the {method_words}", remedy=f"Use {instead}")
+        must = f"must have equal sizes for the {'method' if summed else 'published method'} {method!r}"
+        require("silos", has_equal_sizes, must, remedy=f"Use {'secure-sum' if summed else 'private-qq'}")
         choice = best_published(m, n, terms.alpha, terms.epsilon, terms.candidates.size)
         if choice is None:
             raise too_few_records()
         targets = (choice.rank,) * m
         planned = cls(**vars(terms), method=method, channel=channel, targets=targets, published_k=choice.k)
         # A sum needs a finite threshold, because it opens with all silos only
-        if not channel.single_replies and planned.certify()[0] > m:
+        if summed and planned.certify()[0] > m:
             raise too_few_records()
         return planned
 
