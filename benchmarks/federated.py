@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.small import small
 from benchmarks.timing import shortest
 from confide import federated
-from confide.federated.protocols.fedcp2_qq import qq_coverage
+from confide.federated import qq_coverage
 from confide.papers.fedcp_qq import best_qq, best_qq_unequal
 
 

@@ -43,10 +43,11 @@ def inputs(tmp_path_factory) -> Path:
     write(folder / "gap.csv", {"s": [0.5, None]})
     for name, kind in RELEASES.items():
         release(kind).save(folder / f"{name}.json")
-    (folder / "empty.json").write_text("{}")
-    (folder / "short").write_bytes(b"x")
-    (folder / "r.toml").write_text("unit = 1.0\n")
-    (folder / "bad.toml").write_text("unit = \n")
+    coordinator = confide.federated.SiloKeys.generate("coordinator")
+    coordinator.save(folder / "keys")
+    texts = {"empty.json": "{}", "short": "x", "r.toml": "unit = 1.0\n", "bad.toml": "unit = \n"}
+    for name, text in {**texts, "public.json": coordinator.public().to_json()}.items():
+        (folder / name).write_text(text)
     return folder
 
 
@@ -240,6 +241,7 @@ CASES = """
 3 ledger          ledger export none.db
 3 --spent         ledger init new.db --spent 2.5
 3 --charge-role   ledger init new.db --charge-role jobs
+3 --silo          federated plan --silo . --keys keys {L} --compare
 2 --alpha         {silo} {C} --alpha 0.2,0.1
 3 truth           {silo} --probabilities p_* --set truth=t_*
 3 people.most     {silo} {C} --set "people={{person = 'person', most = 2, order = 'id'}}"

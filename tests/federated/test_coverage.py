@@ -17,7 +17,6 @@ from confide.federated.certificates import (
     poisson_binomial,
 )
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.protocols.fedcp2_qq import best_published, published_quantile, qq_coverage
 from confide.federated.quadrature import integral
 from confide.federated.reply_laws import RandomRankReply, any_size_reply, random_rank
 from confide.guarantee.random_rank import conditional_failure
@@ -159,11 +158,11 @@ LEVEL = Fraction(9, 10)
 )
 def test_degree_of_compensation(epsilon, ours, published):
     found = best_private_qq([200] * 5, LEVEL, epsilon, 100)
-    compensation = float(qq_coverage(int(found.mechanisms[0].offset), found.k, 5, 200))
+    compensation = float(federated.qq_coverage(int(found.mechanisms[0].offset), found.k, 5, 200))
     assert compensation <= ours
     assert found.coverage >= 0.9
     assert found.mechanisms[0].replace_one <= epsilon
-    assert best_published(5, 200, 0.1, epsilon, 100).compensation == pytest.approx(published, abs=6e-6)
+    assert federated.best_published(5, 200, 0.1, epsilon, 100).compensation == pytest.approx(published, abs=6e-6)
 
 
 @pytest.mark.long
@@ -248,7 +247,7 @@ def test_secret_sizes_cover_whatever_the_sizes_are():
 
 
 def test_published_reply_law_bounds_every_data_set():
-    mechanism = published_quantile(10, 8, 3.0)
+    mechanism = federated.published_quantile(10, 8, 3.0)
     reply = random_rank(10, mechanism, 4)
     assert isinstance(reply, RandomRankReply)
     for h in histograms(10, 4):
@@ -264,7 +263,7 @@ def test_published_reply_law_bounds_every_data_set():
 def test_both_quadratures_agree():
     for m, n, l, k in [(5, 200, 183, 2), (100, 50, 46, 60), (7, 3000, 2700, 3), (300, 20, 19, 111)]:
         general = order_statistic_coverage([RandomRankReply.fixed(n, l)] * m, k)
-        assert general == pytest.approx(float(qq_coverage(l, k, m, n)), abs=1e-12)
+        assert general == pytest.approx(float(federated.qq_coverage(l, k, m, n)), abs=1e-12)
 
 
 def test_integral_of_steep_and_flat_curves():
@@ -277,7 +276,7 @@ def test_integral_of_steep_and_flat_curves():
 @pytest.mark.parametrize("delta", [0.2, 0.05])
 def test_best_pair_given_the_data_is_the_best_of_all_pairs(m, n, most_k, delta):
     pairs = [
-        (float(qq_coverage(l, k, m, n)), l, k)
+        (float(federated.qq_coverage(l, k, m, n)), l, k)
         for l in range(1, n + 1)
         for k in range(1, most_k + 1)
         if conditional_coverage_failure([RandomRankReply.fixed(n, l)] * m, k, 0.8) <= delta

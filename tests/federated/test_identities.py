@@ -140,12 +140,12 @@ def test_policies_pin_identities(three):
     true, other = three.silos[1], federated.SiloKeys.generate("silo 1")
     false = dataclasses.replace(other, agreement=three.keys[1].agreement).public(60)
     three.silos[1] = false
-    swapped = three.plan(method="secure-sum")
     with refused(Refusal, "not-allowed"):
-        three.answer(0, swapped)
+        three.answer(0, three.plan(method="secure-sum"))
     unknown = dataclasses.replace(three.policy, peers={"silo 1": true.identity})
-    with refused(Refusal, "not-allowed"):
+    with refused(Refusal, "not-allowed") as error:
         unknown.check(plan, 0, COST)
+    assert "--peers" in str(error.value)
     assert three.ledgers[0].spent == 0
 
 

@@ -124,7 +124,7 @@ class Machine(RuleBasedStateMachine):
             ledger.accounts()
         else:
             self.reader.accounts()
-            now = repr(self.reader._heads)
+            now = repr(self.reader._last.heads)
             self.model = Model({**self.model.accounts, **after}, (*self.model.changes, now))
         self.compare(self.reader)
         self.seen[which] = self.model.changes

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.small import small
 from confide import federated
-from confide.federated.protocols.fedcp2_qq import RankChoice
+from confide.federated import RankChoice
 from confide.papers import fedcp_qq
 from experiments.cache import RESULTS
 from experiments.federated.draws import drawn

@@ -86,7 +86,8 @@ def _number(text: str | None) -> float | None:
 
 def export(options: LedgerExport) -> None:
     """Write or print the contents."""
-    place, output = _named_ledger(options.file), options.output
+    place = _named_ledger(options.file)
+    output = options.output
     output.check(FileKind.EXPORT, file_of(place))
     document: dict[str, Any] = Ledger(place, create=False).export()
     output.write(json.dumps(document, indent=2, allow_nan=False) + "\n")

@@ -1,100 +1,130 @@
 """`confide watch`: monitor the coverage of a release privately, batch by batch."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 
 from confide.cli.charging import Accounting
 from confide.cli.command import renamed
-from confide.cli.commands import Watch
+from confide.cli.commands import Watch as WatchOptions
 from confide.cli.exit_codes import ALARM, DONE
 from confide.cli.options import LOOK_NAMES, WATCH
 from confide.cli.output import check_output, print_result, print_text, print_warnings
 from confide.cli.request import arguments_of, take, take_columns
 from confide.cli.values import Source, place_of, read_release
-from confide.core import remarks
+from confide.core import Release, remarks
 from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning
 from confide.evaluation import Evaluation
 from confide.noisy_counts import coverage_interval
 from confide.support import FileKind, FileLocation, check_not_input, read_as, require
-from confide.watching import CorrectedRelease, Look, load_or_start, local_state, records_for
-from confide.watching import Watch as Monitor
+from confide.tables import ColumnSpec
+from confide.watching import CorrectedRelease, Look, Settings, Watch, load_or_start, local_state, records_for
 from confide.watching import watch as take_look
 
+_ADDS_UP = (
+    "this look adds up with all others in the ledger; if no person is in two looks, --group look=NAME counts only the "
+    "largest"
+)
 
-def watch(options: Watch) -> int:
+# The exponential of more is beyond the range of a float
+_LARGEST_EXPONENT = 700
+
+
+def watch(options: WatchOptions) -> int:
     """Take a look at a batch, and print what it shows."""
-    # The ledger, the batch, and the release that is monitored.
-    arguments = arguments_of("watch", WATCH, options)
-    budget = Accounting.of(options.budget, arguments)
-    name = _look_name(options.look, budget)
-    source = Source(options.file, options.table, arguments.pop("decimal", "."))
-    state = local_state(options.state)
-    monitored = read_release(options.release, arguments).at(None)
-
-    # The columns, the choices of a monitor, and how the batch is read; a reference is an evaluation.
-    columns = take_columns(arguments, monitored)
-    choices = take(arguments, LOOK_NAMES)
-    reading = take(arguments, ("by", "skip_incomplete"))
-    reference = place_of("reference", choices["reference"]) if "reference" in choices else None
-    if reference is not None:
-        choices["reference"] = read_as(reference, Evaluation.from_json)
-    _check_files(options, source, state, reference)
-
-    # The monitor: its choices are checked before the table is opened.
-    monitor = load_or_start(state, monitored, columns, **choices)
+    # The batch and its monitor, whose choices are checked before the table is opened.
+    batch = Batch.of(options)
+    monitor = load_or_start(batch.state, batch.monitored, batch.columns, **batch.choices)
     can_correct = options.in_force is None or monitor.settings.correction is not None
     must = "must be left out without a correction of thresholds"
     require("in_force", can_correct, must, remedy="Begin with --set correct=auto")
-    notes = list(remarks(monitored))
+    notes = list(remarks(batch.monitored))
     if not monitor.looks:
-        notes += monitor.settings.remarks(monitored)
+        notes += monitor.settings.remarks(batch.monitored)
         if not options.output.as_json:
             _print_start(monitor)
     print_warnings(notes)
 
     # Charge and look.
-    columns = source.require_columns(columns)
-    with budget.charging(ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning) as receipt:
-        looking = {**reading, **choices, **budget.account(options.file)}
-        with source.open("looking") as (opened, progress):
-            updated = take_look(opened, columns, monitored, state=state, look=name, progress=progress, **looking)
-    receipt.captured.warn()
+    columns = batch.source.require_columns(batch.columns)
+    with batch.budget.charging(ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning) as receipt:
+        monitor = batch.take_look(columns)
+    captured = receipt.captured
+    captured.warn()
 
     # Write the thresholds in force and the page, and print the look.
-    corrected = None if updated.settings.correction is None else CorrectedRelease(monitored, updated)
-    _write(options, updated, corrected)
-    captured = receipt.captured
-    look = next(look for look in updated.looks if look.name == name)
+    corrected = None if monitor.settings.correction is None else CorrectedRelease(batch.monitored, monitor)
+    look = next(look for look in monitor.looks if look.name == batch.name)
+    _write(options, monitor, corrected)
+    warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
+    texts = (
+        *captured.earlier,
+        *_look_texts(monitor, look, corrected, batch.budget),
+        receipt.text(),
+        options.output.saved(),
+    )
+    print_result(
+        lambda: {**_document(monitor, look, corrected), **warned, **receipt.fields()},
+        *texts,
+        as_json=options.output.as_json,
+    )
+    return DONE if monitor.alarm is None else ALARM
 
-    def document() -> dict[str, Any]:
-        warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
-        return {**_document(updated, look, corrected), **warned, **receipt.fields()}
 
-    texts = (*captured.earlier, *_look_texts(updated, look, corrected, budget), receipt.text(), options.output.saved())
-    print_result(document, *texts, as_json=options.output.as_json)
-    return DONE if updated.alarm is None else ALARM
+@dataclass(frozen=True)
+class Batch:
+    """The batch of a look, how it is read and charged, and the choices of its monitor."""
+
+    name: str
+    source: Source
+    columns: ColumnSpec | None
+    reading: Mapping[str, Any]
+    state: Path
+    monitored: Release
+    choices: dict[str, Any]
+    budget: Accounting
+
+    @classmethod
+    def of(cls, options: WatchOptions) -> "Batch":
+        """From the options; each part takes its own arguments out of those of the command."""
+        # The ledger, the batch, and the release that is monitored.
+        arguments = arguments_of("watch", WATCH, options)
+        budget = Accounting.of(options.budget, arguments)
+        name = _look_name(options.look, budget)
+        source = Source(options.file, options.table, **take(arguments, ["decimal"]))
+        state = local_state(options.state)
+        monitored = read_release(options.release, arguments).at(None)
+
+        # The columns, how the batch is read, and the choices of a monitor; a reference is an evaluation.
+        columns = take_columns(arguments, monitored)
+        reading = take(arguments, ["by", "skip_incomplete"])
+        choices = take(arguments, LOOK_NAMES)
+        reference = place_of("reference", choices["reference"]) if "reference" in choices else None
+        if reference is not None:
+            choices["reference"] = read_as(reference, Evaluation.from_json)
+        _check_files(options, source, state, reference)
+        return cls(name, source, columns, reading, state, monitored, choices, budget)
+
+    def take_look(self, columns: ColumnSpec) -> Watch:
+        """Charge and count; the monitor after this look."""
+        looking = {**self.reading, **self.choices, **self.budget.account(self.source.file)}
+        with self.source.open("looking") as (opened, progress):
+            return take_look(
+                opened, columns, self.monitored, state=self.state, look=self.name, progress=progress, **looking
+            )
 
 
-def _check_files(options: Watch, source: Source, state: FileLocation, reference: FileLocation | None) -> None:
+def _check_files(options: WatchOptions, source: Source, state: FileLocation, reference: FileLocation | None) -> None:
     """Check that the page, the state and the thresholds in force replace no input."""
     inputs = *source.files, options.release
     options.output.check(FileKind.PAGE, *inputs, state)
     check_not_input(state, [*inputs, reference])
     with renamed("output", "in_force"):
         check_output(options.in_force, FileKind.CORRECTED, *inputs, state, force=True)
-
-
-def _write(options: Watch, monitor: Monitor, corrected: CorrectedRelease | None) -> None:
-    """Write the thresholds in force and the page, as far as they were requested."""
-    if options.in_force is not None and corrected is not None:
-        corrected.save(options.in_force, overwrite=True)
-    if options.output.out is not None:
-        from confide.reports import report
-
-        options.output.write(report(monitor).html)
 
 
 def _look_name(look: str | None, budget: Accounting) -> str:
@@ -106,7 +136,7 @@ def _look_name(look: str | None, budget: Accounting) -> str:
     return budget.group.partition("=")[2]
 
 
-def _print_start(monitor: Monitor) -> None:
+def _print_start(monitor: Watch) -> None:
     settings = monitor.settings
     print_text(f"a new monitor; its first look fixes these settings\n{monitor}")
     if monitor.monitors_sizes:
@@ -120,37 +150,48 @@ def _print_start(monitor: Monitor) -> None:
         )
 
 
-def _look_texts(monitor: Monitor, look: Look, corrected: CorrectedRelease | None, budget: Accounting) -> Iterator[str]:
-    """The counts of a look, what all looks show, how losses add up, and the thresholds in force."""
-    # The counts; an interval of one look needs independent records.
-    settings, counts = monitor.settings, look.counts
-    if monitor.monitors_sizes:
-        sizes = ", ".join(f"{count:,} of size {size}" for count, size in zip(counts, settings.bin_names, strict=True))
-        yield f"look {look.name!r}, with noise: {sizes}"
-    else:
-        covered, missed = sum(counts[::2]), sum(counts[1::2])  # a pair of counts for each part
-        text = f"look {look.name!r}, with noise: {covered:,} covered, {missed:,} missed"
-        if settings.records_per_person == 1:
-            low, high = coverage_interval(
-                [covered], [missed], settings.noise_epsilon, guess=max(settings.least), noises=len(settings.promised)
-            )
-            text += f"; its coverage {low[0]:.3f} to {high[0]:.3f} (95 % interval, for this look alone)"
-        yield text
+def _write(options: WatchOptions, monitor: Watch, corrected: CorrectedRelease | None) -> None:
+    """Write the thresholds in force and the page, as far as they were requested."""
+    if options.in_force is not None and corrected is not None:
+        corrected.save(options.in_force, overwrite=True)
+    if options.output.out is not None:
+        from confide.reports import report
 
-    # All looks; in a ledger without groups they add up.
+        options.output.write(report(monitor).html)
+
+
+def _look_texts(monitor: Watch, look: Look, corrected: CorrectedRelease | None, budget: Accounting) -> Iterator[str]:
+    """The counts of the look, what all looks show, how losses add up, and the thresholds in force."""
+    yield f"look {look.name!r}, with noise: {_counts_text(monitor.settings, look)}"
     yield monitor.standing
     if budget.ledger is not None and budget.group is None:
-        yield (
-            "this look adds up with all others in the ledger; if no person is in two looks, --group look=NAME counts "
-            "only the largest"
-        )
+        yield _ADDS_UP
     if corrected is not None:
         name, threshold = next(iter(corrected.by_name.items()))
         yield f"in force now: {name or 'threshold'}: {threshold.text}; {threshold.guarantee}"
 
 
-def _document(monitor: Monitor, look: Look, corrected: CorrectedRelease | None) -> dict[str, Any]:
-    settings, last, alarm = monitor.settings, monitor.points[-1], monitor.alarm
+def _counts_text(settings: Settings, look: Look) -> str:
+    """The counts; and an interval for coverage, which needs independent records."""
+    counts = look.counts
+    if settings.bins:
+        return ", ".join(f"{count:,} of size {size}" for count, size in zip(counts, settings.bin_names, strict=True))
+    # A pair of counts for each part
+    covered = sum(counts[::2])
+    missed = sum(counts[1::2])
+    text = f"{covered:,} covered, {missed:,} missed"
+    if settings.records_per_person > 1:
+        return text
+    (low,), (high,) = coverage_interval(
+        [covered], [missed], settings.noise_epsilon, guess=max(settings.least), noises=len(settings.promised)
+    )
+    return f"{text}; its coverage {low:.3f} to {high:.3f} (95 % interval, for this look alone)"
+
+
+def _document(monitor: Watch, look: Look, corrected: CorrectedRelease | None) -> dict[str, Any]:
+    """The look and the state of its monitor as JSON values."""
+    last = monitor.points[-1]
+    alarm = monitor.alarm
     return {
         "look": look.name,
         "made": look.made,
@@ -164,22 +205,25 @@ def _document(monitor: Monitor, look: Look, corrected: CorrectedRelease | None) 
         "alarm_at": monitor.alarm_at,
         "coverage": None if last.low is None else {"low": last.low, "high": last.high},
         "looks": len(monitor.looks),
-        "settings": {
-            "epsilon": settings.epsilon,
-            "neighbors": settings.neighbors,
-            "records_per_person": settings.records_per_person,
-            "batch": settings.batch,
-            "planned_looks": settings.looks,
-            "tolerance": settings.tolerance,
-            "error": settings.error,
-            "least_coverage": {
-                name or "all": least for name, least in zip(settings.promised, settings.least, strict=True)
-            },
-            "bins": list(settings.bins),
-        },
+        "settings": _settings_fields(monitor.settings),
         "corrected": None if corrected is None else corrected.fields,
     }
 
 
+def _settings_fields(settings: Settings) -> dict[str, Any]:
+    least = zip(settings.promised, settings.least, strict=True)
+    return {
+        "epsilon": settings.epsilon,
+        "neighbors": settings.neighbors,
+        "records_per_person": settings.records_per_person,
+        "batch": settings.batch,
+        "planned_looks": settings.looks,
+        "tolerance": settings.tolerance,
+        "error": settings.error,
+        "least_coverage": {name or "all": coverage for name, coverage in least},
+        "bins": list(settings.bins),
+    }
+
+
 def _evidence(log: float) -> float:
-    return math.exp(min(log, 700))  # of more, it is beyond the range of a float
+    return math.exp(min(log, _LARGEST_EXPONENT))

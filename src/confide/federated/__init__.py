@@ -50,17 +50,17 @@ from confide.federated.plan import FederatedPlan, identity_rows, read_plan, rost
 from confide.federated.planning import Alternative, Comparison, PlanChoices, compare, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.protocols import (
-    METHODS,
-    Promise,
+from confide.federated.protocols import METHODS, Promise, ThresholdPlan, published_quantile
+from confide.federated.published_ranks import (
     PublishedChoice,
-    ThresholdPlan,
+    RankChoice,
     best_published,
+    least_above,
+    least_of,
     published_at,
     published_correction,
-    published_quantile,
+    qq_coverage,
 )
-from confide.federated.protocols.fedcp2_qq import RankChoice, least_above, least_of, qq_coverage
 from confide.federated.quadrature import expectation
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.release import FederatedRelease, FederatedThreshold, aggregate

@@ -258,7 +258,8 @@ def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fra
 
 def is_simple(sizes: Sequence[int]) -> bool:
     """Whether `coverage_fraction` takes little time: one silo, or one record each, or up to 300 records in all."""
-    return len(sizes) == 1 or sum(sizes) in (len(sizes), *range(_MOST_EXACT + 1))
+    records = sum(sizes)
+    return len(sizes) == 1 or records == len(sizes) or records <= _MOST_EXACT
 
 
 def poisson_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -235,7 +235,8 @@ def matched(
     counted = np.broadcast_to(silos[:, None], chances.shape)
     if honest is not None and honest < silos.sum():
         order = np.argsort(-chances, axis=0)
-        chances, counted = np.take_along_axis(chances, order, 0), silos[order]
+        chances = np.take_along_axis(chances, order, 0)
+        counted = silos[order]
         counted = np.clip(honest - (np.cumsum(counted, axis=0) - counted), 0, counted)
 
     # The binomial law with the mean and the variance of the number of low replies
@@ -276,7 +277,8 @@ def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply
     left = mechanism.slope_left
     right = mechanism.slope_right
     rise = mechanism.total_rise
-    target, flat = float(mechanism.offset), float(mechanism.flat)
+    target = float(mechanism.offset)
+    flat = float(mechanism.flat)
 
     # The ranks that may be chosen. A candidate beyond all n scores is penalised as if it were the n-th: with a target
     # near n the choice may lie anywhere above the scores.

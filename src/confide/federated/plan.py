@@ -439,7 +439,8 @@ def _unpickled(payload: bytes) -> FederatedPlan:
 
 def _request_fields(request: Request) -> dict[str, Any]:
     """The arguments of a request as JSON values, with the values of your own candidates."""
-    stated, candidates = stated_request(request), request.candidates
+    stated = stated_request(request)
+    candidates = request.candidates
     if isinstance(candidates, Candidates) and not candidates.is_built:
         stated["candidates"] = {"kind": "of", "values": candidates.edges.tolist()}
     return stated

@@ -33,7 +33,7 @@ from confide.federated.keys import Silo
 from confide.federated.messages import write_time
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS
-from confide.federated.terms import Missing, Population
+from confide.federated.terms import Missing, Population, check_silos
 from confide.ledger import name_key, similar
 from confide.mechanisms import Neighbors
 from confide.scores import score_kind
@@ -497,6 +497,7 @@ def compare(
     >>> comparison.plan.method
     'secure-sum'
     """
+    check_silos(silos)
     by = _by(alpha, options)
     if pilot is not None and by == "side":
         raise InputError("pilot", "must be left out for two sides, which have two scores")

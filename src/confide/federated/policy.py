@@ -115,7 +115,10 @@ class Policy:
             if i == position or (pinned := self.peers.get(silo.name)) == silo.identity:
                 continue
             stated = fingerprint(silo.identity)
-            why = f"peers must name {silo.name!r}, whose fingerprint in the plan is {stated}"
+            why = (
+                f"peers must name {silo.name!r}, whose fingerprint in the plan is {stated}; give the public files of "
+                "all silos whose fingerprints you have compared (--peers FOLDER)"
+            )
             if pinned is not None:
                 why = (
                     f"{silo.name!r} has the fingerprint {stated} in the plan and {fingerprint(pinned)} in the policy; "

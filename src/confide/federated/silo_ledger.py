@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ from confide.errors import BudgetError, FormatError, InputError, LedgerError, Ot
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.ledger import (
+    Checkpoint,
     Cost,
     Dataset,
     Entry,
@@ -193,13 +194,6 @@ KIND = "confide/federated.checkpoint"
 _MOST_CHARACTERS = 10_000
 
 
-class Checkpoint(NamedTuple):
-    """The last charge of a ledger at some time: its number from 1 (0 if there is none), and its seal."""
-
-    number: int
-    seal: str
-
-
 class _CheckpointForm(msgspec.Struct, forbid_unknown_fields=True):
     kind: Literal["confide/federated.checkpoint"]
     schema: Literal[1]
@@ -260,8 +254,8 @@ def store_checkpoint(ledger: Ledger, path: Path) -> Checkpoint:
         If the file is not a checkpoint.
     """
     # The file is read before the ledger, which is written first
-    stored = read_as(path, _read_checkpoint) if path.exists() else Checkpoint(0, "")
-    present = Checkpoint(*ledger.checkpoint(stored, repr(str(path))))
+    stored = read_as(path, _read_checkpoint) if path.exists() else Checkpoint()
+    present = ledger.checkpoint(stored, repr(str(path)))
 
     # On disk, the file and its name
     with new_file(path, overwrite=True, kind=FileKind.CHECKPOINT) as temporary:

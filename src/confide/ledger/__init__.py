@@ -23,6 +23,7 @@ from confide.ledger.identity import Dataset, fingerprint, is_hexadecimal, name_k
 from confide.ledger.ledger import Ledger
 from confide.ledger.location import MissingRecordsError, Server, file_of, parse_location
 from confide.ledger.payment import Payment, SingleRelease, Transaction, check_stored, make_payment, pay
+from confide.ledger.rows import Checkpoint
 from confide.ledger.server import make_server_ledger
 
 __all__ = [

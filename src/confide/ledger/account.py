@@ -76,7 +76,8 @@ class Entry(Described):
         rho = "" if cost.rho is None else f"{cost.rho:.4g}"
         group = "" if cost.group is None else "=".join(cost.group)
         stored = "stored" if self.release is not None else "none: the run ended before"
-        return (time, self.kind_and_mechanism, loss, rho, group, *([self.by or "not stored"] if who else []), stored)
+        charged_by = (self.by or "not stored",) if who else ()
+        return (time, self.kind_and_mechanism, loss, rho, group, *charged_by, stored)
 
     def as_json(self) -> dict[str, Any]:
         """The charge as plain data, without the fingerprint."""

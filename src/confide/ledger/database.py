@@ -19,11 +19,12 @@ from confide.ledger import file, server
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Sums, Totals
 from confide.ledger.cost import Cost, Group
-from confide.ledger.decisions import Charge
-from confide.ledger.identity import name_key
+from confide.ledger.decisions import Charge, warn_of_similar_names
+from confide.ledger.identity import Dataset, name_key
 from confide.ledger.location import RESTORE, Server
 from confide.ledger.rows import Connection, Row, check_seals
 from confide.ledger.schema import TABLES
+from confide.mechanisms import Neighbors
 
 # Transactions
 
@@ -55,6 +56,36 @@ def lock(place: Path | Server, names: Sequence[str], timeout: float) -> Abstract
 _ENTRIES = """SELECT charge.*, dataset.neighbors, release.text, release.fingerprint FROM charge
   JOIN dataset ON dataset.key = charge.dataset LEFT JOIN release ON release.token = charge.token
   WHERE {} ORDER BY charge.id"""
+
+_UNRELEASED = """SELECT id FROM charge
+  WHERE token = ? AND NOT EXISTS (SELECT id FROM release WHERE release.token = charge.token)"""
+
+
+def read_key(connection: Connection) -> str:
+    """The ledger's key."""
+    (row,) = connection.rows("SELECT key FROM ledger")
+    return str(row["key"])
+
+
+def open_account(
+    connection: Connection, data: Dataset, neighbors: Neighbors, limit: Limit | None, groups: Sequence[Group] = ()
+) -> Account:
+    """The account of a data set, which is opened with this limit if it is new."""
+    if (account := read_account(connection, data.name, groups)) is not None:
+        return account
+    warn_of_similar_names(data.name, [row["name"] for row in connection.rows("SELECT name FROM dataset ORDER BY id")])
+    opening = {"key": name_key(data.name), "name": data.name, "neighbors": neighbors, "fingerprint": data.fingerprint}
+    connection.add("dataset", **opening, **_limit_columns(limit))
+    return Account(data.name, neighbors, data.fingerprint, limit)
+
+
+def add_limit(connection: Connection, dataset: str, limit: Limit | None) -> None:
+    """Add the row of a limit, or of its removal."""
+    connection.add("bound", dataset=name_key(dataset), **_limit_columns(limit))
+
+
+def _limit_columns(limit: Limit | None) -> dict[str, float | None]:
+    return {"epsilon": None, "dp_delta": None} if limit is None else limit._asdict()
 
 
 def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()) -> Account | None:
@@ -116,9 +147,26 @@ def add_charge(connection: Connection, account: Account, charge: Charge) -> Acco
     return after
 
 
-def read_entries(connection: Connection, where: str, *values: Any) -> tuple[Entry, ...]:
-    """The charges that fit, oldest first, with their releases."""
-    return tuple(_entry(row) for row in connection.rows(_ENTRIES.format(where), *values))
+def read_entries(connection: Connection, **columns: str) -> tuple[Entry, ...]:
+    """The charges with these values of columns, oldest first, with their releases."""
+    where = " AND ".join(f"charge.{name} = ?" for name in columns)
+    return tuple(_entry(row) for row in connection.rows(_ENTRIES.format(where), *columns.values()))
+
+
+def is_charged(connection: Connection, token: str) -> bool:
+    """Whether there is a charge with this token."""
+    return bool(connection.rows("SELECT id FROM charge WHERE token = ?", token))
+
+
+def awaits_release(connection: Connection, token: str) -> bool:
+    """Whether there is a charge with this token, and no release of it."""
+    return bool(connection.rows(_UNRELEASED, token))
+
+
+def seal_of_charge(connection: Connection, number: int) -> str | None:
+    """The seal of the charge with this number; None if there is none."""
+    rows = connection.rows("SELECT seal FROM charge WHERE id = ?", number)
+    return rows[0]["seal"] if rows else None
 
 
 def read_accounts(connection: Connection) -> dict[str, Account]:

@@ -4,7 +4,7 @@ import secrets
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
 from confide.ledger.account import Account, Entry
@@ -23,6 +23,12 @@ _OTHER_DATA = (
     "at every run, give again=True, which charges a new release; if they are other people, give them a name of their "
     "own; otherwise this is probably the wrong file"
 )
+
+# A limit as it is given: an epsilon, or (epsilon, dp_delta)
+LimitLike: TypeAlias = float | tuple[float, float] | Limit
+
+# The token of a charge, the text of its release, and the input of its mechanism
+ReleaseOfCharge: TypeAlias = tuple[str, str, bytes | None]
 
 # A charge, and a limit, as they are given
 
@@ -54,7 +60,7 @@ class Charge:
         require("token", is_hexadecimal(self.token), "must have 32 to 64 hexadecimal digits")
 
 
-def check_limit(limit: float | tuple[float, float] | Limit) -> Limit:
+def check_limit(limit: LimitLike) -> Limit:
     """A limit from a number or a pair (epsilon, dp_delta)."""
     pair = limit if isinstance(limit, tuple) else (limit, 0.0)
     if len(pair) != 2:

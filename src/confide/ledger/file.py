@@ -91,7 +91,7 @@ def transaction(path: Path, timeout: float, *, write: bool, by: str | None) -> I
     """A transaction that reads one state; one that writes, in the name of `by`, begins when no other process writes."""
     with _failures(path), closing(_connect(path, timeout, write=write)) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_TEXT)
-        for pragma in (*_PRAGMAS, *([] if write else ["query_only=ON"])):
+        for pragma in _PRAGMAS if write else (*_PRAGMAS, "query_only=ON"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
         _check_tables(connection)
@@ -120,7 +120,9 @@ def _connect(path: Path, timeout: float, *, write: bool) -> sqlite3.Connection:
     wal = path.with_name(path.name + "-wal")
     fixed = not write and _size(wal) == 0 and not os.access(path.parent, os.W_OK)
     may_write = write or (not fixed and os.access(path, os.W_OK))
-    mode = "mode=rw" if may_write else "mode=ro&immutable=1" if fixed else "mode=ro"
+    mode = "mode=rw" if may_write else "mode=ro"
+    if fixed:
+        mode = "mode=ro&immutable=1"
     uri = f"{path.absolute().as_uri()}?{mode}"
     return sqlite3.connect(uri, uri=True, timeout=timeout, isolation_level=None)
 

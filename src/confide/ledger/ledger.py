@@ -13,18 +13,26 @@ from typing import Any, NamedTuple, TypeVar
 
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Totals
-from confide.ledger.cost import Cost, Group, check_name, decimal_form
+from confide.ledger.cost import Cost, check_name, decimal_form
 from confide.ledger.database import (
     add_charge,
+    add_limit,
+    awaits_release,
+    is_charged,
     lock,
+    open_account,
     open_ledger,
     read_account,
     read_accounts,
     read_entries,
+    read_key,
+    seal_of_charge,
     transaction,
 )
 from confide.ledger.decisions import (
     Charge,
+    LimitLike,
+    ReleaseOfCharge,
     as_dataset,
     check_binding,
     check_cells,
@@ -33,20 +41,15 @@ from confide.ledger.decisions import (
     check_relation,
     check_release,
     new_token,
-    warn_of_similar_names,
 )
 from confide.ledger.identity import Dataset, keyed_digest, name_key
 from confide.ledger.location import NotWrittenError, Server, parse_location
-from confide.ledger.rows import Connection, Heads, missing
+from confide.ledger.rows import Checkpoint, Connection, Heads, missing
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import SCHEMA, Described, Section, listening, log_event, one_of, positive_number, require
 
 # What the key of a ledger signs for its public identifier
 _IDENTITY = b"confide/ledger/identity/1"
-
-# A charge without a release
-_UNRELEASED = """SELECT id FROM charge
-  WHERE token = ? AND NOT EXISTS (SELECT id FROM release WHERE release.token = charge.token)"""
 
 # Seconds before a lost server is asked again
 _PAUSE = 0.2
@@ -60,6 +63,13 @@ class Lookup(NamedTuple):
     account: Account | None
     charges: Mapping[str, tuple[Entry, ...]]
     key: str
+
+
+class _LastReading:
+    """The last row of each table at the last reading: the only part of a `Ledger` that changes."""
+
+    def __init__(self) -> None:
+        self.heads: Heads = {}
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,26 +124,28 @@ class Ledger(Described):
     limit: Limit | None = None
     timeout: float = 30.0
     by: str | None = None
-    # The last row of each table at the last reading
-    _heads: Heads = field(init=False, repr=False, compare=False)
+    _last: _LastReading = field(init=False, repr=False, compare=False)
 
     def __init__(
         self,
         path: str | Path | Server,
         *,
         create: bool = True,
-        limit: float | tuple[float, float] | Limit | None = None,
+        limit: LimitLike | None = None,
         timeout: float = 30.0,
         by: str | None = None,
     ) -> None:
-        object.__setattr__(self, "path", parse_location(path))
-        object.__setattr__(self, "create", create)
-        object.__setattr__(self, "limit", None if limit is None else check_limit(limit))
-        object.__setattr__(self, "timeout", positive_number("timeout", timeout))
-        object.__setattr__(self, "by", None if by is None else check_name("by", by))
+        # The fields of a frozen value cannot be set one by one
+        vars(self).update(
+            path=parse_location(path),
+            create=create,
+            limit=None if limit is None else check_limit(limit),
+            timeout=positive_number("timeout", timeout),
+            by=None if by is None else check_name("by", by),
+            _last=_LastReading(),
+        )
         on_server = isinstance(self.path, Server)
         require("by", by is None or not on_server, "must be left out: a server stores the role that charges")
-        object.__setattr__(self, "_heads", {})
         open_ledger(self.path, create=create, timeout=self.timeout)
         self._read(lambda connection: None)
 
@@ -163,9 +175,7 @@ class Ledger(Described):
         require("dataset", is_known, f"{dataset!r} is not in the ledger, which contains {others}")
         return accounts[name_key(dataset)]
 
-    def set_limit(
-        self, dataset: str, limit: float | tuple[float, float] | Limit | None, *, neighbors: Neighbors = "add_remove"
-    ) -> Account:
+    def set_limit(self, dataset: str, limit: LimitLike | None, *, neighbors: Neighbors = "add_remove") -> Account:
         """Set or remove (None) the limit of a data set, which is opened under `neighbors` if it is new.
 
         A limit may be below the budget already spent; then nothing more can be released. Old limits stay on record.
@@ -185,10 +195,10 @@ class Ledger(Described):
         relation = one_of("neighbors", neighbors, NEIGHBORS)
 
         def write(connection: Connection) -> Account:
-            account = _opened(connection, Dataset(dataset), relation, None)
+            account = open_account(connection, Dataset(dataset), relation, None)
             check_relation(account, relation)
-            connection.add("bound", dataset=name_key(dataset), **_stated(new))
-            entries = read_entries(connection, "charge.dataset = ?", name_key(dataset))
+            add_limit(connection, dataset, new)
+            entries = read_entries(connection, dataset=name_key(dataset))
             return replace(account, limit=new, entries=entries, totals=Totals.of(entry.cost for entry in entries))
 
         return self._write(write)
@@ -204,11 +214,12 @@ class Ledger(Described):
 
     def entry(self, token: str) -> Entry | None:
         """The charge with this token; None if there is none."""
-        return next(iter(self._read(lambda connection: read_entries(connection, "charge.token = ?", token))), None)
+        entries = self._read(lambda connection: read_entries(connection, token=token))
+        return entries[0] if entries else None
 
     def is_about(self, entry: Entry, mechanism_input: bytes) -> bool:
         """Whether a stored release was computed from these data; false if it has no fingerprint of them."""
-        return entry.fingerprint == keyed_digest(self._read(_key), mechanism_input)
+        return entry.fingerprint == keyed_digest(self._read(read_key), mechanism_input)
 
     def look_up(self, datasets: Sequence[Dataset], requests: Iterable[str]) -> Lookup:
         """The account of one data set with these cells, and all charges of these requests, in one reading."""
@@ -216,9 +227,9 @@ class Ledger(Described):
 
         def read(connection: Connection) -> Lookup:
             account = read_account(connection, name, [data.group for data in datasets if data.group])
-            where = "charge.dataset = ? AND charge.request = ?"
-            charges = {request: read_entries(connection, where, name_key(name), request)[::-1] for request in requests}
-            return Lookup(account, charges, _key(connection))
+            key = name_key(name)
+            charges = {request: read_entries(connection, dataset=key, request=request)[::-1] for request in requests}
+            return Lookup(account, charges, read_key(connection))
 
         return self._read(read)
 
@@ -229,7 +240,7 @@ class Ledger(Described):
         request: str,
         *,
         token: str | None = None,
-        at_most: float | tuple[float, float] | Limit | None = None,
+        at_most: LimitLike | None = None,
         again: bool = False,
     ) -> str:
         """Charge a release before it is drawn. When this returns, the charge is on disk.
@@ -284,46 +295,24 @@ class Ledger(Described):
 
     def charge_all(
         self,
-        charges: Sequence["Charge"],
+        charges: Sequence[Charge],
         *,
-        at_most: float | tuple[float, float] | Limit | None = None,
+        at_most: LimitLike | None = None,
         again: bool = False,
     ) -> list[str]:
         """Charge several releases about one data set in one transaction, all or none; arguments of `charge`."""
         if not charges:
             return []
-        data = charges[0].dataset
         extra_limit = None if at_most is None else check_limit(at_most)
         datasets = {(charge.dataset.name, charge.dataset.fingerprint) for charge in charges}
         require("charges", len(datasets) == 1, "must be about one data set", got="several")
 
         def write(connection: Connection) -> Account:
-            # A token is charged once
-            for charge in charges:
-                earlier = connection.rows("SELECT id FROM charge WHERE token = ?", charge.token)
-                require("token", not earlier, "must be new", remedy="The ledger has a charge with this token")
-
-            # Check all charges before the first is added; an error takes back the opening of the data set
-            groups = [charge.dataset.group for charge in charges if charge.dataset.group]
-            account = _opened(connection, data, charges[0].cost.neighbors, self.limit, groups)
-            for charge in charges:
-                check_relation(account, charge.cost.neighbors)
-            if not again:
-                check_binding(account, data)
-            check_cells(account, [charge.dataset for charge in charges])
-            check_limits(account, [charge.cost for charge in charges], self.limit, extra_limit)
-
-            # Each row has the totals after it
-            for charge in charges:
-                account = add_charge(connection, account, charge)
-            return account
+            return _add_charges(connection, charges, self.limit, extra_limit, again=again)
 
         after = self._write(write)
-        for cost in [charge.cost for charge in charges] if listening("ledger") else ():
-            left = after.remaining(cost.group)
-            about = {"neighbors": cost.neighbors, "mechanism": cost.mechanism}
-            about |= {} if cost.group is None else cost.group._asdict()
-            log_event("ledger", "charged", dataset=after.dataset, epsilon=cost.epsilon, left=left, **about)
+        if listening("ledger"):
+            _log_charges(charges, after)
         return [charge.token for charge in charges]
 
     def lock(self, *names: str) -> AbstractContextManager[None]:
@@ -368,7 +357,7 @@ class Ledger(Described):
         """
         self.attach_all([(token, release, mechanism_input)])
 
-    def attach_all(self, releases: Sequence[tuple[str, str, bytes | None]]) -> None:
+    def attach_all(self, releases: Sequence[ReleaseOfCharge]) -> None:
         """Store several releases in one transaction, all or none; each is (token, text, input) of `attach`."""
         if not releases:
             return
@@ -376,10 +365,10 @@ class Ledger(Described):
             check_release(text)
 
         def write(connection: Connection) -> None:
-            key = _key(connection)
+            key = read_key(connection)
             for token, text, mechanism_input in releases:
-                unreleased = connection.rows(_UNRELEASED, token)
-                require("token", unreleased, "must be that of a charge without a release", got="none")
+                is_due = awaits_release(connection, token)
+                require("token", is_due, "must be that of a charge without a release", got="none")
                 # The data themselves are never stored
                 digest = None if mechanism_input is None else keyed_digest(key, mechanism_input)
                 connection.add("release", token=token, text=text, fingerprint=digest)
@@ -406,31 +395,30 @@ class Ledger(Described):
 
         A ledger that was restored from a backup has the same identifier.
         """
-        return keyed_digest(self._read(_key), _IDENTITY)
+        return keyed_digest(self._read(read_key), _IDENTITY)
 
-    def checkpoint(self, known: tuple[int, str], who: str) -> tuple[int, str]:
-        """The number and the seal of the last charge, after a check that no charge is missing that `who` has stored.
+    def checkpoint(self, known: Checkpoint, who: str) -> Checkpoint:
+        """The last charge, after a check that the ledger still has the last charge that `who` knows.
 
         Raises
         ------
         MissingRecordsError
             If the ledger lacks that charge: an older copy of the ledger was put back, or it is another ledger.
         """
-        number, sealed = known  # (0, "") is known of an empty ledger
-        rows = self._read(lambda connection: connection.rows("SELECT seal FROM charge WHERE id = ?", number))
-        if number and rows != [{"seal": sealed}]:
-            raise missing(self.path, "charge", number, who)
-        last = self._heads.get("charge", {"id": 0, "seal": ""})
-        return last["id"], last["seal"]
+        seal = self._read(lambda connection: seal_of_charge(connection, known.number))
+        if known.number and seal != known.seal:
+            raise missing(self.path, "charge", known.number, who)
+        last = self._last.heads.get("charge")
+        return Checkpoint() if last is None else Checkpoint(last["id"], last["seal"])
 
     def _read(self, work: Callable[[Connection], Result]) -> Result:
         """Read in one transaction, after a check that the ledger has every row that was read before."""
         # Before the transaction begins, because other threads may write and remember more
-        known = self._heads
+        known = self._last.heads
         with transaction(self.path, self.timeout) as connection:
             heads = connection.heads(self.path, known)
             result = work(connection)
-        object.__setattr__(self, "_heads", heads)
+        self._last.heads = heads
         return result
 
     def _write(self, work: Callable[[Connection], Result]) -> Result:
@@ -438,7 +426,7 @@ class Ledger(Described):
         # Repeated until the timeout, while a lost server has certainly written nothing
         end = time.monotonic() + self.timeout
         while True:
-            known = self._heads
+            known = self._last.heads
             try:
                 with transaction(self.path, self.timeout, write=True, by=self.by) as connection:
                     connection.heads(self.path, known)
@@ -451,26 +439,41 @@ class Ledger(Described):
                 time.sleep(_PAUSE)
             else:
                 # Only now are the rows on disk
-                object.__setattr__(self, "_heads", heads)
+                self._last.heads = heads
                 return result
 
 
-def _key(connection: Connection) -> str:
-    (row,) = connection.rows("SELECT key FROM ledger")
-    return str(row["key"])
-
-
-def _opened(
-    connection: Connection, data: Dataset, neighbors: Neighbors, standard: Limit | None, groups: Sequence[Group] = ()
+def _add_charges(
+    connection: Connection, charges: Sequence[Charge], standard: Limit | None, at_most: Limit | None, *, again: bool
 ) -> Account:
-    """The account of a data set, which is opened with the standard limit if it is new."""
-    if (account := read_account(connection, data.name, groups)) is not None:
-        return account
-    warn_of_similar_names(data.name, [row["name"] for row in connection.rows("SELECT name FROM dataset ORDER BY id")])
-    opening = {"key": name_key(data.name), "name": data.name, "neighbors": neighbors, "fingerprint": data.fingerprint}
-    connection.add("dataset", **opening, **_stated(standard))
-    return Account(data.name, neighbors, data.fingerprint, standard)
+    """Check charges about one data set, and add them; the account after them."""
+    # A token is charged once
+    for charge in charges:
+        is_new = not is_charged(connection, charge.token)
+        require("token", is_new, "must be new", remedy="The ledger has a charge with this token")
+
+    # Check all charges before the first is added; an error takes back the opening of the data set
+    data = charges[0].dataset
+    groups = [charge.dataset.group for charge in charges if charge.dataset.group]
+    account = open_account(connection, data, charges[0].cost.neighbors, standard, groups)
+    for charge in charges:
+        check_relation(account, charge.cost.neighbors)
+    if not again:
+        check_binding(account, data)
+    check_cells(account, [charge.dataset for charge in charges])
+    check_limits(account, [charge.cost for charge in charges], standard, at_most)
+
+    # Each row has the totals after it
+    for charge in charges:
+        account = add_charge(connection, account, charge)
+    return account
 
 
-def _stated(limit: Limit | None) -> dict[str, float | None]:
-    return {"epsilon": None, "dp_delta": None} if limit is None else limit._asdict()
+def _log_charges(charges: Sequence[Charge], after: Account) -> None:
+    """Log charges, with what is left after all of them."""
+    for cost in [charge.cost for charge in charges]:
+        about = {"neighbors": cost.neighbors, "mechanism": cost.mechanism}
+        if cost.group is not None:
+            about |= cost.group._asdict()
+        left = after.remaining(cost.group)
+        log_event("ledger", "charged", dataset=after.dataset, epsilon=cost.epsilon, left=left, **about)

@@ -18,6 +18,7 @@ from confide.ledger.cost import Cost
 from confide.ledger.decisions import (
     MOST_RELEASE,
     Charge,
+    ReleaseOfCharge,
     as_dataset,
     check_binding,
     check_cells,
@@ -146,7 +147,7 @@ class Transaction(Generic[Key]):
         self.ledger.charge_all(list(charges.values()), again=self.again)
         return {key: charge.token for key, charge in charges.items()}
 
-    def store(self, releases: Iterable[tuple[str, str, bytes | None]]) -> None:
+    def store(self, releases: Iterable[ReleaseOfCharge]) -> None:
         """Store (token, text, input) of releases durably; only then may they be shown."""
         self.ledger.attach_all(list(releases))
 

@@ -17,6 +17,13 @@ Row: TypeAlias = dict[str, Any]
 Heads: TypeAlias = Mapping[str, Row]
 
 
+class Checkpoint(NamedTuple):
+    """The last charge of a ledger at some time: its number from 1 (0 if there is none), and its seal."""
+
+    number: int = 0
+    seal: str = ""
+
+
 class AddedRow(NamedTuple):
     """The place and the seal of a new row."""
 

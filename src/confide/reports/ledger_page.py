@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from confide.core import Release, entry_checksums
-from confide.ledger import Account, Ledger, check_delta
+from confide.ledger import Account, Checkpoint, Ledger, check_delta
 from confide.mechanisms import weak_privacy_text
 from confide.reports.page import Page, page_of
 from confide.reports.words import LARGEST_EXPONENT, date_of, factor, percent, say, words
@@ -61,7 +61,7 @@ def ledger_section(ledger: Ledger, dataset: str | None = None, dp_delta: float =
     check_delta(dp_delta)
 
     # Reading the checkpoint checks every seal.
-    number, seal = ledger.checkpoint((0, ""), "")
+    number, seal = ledger.checkpoint(Checkpoint(), "")
     source = (("Ledger", str(ledger.path)), ("Charges", f"{number:,}"), ("Seal of the last charge", seal or "none"))
     parts = (
         *(_account(account, dp_delta, who=who) for account in accounts),

@@ -58,19 +58,19 @@ from confide.tables import (
 def keygen(options: Keygen) -> None:
     """Write keys and a public file."""
     # Check both files before anything is generated.
-    keys, public = options.keys, options.public
+    keys = options.keys
     if keys.exists():
         remedy = "Choose another name, or issue a new public file with these keys: confide federated public"
         raise OutputExistsError("keys", f"{str(keys)!r} already exists, and keys are never replaced", remedy=remedy)
-    check_output(public, FileKind.SILO, keys, force=False)
+    check_output(options.public, FileKind.SILO, keys, force=False)
     require("keys", keys.parent.is_dir(), f"{str(keys)!r} cannot be written: its folder does not exist")
 
     # Generate, and save the keys first.
     generated = replace(SiloKeys.generate(options.name), ledger=_identity_of(options.ledger))
     generated.save(keys)
     silo = generated.public(options.size)
-    write_text(public, silo.to_json(), overwrite=False)
-    print_text(f"keys: {keys} (private)\npublic: {public}\n{aligned(silo_rows(silo))}")
+    write_text(options.public, silo.to_json(), overwrite=False)
+    print_text(f"keys: {keys} (private)\npublic: {options.public}\n{aligned(silo_rows(silo))}")
 
 
 def public(options: Public) -> None:
@@ -174,7 +174,8 @@ class SiloTable:
     def counted(self, plan: FederatedPlan) -> Any:
         """Histogram of the scores, counted in the table's own system; one for each group, class or side of the plan."""
         columns = self.source.require_columns(self.columns)
-        candidates, classes = plan.candidates, plan.request.classes
+        candidates = plan.candidates
+        classes = plan.request.classes
         with self.source.open("reading") as (opened, progress):
             reading: dict[str, Any] = {**self.reading, "progress": progress}
 

@@ -4,14 +4,7 @@ From terms they make the plan of a threshold, which defines a silo's message, th
 """
 
 from confide.federated.protocols.channels import Channel, Clear, Masked
-from confide.federated.protocols.fedcp2_qq import (
-    FedCP2QQ,
-    PublishedChoice,
-    best_published,
-    published_at,
-    published_correction,
-    published_quantile,
-)
+from confide.federated.protocols.fedcp2_qq import FedCP2QQ, published_quantile
 from confide.federated.protocols.secure_sum import NoisyCounts
 from confide.federated.protocols.sorted_replies import PrivateQQ
 from confide.federated.protocols.threshold_plan import Promise, Protocol, ThresholdPlan
