@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide.core import MissedAreaLoss, true_pixels
+from confide.core import MissedAreaLoss, critical_thresholds, false_negative_thresholds, true_pixels
 from confide.core.masks import critical_area
-from confide.core.risk import critical_thresholds, false_negative_thresholds
 from tests.calibrations import calibration_at
 from tests.designs import planned, terms
 from tests.exact import mechanism_law

@@ -12,19 +12,13 @@ from scipy import stats
 
 import confide
 from confide.errors import InputError
-from confide.mechanisms import (
-    MECHANISMS,
-    PrivacyStatement,
-    SplitConformal,
-    privacy_statement,
-    split_conformal_for,
-    weak_privacy_text,
-)
+from confide.mechanisms import MECHANISMS, PrivacyStatement, privacy_statement, weak_privacy_text
 from confide.mechanisms.opendp_quantile import _records, _space, opendp_quantile_for
 from confide.mechanisms.pps import pps_for, pps_of_secret_size
 from confide.mechanisms.pps_laplace import pps_laplace_for
 from confide.mechanisms.privacy import sequential_composition
 from confide.mechanisms.slopes import slopes_for
+from confide.mechanisms.split_conformal import SplitConformal, split_conformal_for
 from confide.papers.opendp_quantile import (
     largest_range,
     scores,

@@ -201,7 +201,6 @@ _MOST_LOGITS = 27.6
 # Above 1 - 1e-6 lies an eighth as many candidates.
 _BEYOND = 8
 
-
 # The laws without a guess: of logits of probabilities; of those of sums of probabilities, mostly near 1 and resolved up
 # to 1 - 1e-14, whose logit is 32; of the decades of penalties, mostly a few hundredths; of those of ranks to a million.
 _PROBABILITIES = _Law(centre=0.0, width=4.0, low=-_LOGITS, high=_LOGITS)
@@ -220,12 +219,12 @@ _NARROW_DECADES = 0.3
 _MOST_DECADES = 300.0
 
 
-def _probability(size: int, law: Spread) -> _Edges:
-    return np.append(1 / (1 + np.exp(-_logits(size, law.around))), 1.0)
+def _probability(size: int, spread: Spread) -> _Edges:
+    return np.append(1 / (1 + np.exp(-_logits(size, spread.around))), 1.0)
 
 
-def _margin(size: int, law: Spread) -> _Edges:
-    around = None if law.around is None else (1 + law.around) / 2
+def _margin(size: int, spread: Spread) -> _Edges:
+    around = None if spread.around is None else (1 + spread.around) / 2
     return np.append(np.tanh(_logits(size, around) / 2), 1.0)
 
 
@@ -244,18 +243,18 @@ def _guessed(law: _Law, p: float | None) -> _Law:
     return law._replace(centre=centre, width=_NARROW_LOGITS)
 
 
-def _mass(size: int, law: Spread) -> _Edges:
+def _mass(size: int, spread: Spread) -> _Edges:
     # Rounding errors of sums of probabilities of 64, 32 and 16 bits.
-    return np.concatenate([_below_one(size, law.around), [1.0, 1 + 1e-9, 1 + 1e-5, 1.01]])
+    return np.concatenate([_below_one(size, spread.around), [1.0, 1 + 1e-9, 1 + 1e-5, 1.01]])
 
 
-def _penalised(size: int, law: Spread) -> _Edges:
+def _penalised(size: int, spread: Spread) -> _Edges:
     """One half for sums of probabilities, and the other for penalties above 1, from 1e-9 to 1000."""
     half = _share(size, 2)
     penalties = _PENALTIES
-    around_below = law.around
-    if law.around is not None and law.around > 1:
-        penalties = _PENALTIES._replace(centre=math.log10(law.around - 1), width=_NARROW_DECADES)
+    around_below = spread.around
+    if spread.around is not None and spread.around > 1:
+        penalties = _PENALTIES._replace(centre=math.log10(spread.around - 1), width=_NARROW_DECADES)
         around_below = None
     return np.concatenate([_below_one(half, around_below), [1.0], 1 + 10.0 ** penalties.quantiles(half)])
 
@@ -265,51 +264,51 @@ def _below_one(size: int, around: float | None) -> _Edges:
     return 1 - 1 / (1 + np.exp(_guessed(_SUMS, around).quantiles(size)))
 
 
-def _rank(size: int, law: Spread) -> _Edges:
+def _rank(size: int, spread: Spread) -> _Edges:
     ranks = _RANKS
-    if law.around is not None:
-        ranks = _RANKS._replace(centre=math.log10(max(law.around, 1.0)), width=_NARROW_DECADES)
+    if spread.around is not None:
+        ranks = _RANKS._replace(centre=math.log10(max(spread.around, 1.0)), width=_NARROW_DECADES)
     return np.round(10.0 ** ranks.quantiles(size))
 
 
-def _residual(size: int, law: Spread) -> _Edges:
-    return np.append(0.0, _decades(size, law, -_MOST_DECADES))
+def _residual(size: int, spread: Spread) -> _Edges:
+    return np.append(0.0, _decades(size, spread, -_MOST_DECADES))
 
 
-def _signed(size: int, law: Spread) -> _Edges:
-    half = _decades(_share(size, 2), law, _lowest(law))
+def _signed(size: int, spread: Spread) -> _Edges:
+    half = _decades(_share(size, 2), spread, _lowest(spread))
     return np.concatenate([-half[::-1], [0.0], half])
 
 
-def _any(size: int, law: Spread) -> _Edges:
+def _any(size: int, spread: Spread) -> _Edges:
     """Both sides of 0, as for probabilities and for residuals without a unit."""
     quarter = _share(size, 4)
     inside = 1 / (1 + np.exp(-_PROBABILITIES.quantiles(quarter)))
-    positive = np.concatenate([inside, [1.0], _decades(quarter, law, _lowest(law))])
+    positive = np.concatenate([inside, [1.0], _decades(quarter, spread, _lowest(spread))])
     return np.concatenate([-positive, [0.0], positive])
 
 
-def _decades(size: int, law: Spread, low: float) -> _Edges:
+def _decades(size: int, spread: Spread, low: float) -> _Edges:
     """Positive numbers, log-spaced, up to where steps exceed one decade, and at least within three decades."""
     # Beyond a gap of one decade the next candidate is +inf.
-    decades = _Law(0.0, _width(law), low, _MOST_DECADES).quantiles(size)
+    decades = _Law(0.0, _width(spread), low, _MOST_DECADES).quantiles(size)
     near = np.abs(decades[:-1][np.diff(decades) <= 1]).max(initial=3.0)
-    scale = abs(law.around or 0) or law.unit or 1.0
+    scale = abs(spread.around or 0) or spread.unit or 1.0
     with np.errstate(over="ignore", under="ignore"):
         values: _Edges = scale * 10.0 ** decades[np.abs(decades) <= near]
     return values[values > 0]
 
 
-def _width(law: Spread) -> float:
+def _width(spread: Spread) -> float:
     """The width in decades: three times as wide without a unit."""
-    if law.around:
+    if spread.around:
         return _NARROW_DECADES
-    return 1.0 if law.unit is not None else 3.0
+    return 1.0 if spread.unit is not None else 3.0
 
 
-def _lowest(law: Spread) -> float:
+def _lowest(spread: Spread) -> float:
     """The decade at which sizes of numbers on both sides of 0 begin, because their lists also contain 0."""
-    return -1 - 4 * _width(law)
+    return -1 - 4 * _width(spread)
 
 
 # Without a unit: the largest plausible size of residuals, and of scores without a name.
