@@ -16,7 +16,7 @@ from confide.core import Release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
 from confide.scores import ScoreKind, class_score, kind_of_task, magic, set_mask, smallest_probability
 from confide.sets import score_of_task
-from confide.support import needs_extra
+from confide.support import needs_extra, require
 
 __all__ = ["above_threshold", "predict_mask", "true_scores"]
 
@@ -168,8 +168,7 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
 
 def _margins(xp: Any, p: Any) -> Any:
     """The largest probability of another class minus that of the class."""
-    if p.shape[1] < 2:
-        raise InputError("probabilities", "must have at least two classes for the margin score", got="1")
+    require("probabilities", p.shape[1] >= 2, "must have at least two classes for the margin score", got="1")
     top = xp.sort(p, axis=1, descending=True)[:, :2]
     first, second = top[:, :1], top[:, 1:]
     return xp.where(p == first, second, first) - p

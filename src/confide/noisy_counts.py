@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError, InputTypeError
 from confide.selection import noisy_counts
-from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, raise_for_rows, scale_for
+from confide.support import (
+    MOST_RECORDS,
+    Level,
+    exact_level,
+    positive_integer,
+    privacy_loss,
+    raise_for_rows,
+    require,
+    scale_for,
+)
 
 __all__ = [
     "coverage_interval", "coverage_share", "draw_counts", "log_mgf", "noise_beyond", "noise_law", "noise_variance",
@@ -92,8 +101,7 @@ def draw_counts(counts: Sequence[int] | NDArray[np.integer], epsilon: float) -> 
     """
     loss = privacy_loss("epsilon", epsilon)
     exact = np.asarray(counts)
-    if exact.ndim != 1:
-        raise InputError("counts", "must have one dimension", got=f"shape {exact.shape}")
+    require("counts", exact.ndim == 1, "must have one dimension", got=f"shape {exact.shape}")
     if exact.size and exact.dtype.kind not in "iu":
         raise InputTypeError("counts", "must be integers", got=f"dtype {exact.dtype}")
     raise_for_rows("counts", (exact < 0) | (exact > MOST_RECORDS), "must lie between 0 and 2**48", "outside")
@@ -416,15 +424,13 @@ def _error(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputTypeError("error", "must be a number between 0 and 1", got=type(value).__name__)
     chance = float(value)
-    if not _LEAST_ERROR <= chance < 1:
-        raise InputError("error", f"must lie between {_LEAST_ERROR:g} and 1", got=repr(chance))
+    require("error", _LEAST_ERROR <= chance < 1, f"must lie between {_LEAST_ERROR:g} and 1", got=repr(chance))
     return chance
 
 
 def _noises(value: Any) -> tuple[int, int]:
     pair = value if isinstance(value, tuple | list) else (value, value)
-    if len(pair) != 2:
-        raise InputError("noises", "must be one number or two", got=str(len(pair)))
+    require("noises", len(pair) == 2, "must be one number or two", got=str(len(pair)))
     covered, missed = (positive_integer("noises", number, most=_MOST_NOISES) for number in pair)
     return covered, missed
 
@@ -432,8 +438,7 @@ def _noises(value: Any) -> tuple[int, int]:
 def _counts(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None) -> tuple[Ints, Ints, Ints | None]:
     """Counts and sizes as int64 of one shape."""
     x, y = _integers("covered", covered), _integers("missed", missed)
-    if x.shape != y.shape:
-        raise InputError("missed", f"must have the shape of covered, {x.shape}", got=str(y.shape))
+    require("missed", x.shape == y.shape, f"must have the shape of covered, {x.shape}", got=str(y.shape))
     return x, y, None if size is None else _public_sizes(size, x.shape)
 
 

@@ -167,8 +167,7 @@ def _table(
 def _page(ranked: np.ndarray, page: int) -> tuple[np.ndarray, str]:
     """The rows of a page, and in words which of all rows they are."""
     pages = -(-len(ranked) // _MOST_ROWS)
-    if positive_integer("page", page) > pages:
-        raise InputError("page", f"must be at most {pages}, the last one", str(page))
+    require("page", positive_integer("page", page) <= pages, f"must be at most {pages}, the last one", str(page))
     first = (page - 1) * _MOST_ROWS
     shown = ranked[first : first + _MOST_ROWS]
     span = f", {first + 1} to {first + len(shown)} from the least covered of {len(ranked):,}"

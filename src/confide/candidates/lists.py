@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_vector
 from confide.candidates.spread import SHAPES, Spread, SpreadKind, distinct
 from confide.errors import InputError, InputTypeError
-from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows
+from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows, require
 
 # The constructors whose candidates follow from their recipe alone, so that a reader can reproduce them.
 BUILDERS = ("spread", "unit", "published")
@@ -52,8 +52,7 @@ class Candidates:
     def __post_init__(self) -> None:
         # A copy, in which -0 is 0.
         edges = np.array(self.edges, dtype=np.float64) + 0.0
-        if edges.ndim != 1:
-            raise InputError("candidates", "must be one-dimensional", got=f"shape {edges.shape}")
+        require("candidates", edges.ndim == 1, "must be one-dimensional", got=f"shape {edges.shape}")
         _refuse_too_many(edges)
         raise_for_rows("candidates", ~np.isfinite(edges), "must be finite", "that are not", "Drop them")
         fallen = np.append(False, ~(edges[1:] > edges[:-1]))
@@ -118,8 +117,7 @@ class Candidates:
         """
         options = dict(recipe)
         kind = options.pop("kind", None)
-        if kind not in BUILDERS:
-            raise InputError("recipe", f"must have one of the kinds {', '.join(BUILDERS)}", got=repr(kind))
+        require("recipe", kind in BUILDERS, f"must have one of the kinds {', '.join(BUILDERS)}", got=repr(kind))
         if kind == "spread":
             options["kind"] = options.pop("of", None)
         try:
@@ -236,8 +234,7 @@ class Candidates:
     @classmethod
     def _build(cls, edges: NDArray[np.float64], recipe: Mapping[str, Any]) -> "Candidates":
         _refuse_too_many(edges)
-        if not np.isfinite(edges).all():
-            raise InputError("candidates", "must not overflow", remedy="Choose a unit nearer to 1")
+        require("candidates", np.isfinite(edges).all(), "must not overflow", remedy="Choose a unit nearer to 1")
         return cls(distinct(_rounded(edges)), recipe)
 
 

@@ -22,7 +22,7 @@ from confide.core.thresholds import SIDES, By
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.scores import score_kind
-from confide.support import Level, caller_stacklevel, library_versions, log_event, one_of, takes_alpha
+from confide.support import Level, caller_stacklevel, library_versions, log_event, one_of, require, takes_alpha
 
 # The score of histograms of both sides.
 _BOTH_SIDES = "cqr_sides"
@@ -121,8 +121,7 @@ def _by_name(histogram: Any) -> dict[Any, ScoreHistogram]:
         must = "must be a ScoreHistogram or a mapping of names to them"
         raise InputTypeError("histogram", must, got=type(histogram).__name__)
     counted = dict(histogram)
-    if not counted:
-        raise InputError("histogram", "must have the counts of at least one group", got="none")
+    require("histogram", counted, "must have the counts of at least one group", got="none")
     if len({counts.candidates.digest for counts in counted.values()}) > 1:
         raise InputError("histogram", "must have all counts over the same candidates", got="different ones")
     return counted

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import as_numeric
 from confide.errors import InputError, InputTypeError
-from confide.support import FileLocation, as_place
+from confide.support import FileLocation, as_place, require
 
 # The default number of decimals: far above single precision, far below a retrained model.
 DECIMALS = 3
@@ -78,8 +78,7 @@ class ModelFingerprint:
         """
         x = as_numeric("outputs", outputs).astype(np.float64)
         _check_decimals(decimals)
-        if not x.size:
-            raise InputError("outputs", "must not be empty")
+        require("outputs", x.size, "must not be empty")
         if wrong := int(np.count_nonzero(~np.isfinite(x))):
             raise InputError("outputs", "must be finite", got=f"{wrong:,} that are not")
         rounded = np.round(x, decimals) + 0.0  # -0 counts as 0

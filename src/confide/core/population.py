@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.support import MOST_WEIGHT, Name, canonical_name, check_names, fraction_of, positive_number, raise_for_rows
+from confide.support import (
+    MOST_WEIGHT,
+    Name,
+    canonical_name,
+    check_names,
+    fraction_of,
+    positive_number,
+    raise_for_rows,
+    require,
+)
 
 # Weights of records are rounded to steps, of which the largest weight has about this many.
 _STEPS = 2**16
@@ -71,8 +80,7 @@ class ClassShift:
             If a weight is not 0 or a number from 0.0001 to 10000, or all are 0.
         """
         ratios = _by_class("class_weights", weights, _MOST, _LEAST)
-        if not any(ratios.values()):
-            raise InputError("class_weights", "must not all be 0: no class would be left")
+        require("class_weights", any(ratios.values()), "must not all be 0: no class would be left")
         return cls(tuple(ratios), tuple(ratios.values()))
 
     @classmethod
@@ -183,8 +191,7 @@ class RecordWeights:
     def bounded(cls, bound: Any) -> "RecordWeights":
         """With a public bound, which no weight may exceed."""
         number = positive_number("weight_bound", bound)
-        if not _LEAST <= number <= _MOST:
-            raise InputError("weight_bound", "must lie between 0.0001 and 10000", got=repr(number))
+        require("weight_bound", _LEAST <= number <= _MOST, "must lie between 0.0001 and 10000", got=repr(number))
         return cls(number)
 
     @property

@@ -13,7 +13,7 @@ from confide.core.documents import Document
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Noise, StatedPrivacy
 from confide.scores import score_kind
-from confide.support import MOST_RECORDS, Classes, Section, positive_integer, privacy_loss, public_classes
+from confide.support import MOST_RECORDS, Classes, Section, positive_integer, privacy_loss, public_classes, require
 
 # Counts that look rounded or suppressed are less likely than the first, if they are not; counts far below 0, and sums
 # far from the number of records, than the second.
@@ -113,8 +113,8 @@ class PublishedCounts(Document):
 
     def _check_noisy_number(self) -> None:
         """Reject a noisy number without its law, beside a public one, or with noise that no theorem covers."""
-        if (self.n_noisy is None) != (self.n_noise is None):
-            raise InputError("n_noise", "must be given with n_noisy, and only with it")
+        is_complete = (self.n_noisy is None) == (self.n_noise is None)
+        require("n_noise", is_complete, "must be given with n_noisy, and only with it")
         if self.n_noisy is None or self.n_noise is None:
             return
         if self.n is not None:

@@ -48,6 +48,7 @@ from confide.support import (
     one_of,
     positive_integer,
     public_classes,
+    require,
 )
 
 # The keys of the metadata, and their printed names.
@@ -76,8 +77,7 @@ def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
     if not isinstance(about, Mapping):
         raise InputTypeError("about", "must map keys such as 'model' to str", got=type(about).__name__)
     for key, text in about.items():
-        if key not in ABOUT:
-            raise InputError("about", f"must have the keys {', '.join(ABOUT)}", got=repr(key))
+        require("about", key in ABOUT, f"must have the keys {', '.join(ABOUT)}", got=repr(key))
         if not isinstance(text, str):
             raise InputTypeError(f"about[{key!r}]", "must be a str", got=type(text).__name__)
         if not (text.strip() and len(text) <= MOST_CHARACTERS and text.isprintable()):

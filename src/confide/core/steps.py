@@ -27,7 +27,7 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import NoisyHistogram, PpsOfSecretSize, PrivacyStatement, draw_size
 from confide.selection import check_sampler
-from confide.support import MOST_RECORDS, library_versions, log_event
+from confide.support import MOST_RECORDS, library_versions, log_event, require
 
 
 def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Release:
@@ -45,8 +45,7 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
     source, n = _with_public_number(source, request, payer)
     steps = prepare(request, 1 if n == 0 else n)
     payments = payer.payments(request, {key: step.bill for key, step in steps.items()})
-    if n == 0:  # payments for a secret number have raised their own error
-        raise InputError("n", "must be at least 1 if the number of records is public", got="0")
+    require("n", n != 0, "must be at least 1 if the number of records is public", got="0")
 
     with open_account(request, payments) as account:
         # Check the limit, once an identical request in progress has ended, and everything else that may fail.

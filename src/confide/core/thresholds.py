@@ -39,6 +39,7 @@ from confide.support import (
     exact_level,
     places,
     positive_integer,
+    require,
 )
 
 # What the request of a release states about all its thresholds: their keys, and what they have in common.
@@ -351,8 +352,7 @@ class Thresholds(Stated, Mapping[Key, Threshold]):
         if self.overlap is not None and isinstance(key, tuple) and len(key) == 2:
             key = group_name(*key)
         place = places(self.parts)[key]
-        if place < 0:
-            raise InputError("name", f"must be one of the {len(self.parts)} calibrated groups", got="another")
+        require("name", place >= 0, f"must be one of the {len(self.parts)} calibrated groups", got="another")
         return list(self.parts.values())[place]
 
     def __iter__(self) -> Iterator[Key]:
@@ -503,8 +503,7 @@ class Thresholds(Stated, Mapping[Key, Threshold]):
         levels = ", ".join(f"{float(alpha_i):g}" for alpha_i in self.parts)
         if level is None:
             raise InputError("alpha", f"must be given, one of the calibrated levels {levels}")
-        if level not in self.parts:
-            raise InputError("alpha", f"must be one of the calibrated levels {levels}", got=f"{float(level):g}")
+        require("alpha", level in self.parts, f"must be one of the calibrated levels {levels}", got=f"{float(level):g}")
         return level
 
     # The fields of the only threshold; for several they raise `InputTypeError`.

@@ -35,6 +35,7 @@ from confide.support import (
     one_of,
     positive_integer,
     privacy_loss,
+    require,
     several,
 )
 
@@ -128,11 +129,6 @@ class BudgetPlan(Described):
     entries: tuple[PlannedReleases, ...]
     neighbors: Neighbors = "add_remove"
     records_per_person: int = 1
-
-    @property
-    def of_one_person(self) -> list[Cost]:
-        """The costs of all releases that one person can be in."""
-        return [cost for entry in self.entries for cost in [entry.cost(self.neighbors)] * entry.per_person]
 
     @property
     def loss(self) -> float:
@@ -269,8 +265,7 @@ def by_rules(epsilon: float, **year: Unpack[Year]) -> dict[Rule, BudgetPlan]:
 def best_of(plans: Mapping[Rule, BudgetPlan], n: int | Sequence[int] = 1000, alpha: Level = 0.1) -> BudgetPlan:
     """The plan with the least excess coverage, summed over the n; without releases, with the least noise in looks."""
     sizes = [n] if isinstance(n, int) else several("n", n)
-    if not sizes:
-        raise InputError("n", "must be a number of records, or several", got="none")
+    require("n", sizes, "must be a number of records, or several", got="none")
 
     def order(year: BudgetPlan) -> tuple[float, float]:
         plans = (year.plan(size, alpha) for size in sizes)
@@ -291,8 +286,7 @@ def by_rule(rule: Rule, epsilon: float, **year: Unpack[Year]) -> BudgetPlan:
     # What is planned, and the share of each kind.
     planned = [_planned(kind, stated) for kind in PLANNED]
     planned = [each for each in planned if each.number]
-    if not planned:
-        raise InputError("releases", "releases, evaluations or looks must be planned", got="none")
+    require("releases", planned, "releases, evaluations or looks must be planned", got="none")
     shares = _shares([each.kind for each in planned], exact_level("share", stated["share"]))
     neighbors = one_of("neighbors", stated["neighbors"], NEIGHBORS)
     records = positive_integer("records_per_person", stated["records_per_person"], most=MOST_PER_PERSON)
@@ -354,8 +348,7 @@ def _planned(kind: str, stated: Mapping[str, Any]) -> _Planned:
     if isinstance(count, bool) or not isinstance(count, Integral):
         raise InputTypeError(name, "must be an integer", got=type(count).__name__)
     number = int(count)
-    if not 0 <= number <= MOST_PLANNED:
-        raise InputError(name, f"must be an integer from 0 to {MOST_PLANNED}", got=str(number))
+    require(name, 0 <= number <= MOST_PLANNED, f"must be an integer from 0 to {MOST_PLANNED}", got=str(number))
     if per_person is not None and number == 0:
         raise InputError(f"{name}_per_person", f"must be left out without {name}")
     most = number if per_person is None else positive_integer(f"{name}_per_person", per_person, most=number)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, clone
 from sklearn.linear_model import Ridge
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples
 
 from confide.arrays import as_numeric, as_vector, refuse_other_rows, row_index
@@ -85,12 +84,6 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         refuse_other_rows(X=X, groups=groups)
         ends = predict_interval(self._centers(X), self._compared(alpha), difficulty=self._difficulty(X), groups=groups)
         return PredictionIntervals(*ends, ends.promised, ends.calibration, row_index(X))
-
-    @available_if(lambda self: self.difficulty_estimator is not None)  # type: ignore[untyped-decorator, unused-ignore]
-    def predict_difficulty(self, X: Any) -> NDArray[np.float64]:
-        """The estimated difficulty of each record, shape (n,)."""
-        self._check_new(X)
-        return _predicted(self.difficulty_estimator_, X)
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
         return as_numeric("y", y)

@@ -126,11 +126,7 @@ Count: TypeAlias = Callable[[Callable[..., None]], None]
 
 
 def answer(
-    request: PrivateRequest,
-    comparison: RecordComparison,
-    count: Count,
-    *,
-    charge_first: bool = False,
+    request: PrivateRequest, comparison: RecordComparison, count: Count, *, charge_first: bool = False
 ) -> Evaluation:
     """Answer a request for a private evaluation.
 

@@ -47,6 +47,7 @@ from confide.support import (
     check_unknown_arguments,
     one_of,
     privacy_loss,
+    require,
 )
 
 
@@ -262,8 +263,7 @@ def _check_apart(names: Sequence[str]) -> None:
     by_key: dict[str, str] = {}
     for name in names:
         other = by_key.setdefault(name_key(name), name)
-        if other != name:
-            raise InputError("silos", "must differ in their names by more than case", got=f"{other!r} and {name!r}")
+        require("silos", other == name, "must differ in their names by more than case", got=f"{other!r} and {name!r}")
     if len(names) > _MOST_COMPARED:
         return
     for i, name in enumerate(names):
@@ -502,8 +502,8 @@ def compare(
     if pilot is not None and by == "side":
         raise InputError("pilot", "must be left out for two sides, which have two scores")
     named = bool(options.get("names"))
-    if named != (by in ("group", "class")):
-        raise InputError("names", f"must be {'left out' if named else 'given'} with by={by!r}")
+    needs_names = by in ("group", "class")
+    require("names", named == needs_names, f"must be {'left out' if named else 'given'} with by={by!r}")
     alternatives = _alternatives(silos, alpha, epsilon, options)
     best = best_alternative(alternatives)
     sample = None if pilot is None else Pilot.of(pilot, options.get("score") or "lac")

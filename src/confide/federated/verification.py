@@ -20,7 +20,7 @@ from confide.federated.refusals import Refusal
 from confide.federated.release import FederatedRelease
 from confide.ledger import decimal_form
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import exact_level, fraction_of, one_of, parse_object, privacy_loss
+from confide.support import exact_level, fraction_of, one_of, parse_object, privacy_loss, require
 
 KIND = "signed-release"
 
@@ -73,8 +73,7 @@ def sign(released: Release, keys: SiloKeys) -> str:
         raise InputError("released", "must not be federated: `aggregate(keys=...)` signs federated releases")
     payload = released.to_json().encode()
     text = envelope(KIND, payload, *signature_of(KIND, payload, keys.signing))
-    if len(text) > MOST_CHARACTERS:
-        raise InputError("released", f"must have at most {MOST_CHARACTERS} characters, signed")
+    require("released", len(text) <= MOST_CHARACTERS, f"must have at most {MOST_CHARACTERS} characters, signed")
     return text
 
 

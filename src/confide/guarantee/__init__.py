@@ -36,12 +36,5 @@ from confide.guarantee.random_rank import (
     rank_law,
     tail,
 )
-from confide.guarantee.statement import (
-    AboutSilos,
-    Guarantee,
-    GuaranteeKind,
-    LongRun,
-    coverage_text,
-    silos_text,
-)
+from confide.guarantee.statement import AboutSilos, Guarantee, GuaranteeKind, LongRun, coverage_text, silos_text
 from confide.guarantee.two_sided import two_sided_coverage, two_sided_holds, two_sided_loss, two_sided_target_rank

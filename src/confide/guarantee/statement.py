@@ -1,9 +1,9 @@
 """Coverage guarantees, in numbers and in words."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 GuaranteeKind: TypeAlias = Literal["marginal", "training_conditional", "none"]
 
@@ -70,10 +70,6 @@ class Guarantee:
     silos: AboutSilos | None = None
     population: str | None = None
     sized: bool = False
-
-    def fields(self) -> dict[str, Any]:
-        """The fields as JSON values, without those that follow from a plan or from weights."""
-        return {name: value for name, value in asdict(self).items() if name not in ("silos", "population", "sized")}
 
     @property
     def brief(self) -> str:

@@ -294,11 +294,7 @@ class Ledger(Described):
         return self.charge_all([charge], at_most=at_most, again=again)[0]
 
     def charge_all(
-        self,
-        charges: Sequence[Charge],
-        *,
-        at_most: LimitLike | None = None,
-        again: bool = False,
+        self, charges: Sequence[Charge], *, at_most: LimitLike | None = None, again: bool = False
     ) -> list[str]:
         """Charge several releases about one data set in one transaction, all or none; arguments of `charge`."""
         if not charges:

@@ -4,13 +4,7 @@ interface.py states what each has, and slopes.py the mechanism of this project. 
 their published names, so that their prices can be compared (docs/methods.md).
 """
 
-from confide.mechanisms.interface import (
-    MECHANISMS,
-    Mechanism,
-    MechanismName,
-    certify,
-    mechanism_facts,
-)
+from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, certify, mechanism_facts
 from confide.mechanisms.noisy_histogram import (
     NoisyHistogram,
     PublishedHistogram,

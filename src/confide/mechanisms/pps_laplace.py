@@ -16,12 +16,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
 from confide.guarantee import RankLaw
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.utilities import INT64_ROOM
 from confide.selection import noisy_counts
-from confide.support import ceil_to, float_above, scale_for
+from confide.support import ceil_to, float_above, require, scale_for
 
 # Noise is a multiple of 1/STEPS record. Noise on this lattice is sampled exactly by OpenDP. Coupled with continuous
 # Laplace noise it differs by less than one step per bin, which is added to zeta.
@@ -55,8 +54,7 @@ class LaplaceHistogram(Mechanism):
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Add noise to all counts, and return the first candidate that reaches the level."""
         n = int(counts.sum())
-        if GRID * n > INT64_ROOM:
-            raise InputError("counts", "must fit into 64-bit arithmetic", remedy="Use mechanism='slopes'")
+        require("counts", GRID * n <= INT64_ROOM, "must fit into 64-bit arithmetic", remedy="Use mechanism='slopes'")
         noisy = noisy_counts(counts * STEPS, self.scale * STEPS)
         beyond = int(noisy.sum()) - np.cumsum(noisy)
         reached = n * STEPS - beyond >= math.ceil(self.level * n * STEPS)

@@ -11,7 +11,7 @@ from confide.errors import InputError
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.noisy_size import size_zcdp
 from confide.selection import zcdp_of_range
-from confide.support import Facts, decimal_text, float_above, float_below
+from confide.support import Facts, decimal_text, float_above, float_below, require
 
 # `add_remove`: one record more or less, n stays secret. `replace_one`: one record changed, n is public.
 Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
@@ -263,8 +263,7 @@ def parallel_composition(
 
 def _comparable(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
     """The first of several statements, which all have its adjacency and its number of records per person."""
-    if not parts:
-        raise InputError("parts", "must not be empty")
+    require("parts", parts, "must not be empty")
     if len({(p.neighbors, p.records_per_person) for p in parts}) != 1:
         raise InputError("parts", "must state the same neighbors and records_per_person", got="different ones")
     return parts[0]

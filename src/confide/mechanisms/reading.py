@@ -16,7 +16,7 @@ from confide.mechanisms.slopes import Slopes
 from confide.mechanisms.split_conformal import SplitConformal
 from confide.mechanisms.stated_noise import Noise
 from confide.mechanisms.utilities import INT64_ROOM
-from confide.support import MAX_DENOMINATOR, MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT
+from confide.support import MAX_DENOMINATOR, MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT, require
 
 # The mechanisms by name.
 _CLASSES: Mapping[str, type[Any]] = {
@@ -83,8 +83,7 @@ def read_mechanism(content: Mapping[str, Any], noise: Noise | None = None) -> Me
 
     # Exactly its fields, of their types.
     names = {field.name for field in fields(kind)} - {"noise"}
-    if set(stated) != names:
-        raise InputError("mechanism", f"must have the fields {', '.join(sorted(names))}")
+    require("mechanism", set(stated) == names, f"must have the fields {', '.join(sorted(names))}")
     mechanism: Mechanism
     if kind is PublishedHistogram and noise is not None:
         mechanism = PublishedHistogram(noise, msgspec.convert(stated["beyond"], int, strict=True))

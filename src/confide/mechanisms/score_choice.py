@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.selection import select
-from confide.support import float_above, positive_number, scale_for
+from confide.support import float_above, positive_number, require, scale_for
 
 # The largest number of scores to choose from, and the largest length of a name.
 MOST_AMONG = 1000
@@ -75,8 +75,7 @@ class Chosen:
             raise InputError("scores", f"must have 2 to {MOST_AMONG} different names", got=str(len(names)))
         if not all(isinstance(name, str) and 0 < len(name) <= MOST_NAME and name.isprintable() for name in names):
             raise InputError("scores", f"must have names of 1 to {MOST_NAME} printable characters")
-        if self.name not in names:
-            raise InputError("name", "must be one of the names among which it was chosen")
+        require("name", self.name in names, "must be one of the names among which it was chosen")
         if not 0 < self.share <= Fraction(1, 2):
             raise InputError("choice_share", "must be above 0 and at most 1/2", got=str(self.share))
 

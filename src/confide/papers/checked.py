@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric
 from confide.errors import InputError
-from confide.support import positive_integer
+from confide.support import positive_integer, require
 
 
 def as_counts(name: str, counts: ArrayLike) -> NDArray[np.int64]:
@@ -21,15 +21,13 @@ def as_counts(name: str, counts: ArrayLike) -> NDArray[np.int64]:
 def as_shares(name: str, shares: ArrayLike) -> NDArray[np.float64]:
     """Check numbers in [0, 1], of any shape that is not empty."""
     numbers = _filled(name, shares)
-    if not np.all((numbers >= 0) & (numbers <= 1)):
-        raise InputError(name, "must lie in [0, 1]")
+    require(name, np.all((numbers >= 0) & (numbers <= 1)), "must lie in [0, 1]")
     return numbers
 
 
 def at_least_zero(name: str, value: float) -> float:
     """Check a number of at least 0; +inf is allowed."""
-    if not value >= 0:
-        raise InputError(name, "must be at least 0", got=f"{value:g}")
+    require(name, value >= 0, "must be at least 0", got=f"{value:g}")
     return float(value)
 
 
@@ -44,12 +42,10 @@ def without_nan(name: str, values: ArrayLike) -> NDArray[np.float64]:
 def check_ranks(l: int, k: int, m: int, n: int) -> None:
     """Raise `InputError` for a pair (l, k) outside of [1, n] x [1, m]."""
     for name, value, most in (("l", l, n), ("k", k, m)):
-        if positive_integer(name, value) > most:
-            raise InputError(name, f"must be an integer from 1 to {most}", got=str(value))
+        require(name, positive_integer(name, value) <= most, f"must be an integer from 1 to {most}", got=str(value))
 
 
 def _filled(name: str, values: Any) -> NDArray[np.float64]:
     numbers = without_nan(name, values)
-    if not numbers.size:
-        raise InputError(name, "must have at least one entry", got="none")
+    require(name, numbers.size, "must have at least one entry", got="none")
     return numbers

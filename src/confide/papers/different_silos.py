@@ -14,13 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError
-from confide.federated import (
-    ReplyLaw,
-    expectation,
-    order_statistic_coverage,
-    poisson_binomial,
-    qq_coverage,
-)
+from confide.federated import ReplyLaw, expectation, order_statistic_coverage, poisson_binomial, qq_coverage
 from confide.papers.checked import as_shares, check_ranks
 
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]

@@ -31,7 +31,7 @@ from confide.federated import (
 from confide.papers import private_prediction_sets
 from confide.papers.checked import as_shares, check_ranks
 from confide.papers.fedcp_qq import best_qq, published_ranks
-from confide.support import Level, exact_level, positive_integer, privacy_loss
+from confide.support import Level, exact_level, positive_integer, privacy_loss, require
 
 # Order statistics.
 
@@ -220,8 +220,7 @@ def unequal_coverage_sum(sizes: Sequence[int], ranks: Sequence[int], k: int) -> 
     >>> unequal_coverage_sum([2, 3], [2, 2], 1)
     Fraction(13, 30)
     """
-    if len(sizes) != len(ranks):
-        raise InputError("ranks", "must be one per size", got=f"{len(ranks)} for {len(sizes)}")
+    require("ranks", len(sizes) == len(ranks), "must be one per size", got=f"{len(ranks)} for {len(sizes)}")
     for n, l in zip(sizes, ranks, strict=True):
         check_ranks(l, k, len(sizes), n + 1)
     return coverage_fraction(sizes, ranks, k)
@@ -305,8 +304,7 @@ def rectangle_probability(low: NDArray[np.int64], high: NDArray[np.int64], n: in
 
     # Bin(n, t) with the t at which the total is likeliest.
     m = len(low)
-    if not 0 <= r <= m * n:
-        raise InputError("r", f"must lie in 0..{m * n}, the total number of balls", got=str(r))
+    require("r", 0 <= r <= m * n, f"must lie in 0..{m * n}, the total number of balls", got=str(r))
     t = r / (m * n)
     numbers = np.arange(n + 1)
     mass = binom.pmf(numbers, n, t)
@@ -596,6 +594,5 @@ def loss_of_pipeline(training: float, calibration: float) -> float:
 
 
 def _share(name: str, value: float) -> float:
-    if not 0 < value < 1:
-        raise InputError(name, "must be strictly between 0 and 1", got=repr(value))
+    require(name, 0 < value < 1, "must be strictly between 0 and 1", got=repr(value))
     return value

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide import mechanisms
 from confide.errors import InputError
 from confide.papers.checked import as_counts
-from confide.support import Level, exact_level, positive_integer, positive_number
+from confide.support import Level, exact_level, positive_integer, positive_number, require
 
 OPTIONS = 50
 """Algorithm 5: approximate number of tried bin numbers, evenly spaced in the logarithm from 1e2 to 1e6."""
@@ -408,14 +408,12 @@ def _log_failure(m: int, delta: float) -> float:
 
 
 def _share(gamma: float) -> float:
-    if not 0 < gamma < 1:
-        raise InputError("gamma", "must lie in (0, 1)", got=repr(gamma))
+    require("gamma", 0 < gamma < 1, "must lie in (0, 1)", got=repr(gamma))
     return gamma
 
 
 def _level(q: float) -> float:
-    if not 0 < q <= 1:
-        raise InputError("q", "must lie in (0, 1]", got=repr(q))
+    require("q", 0 < q <= 1, "must lie in (0, 1]", got=repr(q))
     return float(q)
 
 

@@ -15,7 +15,7 @@ from confide.errors import InputError
 from confide.mechanisms import laplace_level, noise_closed_form, walk_quantiles, walk_stays_below
 from confide.papers.checked import at_least_zero, without_nan
 from confide.papers.private_prediction_sets import beta_of_quantile
-from confide.support import Level, exact_level, positive_integer, positive_number
+from confide.support import Level, exact_level, positive_integer, positive_number, require
 
 __all__ = [
     "GAMMAS",
@@ -214,8 +214,7 @@ def simplified_zeta(n: int, m: int, epsilon: float, alpha: Level, gamma: float) 
     """
     a = float(exact_level("alpha", alpha))
     least = 4 * math.exp(-m)
-    if not a > least:
-        raise InputError("alpha", f"must be above 4 exp(-m) = {least:.3g} for m = {m} bins", got=f"{a:g}")
+    require("alpha", a > least, f"must be above 4 exp(-m) = {least:.3g} for m = {m} bins", got=f"{a:g}")
     if not least / a <= gamma < 1:
         raise InputError("gamma", f"must be at least 4 exp(-m)/alpha = {least / a:.3g} and below 1", got=f"{gamma:g}")
     return noise_closed_form(m, gamma * a, 2 / epsilon) / n
@@ -358,8 +357,7 @@ def moment_bound(nu: float, rate: float) -> float:
     >>> round(moment_bound(2.0, 0.5), 4)
     1.6487
     """
-    if not math.isfinite(rate):
-        raise InputError("rate", "must be a finite number", got=f"{rate:g}")
+    require("rate", math.isfinite(rate), "must be a finite number", got=f"{rate:g}")
     return float(np.exp(np.float64(positive_number("nu", nu) * rate) ** 2 / 2))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.support import Level, exact_level, positive_integer, privacy_loss
+from confide.support import Level, exact_level, positive_integer, privacy_loss, require
 
 # What is added for binomial tails that the sum leaves out, on each side.
 _TAIL = 1e-14
@@ -104,8 +104,7 @@ def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | 
     True
     """
     delta = float(exact_level("dp_delta", dp_delta)) if not isinstance(dp_delta, float) else dp_delta
-    if not 0 < delta < 1:
-        raise InputError("dp_delta", "must lie strictly between 0 and 1", got=repr(dp_delta))
+    require("dp_delta", 0 < delta < 1, "must lie strictly between 0 and 1", got=repr(dp_delta))
     epsilon_0 = privacy_loss("epsilon_0", epsilon_0)
     low, high = 0.0, epsilon_0
     while high - low > _PRECISION:

@@ -22,7 +22,7 @@ from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind, pl
 from confide.errors import InputError, InputTypeError
 from confide.scores.ranked import RankRule
 from confide.scores.score import DETERMINISTIC, LARGEST, SCORES, LibraryScore, Score, registered_score
-from confide.support import MOST_CANDIDATES, positive_integer
+from confide.support import MOST_CANDIDATES, positive_integer, require
 
 Task = Literal["classification", "regression", "any"]
 
@@ -374,8 +374,7 @@ def score_name(family: str, *, deterministic: bool = False, **given: float | Non
     values = ",".join(f"{key}={_shortest(parameters[key])}" for key in order)
 
     name = f"{family}{ending}" + (f"({values})" if values else "")
-    if score_kind(name).family != family:
-        raise InputError("score", f"must be one of {', '.join(SCORES)}", got=repr(name))
+    require("score", score_kind(name).family == family, f"must be one of {', '.join(SCORES)}", got=repr(name))
     return name
 
 

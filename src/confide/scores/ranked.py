@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import loops, machine_code, worth_compiling
-from confide.errors import InputError
+from confide.support import require
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,7 @@ def _first_beyond(
 
 def margins(p: NDArray[Any]) -> NDArray[np.float64]:
     """The margin scores of all classes, shape (n, K), in float64: the likeliest other class minus the class itself."""
-    if p.shape[1] < 2:
-        raise InputError("probabilities", "must have at least two classes for the margin score", got="1")
+    require("probabilities", p.shape[1] >= 2, "must have at least two classes for the margin score", got="1")
     second, first = np.partition(p, p.shape[1] - 2, axis=1)[:, -2:].astype(np.float64).T[:, :, None]
     margin: NDArray[np.float64] = np.where(p == first, second, first) - p
     return margin

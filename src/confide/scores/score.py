@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from confide.candidates import Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.scores.ranked import RankRule, all_class_scores, margins
-from confide.support import one_of
+from confide.support import one_of, require
 
 LARGEST = 1.7976931348623157e308
 """The largest float: an end of this size means that a score has no bound, but is finite."""
@@ -126,8 +126,7 @@ class Score:
             must = f"must be lower-case letters, digits and underscores, and not end in {DETERMINISTIC}"
             raise InputError("name", must, got=repr(self.name))
         for field in _FUNCTIONS[self.task]:
-            if not callable(getattr(self, field)):
-                raise InputError(field, f"must be a function for a score of {self.task}")
+            require(field, callable(getattr(self, field)), f"must be a function for a score of {self.task}")
 
         # Its range, and the candidates that suit it.
         if not (-math.inf < self.low < self.high):

@@ -62,8 +62,7 @@ def positions_of(argument: str, requirement: str, which: Any) -> slice | NDArray
     if isinstance(which, slice):
         return which
     positions = np.asarray(which)
-    if positions.ndim > 1:
-        raise InputError(argument, requirement, got=f"{positions.ndim} dimensions")
+    require(argument, positions.ndim <= 1, requirement, got=f"{positions.ndim} dimensions")
     kinds = "iub" if positions.ndim else "iu"  # one boolean is no position
     if positions.size and positions.dtype.kind not in kinds:
         raise InputTypeError(argument, requirement, got=f"{type(which).__name__} of dtype {positions.dtype}")
@@ -399,8 +398,7 @@ def predict_masks(probabilities: ArrayLike, calibration: Release) -> NDArray[np.
     """
     area_of(calibration)
     p = as_numeric("probabilities", probabilities)
-    if p.ndim < 2:
-        raise InputError("probabilities", "must have shape (classes, *pixels)", got=str(p.shape))
+    require("probabilities", p.ndim >= 2, "must have shape (classes, *pixels)", got=str(p.shape))
     names_for(calibration, None, len(p))
     rows = p.reshape(1, -1)
     mask = set_mask(rows, "lac", calibration.threshold) if p.size else np.zeros(rows.shape, np.bool_)

@@ -81,13 +81,7 @@ from confide.support.forms import (
     parse_object,
     refused_content,
 )
-from confide.support.installed import (
-    check_version_texts,
-    library_versions,
-    needs_extra,
-    require_extra,
-    versions_text,
-)
+from confide.support.installed import check_version_texts, library_versions, needs_extra, require_extra, versions_text
 from confide.support.names import (
     Classes,
     Name,

@@ -50,12 +50,7 @@ class BatchReader(Protocol):
 
 
 def checked_batches(
-    table: Table,
-    reader: BatchReader,
-    progress: Progress,
-    *,
-    keep: Sequence[ColumnRef] = (),
-    shows_types: bool = False,
+    table: Table, reader: BatchReader, progress: Progress, *, keep: Sequence[ColumnRef] = (), shows_types: bool = False
 ) -> Generator[tuple[Any, Any]]:
     """Read a table batch by batch, and yield each batch with the result of its reader, and with the columns of `keep`.
 
