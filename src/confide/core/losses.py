@@ -59,17 +59,20 @@ class MissedAreaLoss:
             raise InputError("background", must, got=f"{self.background} for {classes}")
 
 
+# The score of a calibration of critical thresholds begins with this, and ends with the name of the loss.
+_CRITICAL = "critical threshold of "
+
+
 def critical_score(loss: str) -> str:
     """The name of the score of a calibration of critical thresholds of this loss."""
-    return f"critical threshold of {loss}"
-
-
-_SCORES_OF_SHARES = (critical_score(FALSE_NEGATIVES), critical_score(_MISSED_AREA))
+    return f"{_CRITICAL}{loss}"
 
 
 def kind_asked(score: str | None) -> ScoreKind:
     """The kind of score that a threshold is compared with: for shares of true labels 1 - p, as for lac."""
-    return score_kind("lac" if str(score).startswith(_SCORES_OF_SHARES) else score)
+    if score is not None and score.startswith(_CRITICAL) and _SHARE.fullmatch(score.removeprefix(_CRITICAL)):
+        return score_kind("lac")
+    return score_kind(score)
 
 
 def check_bound(loss: str, bound: float) -> float:

@@ -467,7 +467,9 @@ def with_pilot(alternative: Alternative, sample: Pilot | None) -> Alternative:
 def compare(
     silos: Sequence[Silo], alpha: Any, epsilon: float, *, pilot: Any = None, **options: Unpack[PlanChoices]
 ) -> Comparison:
-    """Compare `private-qq` and `secure-sum` for these silos; published methods have no expected coverage.
+    """Compare the expected coverage of `private-qq` and `secure-sum` for these silos, and recommend one of them.
+
+    The published methods are left out: their expected coverage is not computed.
 
     Parameters
     ----------
@@ -475,7 +477,7 @@ def compare(
         As in `plan`.
     pilot
         A PUBLIC sample, as in `confide.plan`: a `confide.core.Pilot`, or scores, shape (N,). For several levels
-        the result is that of the last one. Not for sides, which have two scores.
+        the sizes of sets are those of the last one. Not for sides, which have two scores.
 
     Returns
     -------

@@ -225,7 +225,7 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
     CHANCE at most: either `high` is below its coverage, or its coverage is below a level that calibrations reach with
     probability 1 - CHANCE/2. This holds for records like the calibration records, independent of them and of each
     other. If the number of calibration records is secret, the law is for the largest number that the noisy number of
-    records allows (with a fifth of CHANCE for its noise). Without a noisy number it holds for the numbers that the
+    records allows (with a tenth of CHANCE for its noise). Without a noisy number it holds for the numbers that the
     shortfall states.
     """
     promised = release.promised

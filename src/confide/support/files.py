@@ -203,7 +203,7 @@ def read_text(path: str | FileLocation) -> str:
     except ConfideError:
         raise
     except ValueError:
-        raise InputError("path", f"{str(path)!r} cannot be read: no file has such a name") from None
+        raise InputError("path", f"{str(path)!r} cannot be read: it is not a possible file name") from None
 
     # As text files are read: line ends become \n
     if len(content) > MOST_BYTES:
