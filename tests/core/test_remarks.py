@@ -117,6 +117,7 @@ def test_thresholds_in_the_outer_decades_and_coarse_ranges(score, candidates, th
         ("top_k", 5.0, None, False),
         ("critical threshold of false_negative_rate", 1.0, 5, True),
         ("critical threshold of missed_area(background=0)", 1.0, 5, True),
+        ("critical threshold of missed_area of mine", 1.0, 5, False),
         ("my own", 1.0, 5, False),
         ("absolute_residual", 1.0, None, False),
     ],
