@@ -71,7 +71,7 @@ NOISE = [
     ),
     Fault(
         "zCDP of a range is understated",
-        "confide.selection.draws:zcdp_of_range",
+        "confide.selection.zcdp:zcdp_of_range",
         result(lambda rho: 0.999 * rho),
         "selection/test_selector.py::test_every_order_of_every_two_point_law",
     ),

@@ -1,6 +1,7 @@
 """Draws from OpenDP's secure samplers: an index from utilities, and noise on counts.
 
-draws.py    the draws of releases, in one place; the exponential mechanism's exact law and exact zCDP
+draws.py    the draws of releases, in one place; the exponential mechanism's exact law
+zcdp.py     the exact zCDP of a mechanism with bounded range
 padding.py  constant time for a release
 """
 
@@ -8,10 +9,9 @@ from confide.selection.draws import (
     check_sampler,
     noisy_counts,
     noisy_number,
-    range_of_zcdp,
     select,
     selection_law,
     uniforms,
     with_contrib,
-    zcdp_of_range,
 )
+from confide.selection.zcdp import range_of_zcdp, zcdp_of_range

@@ -1,17 +1,14 @@
-"""The draws of releases by OpenDP's samplers, and the exact law and the exact zCDP of the exponential mechanism.
+"""The draws of releases by OpenDP's samplers, and the exact law of the exponential mechanism.
 
 All draws come from one value: `Draws`, by default OpenDP's samplers, which cannot be seeded. No argument, file or
 environment variable replaces it. Tests do, by a private function, for the thread that calls it: a `threading.local`,
 because a release in another thread must never see it, and new threads can inherit a `ContextVar`.
 """
 
-import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import fresh_uniforms
-from confide.support import MOST_LOSS, float_above, needs_extra
+from confide.support import needs_extra
 
 # OpenDP's features are global, so one thread must not switch them off while another builds. `opendp.prelude` is not
 # imported: it imports scikit-learn and polars if they are installed, which takes over a second.
@@ -150,63 +147,3 @@ def selection_law(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The exact law over candidates with weights exp((u_j - max u)/scale): w_j / sum w. Shape (m,), float64."""
     law: NDArray[np.float64] = weights / weights.sum()
     return law
-
-
-# The exact zCDP of a mechanism with bounded range, and the largest range that a zCDP loss allows.
-#
-# A mechanism has range eta if, for neighbouring data, the log-ratio of its two laws lies in an interval of length eta.
-# The exponential mechanism has the range distance over the scale (docs/theory.md, Lemma P2). It is then rho(eta)-zCDP,
-#
-#     rho(eta) = k - 1 - ln(k)   with   k = eta / (1 - e^-eta),
-#
-# and no smaller number is valid (docs/theory.md, Lemma P3). It is slightly less than eta^2/8. Lemma P3 writes mu for k.
-
-# For smaller ranges no float lies between the loss and eta^2/8.
-_LEAST = Fraction(1, 10**9)
-
-# Digits of the computation, and a bound on its error for ranges from 1e-9 to 1e9, with ten digits to spare.
-_DIGITS = 90
-_ERROR = Fraction(1, 10**70)
-
-
-def zcdp_of_range(*ranges: float | Fraction) -> float:
-    """The zCDP loss of several mechanisms together, from the range of each one's log-probability ratios, rounded up.
-
-    Examples
-    --------
-    >>> round(zcdp_of_range(1.0), 5), round(zcdp_of_range(4.0), 3)
-    (0.1233, 1.67)
-    """
-    if any(map(math.isinf, ranges)):
-        return math.inf
-    return float_above(sum((_above(Fraction(eta)) for eta in ranges), Fraction(0)))
-
-
-@lru_cache(maxsize=256)
-def range_of_zcdp(rho: float) -> float:
-    """The largest range, a float of at most 1e6, whose zCDP loss is at most rho.
-
-    Examples
-    --------
-    >>> round(range_of_zcdp(0.125), 3), round(range_of_zcdp(0.5), 3), round(range_of_zcdp(2.0), 2)
-    (1.007, 2.056, 4.45)
-    """
-    low, high = math.sqrt(8 * rho), MOST_LOSS
-    while zcdp_of_range(low) > rho:  # the root was rounded up
-        low = math.nextafter(low, 0.0)
-    if low >= high or zcdp_of_range(high) <= rho:
-        return high
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if zcdp_of_range(middle) <= rho else (low, middle)
-    return low
-
-
-def _above(eta: Fraction) -> Fraction:
-    """The zCDP loss of one range, never below it; at most eta^2/8."""
-    if eta < _LEAST:
-        return eta**2 / 8
-    exact = Context(prec=_DIGITS)
-    length = exact.divide(Decimal(eta.numerator), Decimal(eta.denominator))
-    k = exact.divide(length, exact.subtract(Decimal(1), exact.exp(exact.minus(length))))
-    loss = exact.subtract(exact.subtract(k, Decimal(1)), exact.ln(k))
-    return min(Fraction(loss) + _ERROR, eta**2 / 8)
