@@ -212,13 +212,13 @@ def _examples(data: Digits, private: ThresholdResult) -> str:
     return "\n".join(lines)
 
 
-def _next_steps(released: Release, calibration: str, sets: str, images: str, report: str) -> str:
+def _next_steps(released: Release, calibration: str, sets: str, images: str, page: str) -> str:
     return f"""\
 6. Go on from here
    {calibration}: the release, the only result from the calibration images
    {sets}: the sets
    {images}: the unseen images' probabilities and digits
-   {report}: all of this as an HTML page; open it in a browser
+   {page}: all of this as an HTML page; open it in a browser
 
    confide show {calibration}
    confide predict {images} --calibration {calibration} \\

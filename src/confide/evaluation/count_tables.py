@@ -31,23 +31,23 @@ class Example:
 class CountNoise:
     """The noise in counts of covered and of missed records.
 
-    Each of them is the sum of so many counts, each of which has a noise with this parameter. Intervals are shortest for
-    a coverage of `guess`, a public number. `n` is the number of records, if it is public.
+    They are sums of `of_covered` and of `of_missed` counts, each of which has a noise with this parameter. Intervals are
+    shortest for a coverage of `guess`, a public number. `n` is the number of records, if it is public.
     """
 
     parameter: float
-    covered: int
-    missed: int
+    of_covered: int
+    of_missed: int
     guess: str
     n: int | None
 
     def intervals(self, covered: NDArray[Any], missed: NDArray[Any], error: float) -> "Intervals":
         """Shares of covered records with intervals that include the noise."""
         size = None if self.n is None else np.full(len(covered), self.n)
-        if size is not None and not self.missed:
+        if size is not None and not self.of_missed:
             low, high = one_count_interval(covered, size, self.parameter, error=error)
         else:
-            noises = (self.covered, self.missed)
+            noises = (self.of_covered, self.of_missed)
             low, high = coverage_interval(
                 covered, missed, self.parameter, error=error, guess=self.guess, noises=noises, size=size
             )
