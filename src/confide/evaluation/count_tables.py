@@ -31,8 +31,8 @@ class Example:
 class CountNoise:
     """The noise in counts of covered and of missed records.
 
-    They are sums of `of_covered` and of `of_missed` counts, each of which has a noise with this parameter. Intervals are
-    shortest for a coverage of `guess`, a public number. `n` is the number of records, if it is public.
+    They are sums of `of_covered` and of `of_missed` counts, each of which has a noise with this parameter. Intervals
+    are shortest for a coverage of `guess`, a public number. `n` is the number of records, if it is public.
     """
 
     parameter: float
