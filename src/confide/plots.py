@@ -154,7 +154,7 @@ def _table(
     if isinstance(sets, CoverageTable):
         for name, values in (("labels", labels), ("groups", groups)):
             require(name, values is None, "must be left out with a table, which contains the counts")
-        return sets.as_table(1).caption.removeprefix("Coverage by "), sets
+        return sets.division, sets
     if not isinstance(sets, PredictionSets):
         raise InputTypeError("sets", "must be PredictionSets or a CoverageTable", type(sets).__name__)
     if labels is None:

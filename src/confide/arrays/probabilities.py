@@ -22,6 +22,10 @@ _LOST_BY_ENTRY = 2.0**-24
 # The largest change of a sum by rounding to decimals: beyond it numbers are no probabilities.
 _MOST_ROUNDED = 0.4
 
+# Decimals to which probabilities are rounded, and the relative error of entries in float32 or float64.
+_DECIMALS = range(2, 7)
+_ROUNDING_ERROR = 1e-6
+
 SUM_TO_ONE = "sum to one"
 SUM_REMEDY = (
     "apply softmax to a model's raw outputs and give every class; numbers that are not probabilities need a score of "
@@ -64,13 +68,14 @@ def far_sums(xp: Any, p: Any) -> Any:
 
     # Of these, the rows that no number of decimals explains: all entries can lose half a unit, nonzero ones gain it.
     relative_error = _relative_error(xp, p)
-    for decimals in range(2, 7):
+    for decimals in _DECIMALS:
         scaled = p * 10**decimals
         half_unit = 0.5 * 10.0**-decimals
         is_rounded = xp.all(xp.abs(scaled - xp.round(scaled)) <= relative_error * scaled, axis=1)
         nonzero = xp.sum(xp.where(p >= half_unit, xp.ones_like(p), xp.zeros_like(p)), axis=1)
         change = xp.where(gap < 0, xp.full_like(gap, k), nonzero) * half_unit
-        far = far & ~(is_rounded & (distance <= slack + change) & (distance <= slack + _MOST_ROUNDED))
+        is_near = (distance <= slack + change) & (distance <= slack + _MOST_ROUNDED)
+        far = far & ~(is_rounded & is_near)
     return far
 
 
@@ -78,10 +83,11 @@ def _relative_error(xp: Any, p: Any) -> float:
     """An upper bound on the relative error of the entries: that of bfloat16 or float16 if they can be such numbers."""
     digits = 53 if p.dtype == xp.float64 else 24
     for bits in (8, 11):
+        # Veltkamp's splitting: the difference is p, rounded to so many bits.
         scaled = p * (2.0 ** (digits - bits) + 1)
-        if bool(xp.all(scaled - (scaled - p) == p)):  # p, rounded to so many bits
+        if bool(xp.all(scaled - (scaled - p) == p)):
             return 2.0**-bits
-    return 1e-6
+    return _ROUNDING_ERROR
 
 
 def far_from_one(p: NDArray[Any], rows: int = CHECKED_ROWS) -> NDArray[np.bool_]:

@@ -256,7 +256,8 @@ class CoverageTable(Described):
         return below_at_once(self.hits, self.n, level, self.confidence or CONFIDENCE)
 
     @property
-    def _noun(self) -> str:
+    def division(self) -> str:
+        """The property that divides the records, such as `class` or `set size`."""
         return "set size" if self.kind == "size" else self.kind
 
     @property
@@ -266,7 +267,7 @@ class CoverageTable(Described):
             return ""
 
         # The names of the parts, the least covered first.
-        plural = f"{self._noun}es" if self.kind == "class" else f"{self._noun}s"
+        plural = f"{self.division}es" if self.kind == "class" else f"{self.division}s"
         prefix = "size " if self.kind == "size" else ""
         names = ", ".join(f"{prefix}{row.name}" for row in self.below[:_MOST_NAMED])
         names += ", ..." if self.below[_MOST_NAMED:] else ""
@@ -294,13 +295,13 @@ class CoverageTable(Described):
         """Rows of the parts that have records; of very many the least covered ones."""
         listed = self._counted if self.confidence is not None else list(self.parts)
         shown = sorted(listed, key=lambda row: row.seeming)[:most] if len(listed) > most else listed
-        cells = [self._cells(row) for row in shown] or [{self._noun: ""}]
-        caption = f"{self.of} by {self._noun}".capitalize()
+        cells = [self._cells(row) for row in shown] or [{self.division: ""}]
+        caption = f"{self.of} by {self.division}".capitalize()
         return Table(tuple(cells[0]), tuple(tuple(row.values()) for row in cells), caption, len(listed))
 
     def _cells(self, row: Part) -> dict[str, str]:
         # Counts.
-        cells = {self._noun: row.name}
+        cells = {self.division: row.name}
         noisy = ", with noise" if self.confidence is None else ""
         if self.of == "share":
             cells[f"records{noisy}"] = f"{row.covered:,}"

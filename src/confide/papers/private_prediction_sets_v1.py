@@ -49,7 +49,7 @@ GAMMAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 
 
 def are_neighbours(counts: ArrayLike, other: ArrayLike) -> bool:
-    """Definition 1 (version 1): whether two data sets, given by counts, differ in one replaced record.
+    """Definition 1 (version 1): whether two data sets, given by counts, differ in at most one replaced record.
 
     Examples
     --------

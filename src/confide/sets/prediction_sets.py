@@ -128,6 +128,7 @@ class PredictionSets(Records):
         n, k = self.mask.shape
         y = as_labels("labels", labels, n, k, self.classes, unknown=True)
         warn_of_unknown_labels("labels", y, self._names)
+        # A label that is no class has the position -1, whose entry is read and does not count.
         inside: NDArray[np.bool_] = self.mask[np.arange(n), y] & (y >= 0)
         return inside
 
