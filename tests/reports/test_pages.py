@@ -287,7 +287,6 @@ def test_equal_sets_show_one_record():
     assert [row[1] for row in worked_example(release_at("top_k", 2.0)).tables[0].rows] == ["{A, B}"]
 
 
-@pytest.mark.long
 def test_spending_of_data(tmp_path):
     ledger = confide.Ledger(tmp_path / "budget.db", limit=4.0, by="trial office")
     known, scores = {"ledger": ledger, "dataset": "patients"}, np.random.default_rng(0).random(3000)

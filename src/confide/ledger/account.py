@@ -191,6 +191,10 @@ class Account(Described):
         """The account after more charges, without their entries."""
         return replace(self, totals=reduce(Totals.plus, costs, self.totals))
 
+    def until(self, count: int) -> "Account":
+        """The account as it was after its first `count` charges."""
+        return replace(self, entries=self.entries[:count], totals=Totals.of(self.costs[:count]))
+
     def allows(self, *costs: Cost) -> bool:
         """Whether the limit allows one more release, or several together (`Limit.allows`)."""
         return self.limit is None or self.limit.allows(self.totals, costs)

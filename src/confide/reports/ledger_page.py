@@ -126,10 +126,7 @@ def _checksum(text: str | None) -> str | None:
 
 def _spent_for(account: Account, first: int, end: int) -> Section:
     """The account before the charges `first` to `end` for a release, after them, and as it is."""
-    states = [
-        Account(account.dataset, account.neighbors, None, account.limit, account.entries[:count])
-        for count in (first, end, len(account.entries))
-    ]
+    states = [account.until(count) for count in (first, end, len(account.entries))]
     budgets = [dict(state.facts[:-1]) for state in states]  # the adjacency is the same
     rows = tuple((name, *(budget[name] for budget in budgets)) for name in budgets[0])
     heads = ("Budget", "Before this release", "With it", "By now")
