@@ -17,7 +17,7 @@ from confide.array_api import rows_unlike_one
 from confide.arrays import column_names
 from confide.arrays.checked import as_numeric, as_probabilities, as_vector
 from confide.arrays.labels import as_labels
-from confide.arrays.probabilities import far_from_one
+from confide.arrays.row_sums import far_from_one
 from tests.builders import slow
 from tests.calibrations import calibration_at
 from tests.refused import numbers, refused

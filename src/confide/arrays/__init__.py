@@ -4,7 +4,8 @@ checked.py        the entry point: numbers, vectors and probabilities as arrays,
                   reads them; the random numbers of records
 labels.py         true labels of records and of pixels, and names of classes
 frames.py         the names of a data frame's columns and rows; columns as a data frame of any kind
-probabilities.py  rows of probabilities: sums that are not one, logits, temperatures
+row_sums.py       rows of probabilities whose sums are not one
+probabilities.py  softmax, logits that look like probabilities, temperatures
 group_columns.py  groups that overlap: columns of which each gives a record one group
 blocks.py         rows in blocks that fit in cache, on a few threads; the first of several batches
 loops.py          loops that would take numpy several passes, as machine code if Numba is installed
@@ -50,15 +51,13 @@ from confide.arrays.labels import (
     warn_of_unknown_labels,
 )
 from confide.arrays.loops import machine_code, worth_compiling
-from confide.arrays.probabilities import (
+from confide.arrays.probabilities import look_like_probabilities, softmax, tempered
+from confide.arrays.row_sums import (
     SUM_REMEDY,
     SUM_TO_ONE,
     checked_rows,
     far_from_one,
     far_sums,
-    look_like_probabilities,
     other_sums,
     refuse_other_sums,
-    softmax,
-    tempered,
 )
