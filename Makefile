@@ -33,10 +33,10 @@ setup: $(READY)  ## create the environment .venv; all targets but demo do this, 
 demo: .venv-demo/.ready  ## train, calibrate, predict and report on real data, in about a minute
 	$(SMALL)/confide demo --out demo-output --force
 
-test: $(READY)  ## run the everyday tests, in about two minutes on two cores
+test: $(READY)  ## run the everyday tests, in about a minute on two idle cores
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup
 
-test-slow: $(READY)  ## run the slow tests: simulations, whole grids, browsers, servers, in about a quarter of an hour
+test-slow: $(READY)  ## run the slow tests: simulations, whole grids, browsers, servers, in about six minutes on two idle cores
 	$(BIN)/python -m pytest -m "slow and not long" --hypothesis-profile=thorough -n 2 --dist loadgroup
 
 check: $(READY)  ## run linters and type checks, and check imports, workflows and spelling

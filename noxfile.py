@@ -118,7 +118,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def long(session: nox.Session) -> None:
-    """Run the tests that are marked `long`: simulations, installations and clusters, in about half an hour."""
+    """Run the tests that are marked `long`: simulations, installations and clusters, in about a quarter of an hour."""
     extras(session)
     command = "pytest -m long --hypothesis-profile=thorough -n 2 --dist loadgroup"
     session.run(PYTHON, "-m", *command.split(), *session.posargs, external=True)
