@@ -212,13 +212,13 @@ def counts_text(data: bytes) -> None:
     jobs, digest = counted()
     text = data.decode("utf-8", "surrogateescape").replace("D", digest)
     for read in (of_csv, of_json):
-        found = [Counts.none(job) for job in jobs]
+        totals = [Counts.none(job) for job in jobs]
         try:
-            add_rows(read(text, COLUMNS), digest, found)
+            add_rows(read(text, COLUMNS), digest, totals)
         except ConfideError as error:
             one_line(error)
             continue
-        assert all(counts.array.min() >= 0 and set(counts.errors.counts()) <= {1, 2, 3, 4} for counts in found)
+        assert all(counts.array.min() >= 0 and set(counts.errors.counts()) <= {1, 2, 3, 4} for counts in totals)
 
 
 COUNTS = (

@@ -19,7 +19,7 @@ def shared_data(name: str) -> Path:
 def python_of(name: str) -> Path:
     """The interpreter of `nox -s NAME`, for versions of other libraries, or the one that CONFIDE_NAME names."""
     variable = f"CONFIDE_{name.upper()}"
-    found = Path(os.environ.get(variable, ROOT / f".venv-{name}" / "bin" / "python"))
-    if not found.exists():
+    interpreter = Path(os.environ.get(variable, ROOT / f".venv-{name}" / "bin" / "python"))
+    if not interpreter.exists():
         pytest.skip(f"needs another environment: `nox -s {name}` sets it up, {variable} names its interpreter")
-    return found
+    return interpreter

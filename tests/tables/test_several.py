@@ -6,9 +6,9 @@ import pytest
 
 import confide
 from confide import Candidates
+from confide.core import BOTH_SIDES
 from confide.errors import InputError
 from confide.tables import (
-    SIDES,
     ClassColumns,
     LossColumns,
     ScoreColumn,
@@ -73,7 +73,7 @@ RELEASES = {
         lambda: confide.calibrate_losses(LOSSES, STEPS, 2.0, 2000.0, loss="cost", bound=5.0),
     ),
     "sides": (
-        TargetColumns(("lo", "hi"), "target", SIDES), {"candidates": LINE},
+        TargetColumns(("lo", "hi"), "target", BOTH_SIDES), {"candidates": LINE},
         lambda: confide.calibrate_sides(F, TARGET, 0.1, **SURE | {"candidates": LINE}),
     ),
     "class weights": (
@@ -100,7 +100,7 @@ def test_releases_are_those_of_arrays(engine):
         assert (ours.parts, ours.privacy, ours.by) == (same.parts, same.privacy, same.by), case
         assert ours.population == same.population, case
     with refused(InputError, "score"):
-        score_histogram(table, TargetColumns(("lo", "hi"), "target", SIDES), LINE)
+        score_histogram(table, TargetColumns(("lo", "hi"), "target", BOTH_SIDES), LINE)
 
 
 @pytest.mark.slow(unless="duckdb_sql")

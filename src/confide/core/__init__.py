@@ -80,7 +80,7 @@ from confide.core.terms import (
     part_of_failure,
     typical_of_groups,
 )
-from confide.core.thresholds import SIDES, By, Key, Threshold, level_reached, meaning_of_infinity
+from confide.core.thresholds import BOTH_SIDES, SIDES, By, Key, Threshold, level_reached, meaning_of_infinity
 from confide.core.tuning import LONGEST, PARTS, flat_for
 
 if TYPE_CHECKING:

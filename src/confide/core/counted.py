@@ -18,14 +18,11 @@ from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
 from confide.core.sources import GivenCounts
 from confide.core.steps import assembled, release
-from confide.core.thresholds import SIDES, By
+from confide.core.thresholds import BOTH_SIDES, SIDES, By
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.scores import score_kind
 from confide.support import Level, caller_stacklevel, library_versions, log_event, one_of, require, takes_alpha
-
-# The score of histograms of both sides.
-_BOTH_SIDES = "cqr_sides"
 
 
 @takes_alpha
@@ -74,14 +71,14 @@ def calibrate_histogram(
     # The counts of both sides, of groups, or of all records.
     payer, fields = split_options("calibrate_histogram", options, "partition")
     counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
-    of_groups = None not in counted and score != _BOTH_SIDES
+    of_groups = None not in counted and score != BOTH_SIDES
     if by is not None and not of_groups:
         raise InputError("by", BY_NEEDS_GROUPS)
 
     # The kind of thresholds.
     division: By | None = None
     kind = None
-    if None not in counted and score == _BOTH_SIDES:
+    if None not in counted and score == BOTH_SIDES:
         _check_sides(counted)
         division = "side"
         shares = shares_of_sides("0.5" if share_low is None else share_low)
@@ -109,7 +106,7 @@ def calibrate_histogram(
 def _check_sides(counted: Mapping[Any, ScoreHistogram]) -> None:
     """Raise an error unless these are the counts of the same records on both sides."""
     if set(counted) != set(SIDES):
-        raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={_BOTH_SIDES!r}")
+        raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={BOTH_SIDES!r}")
     if len({counts.total for counts in counted.values()}) > 1:
         raise InputError("histogram", "must have as many records on both sides")
 

@@ -207,7 +207,7 @@ class Draw:
         return self.design.candidates
 
     def prepared(self, counts: ScoreHistogram) -> Draw:
-        """The step itself: its designs wait for nothing."""
+        """The step itself, because its designs are known."""
         return self
 
     def draw(self, counts: ScoreHistogram) -> dict[Key, Threshold]:

@@ -56,6 +56,9 @@ SCORE_OF_SIDE = {"low": "cqr_low", "high": "cqr_high"}
 # The scores of the lower and the upper side.
 SIDES = tuple(SCORE_OF_SIDE.values())
 
+# Stands for both of them, each with its own threshold.
+BOTH_SIDES = "cqr_sides"
+
 
 class Keys(NamedTuple):
     """The printed form of the keys of a release."""

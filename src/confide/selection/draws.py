@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import fresh_uniforms
-from confide.support import needs_extra
+from confide.support import require_extra
 
 # OpenDP's features are global, so one thread must not switch them off while another builds. `opendp.prelude` is not
 # imported: it imports scikit-learn and polars if they are installed, which takes over a second.
@@ -25,8 +25,7 @@ _FEATURES = threading.Lock()
 
 def check_sampler() -> None:
     """Raise an error if OpenDP is not installed, before a budget is charged. Applying releases does not need OpenDP."""
-    with needs_extra("drawing a release", None, "opendp"):
-        pass
+    require_extra("drawing a release", None, "opendp")
 
 
 def with_contrib(build: Callable[[], Any]) -> Any:

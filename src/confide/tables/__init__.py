@@ -25,7 +25,7 @@ calibrate.py, evaluate.py   the other calls
 """
 
 from confide.tables.calibrate import TableRequest, calibrate_table, counting_query, recalibrate_table
-from confide.tables.columns import SIDES, ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, class_keys
+from confide.tables.columns import ClassColumns, ColumnSpec, LossColumns, ScoreColumn, TargetColumns, class_keys
 from confide.tables.count_files import read_published_counts
 from confide.tables.counting import (
     COUNT_SCHEMA,

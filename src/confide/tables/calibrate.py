@@ -53,6 +53,15 @@ class TableOptions(Options, total=False):
     shares: Sequence[Level] | None
 
 
+class QueryOptions(TableOptions, total=False):
+    """Further options of `counting_query`: those of `calibrate_table`, except progress."""
+
+    n: int | None
+    candidates: AnyCandidates
+    class_weights: Mapping[Any, Any] | ClassShift | None
+    weight_bound: float | None
+
+
 @dataclass(frozen=True)
 class TableRequest:
     """A request to calibrate on a table. It is checked before the table is opened; its classes are named afterwards."""
@@ -393,7 +402,7 @@ def counting_query(
     what: ColumnSpec,
     alpha: Level | Sequence[Level],
     epsilon: float | None = None,
-    **options: Any,
+    **options: Unpack[QueryOptions],
 ) -> str:
     """Write the query that counts for a request, in the SQL of an engine that this process does not connect to.
 

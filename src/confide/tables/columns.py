@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import AnyCandidates, Candidates, Spread
-from confide.core import FALSE_NEGATIVES, FROM_LOGITS, Release, as_release, critical_score
+from confide.core import BOTH_SIDES, FALSE_NEGATIVES, FROM_LOGITS, Release, as_release, critical_score
 from confide.errors import InputError
 from confide.evaluation import IntervalOutcomes, RecordComparison, ScoreOutcomes, SetOutcomes
 from confide.scores import SCORES, ScoreKind, all_scores, score_kind
@@ -52,8 +52,6 @@ from confide.tables.readers import ClassReader, FalseNegativeReader, LossReader,
 from confide.tables.table import TableColumns
 
 ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with ScoreColumn"
-# Stands for both cqr_low and cqr_high, each with its own threshold.
-SIDES = "cqr_sides"
 
 
 class ColumnSpec(ABC):
@@ -149,7 +147,7 @@ class ColumnSpec(ABC):
 
 def score_named_by(release: Release) -> str | None:
     """The score under which columns give the scores of a release: its own, or that of both sides."""
-    return SIDES if release.by == "side" else release.first.score
+    return BOTH_SIDES if release.by == "side" else release.first.score
 
 
 @dataclass(frozen=True)
@@ -236,7 +234,7 @@ class TargetColumns(ColumnSpec):
     def kinds(self) -> tuple[ScoreKind, ...]:
         """The names and ranges of the scores, one per threshold."""
         chosen = self.score or ("absolute_residual" if len(self.predictions) == 1 else "cqr")
-        return tuple(map(score_kind, ("cqr_low", "cqr_high") if chosen == SIDES else (chosen,)))
+        return tuple(map(score_kind, ("cqr_low", "cqr_high") if chosen == BOTH_SIDES else (chosen,)))
 
     @property
     def kind(self) -> ScoreKind:
@@ -248,7 +246,7 @@ class TargetColumns(ColumnSpec):
         return super()._requested if len(self.kinds) == 1 else {"by": "side"}
 
     def _with_score(self, score: str | None) -> "TargetColumns":
-        fits = score == SIDES or score_kind(score).task == "regression"
+        fits = score == BOTH_SIDES or score_kind(score).task == "regression"
         return replace(self, score=str(score)) if fits else self
 
     def check_predictions(self, table: TableColumns, kind: ScoreKind) -> None:
@@ -256,7 +254,9 @@ class TargetColumns(ColumnSpec):
         if kind.score is None or kind.task != "regression" or kind.score.difficulty:
             computed = [name for name, score in SCORES.items() if score.task == "regression" and not score.difficulty]
             remedy = "Compute others elsewhere and name their column, or register a confide.Score"
-            raise InputError("score", f"must be one of {', '.join(computed)} or {SIDES} for predictions", remedy=remedy)
+            raise InputError(
+                "score", f"must be one of {', '.join(computed)} or {BOTH_SIDES} for predictions", remedy=remedy
+            )
         needed = 2 if kind.score.quantiles else 1
         must = f"must name {'one column' if needed == 1 else 'two columns'} for the score {kind.name!r}"
         require("prediction", len(self.predictions) == needed, must, got=str(len(self.predictions)))

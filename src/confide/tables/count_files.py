@@ -175,8 +175,8 @@ def read_published_counts(
     options: dict[str, Any] = {"n": n, "n_noisy": n_noisy, "n_noise": n_noise, "score": score, "classes": classes}
     document = _json_document(place) if place.suffix.lower() == ".json" else None
     if isinstance(document, dict) and document.get("kind") == "confide/published-counts":
-        given = {"candidates": candidates, "noise": noise, **options}
-        if repeated := [name for name, value in given.items() if value is not None]:
+        arguments = {"candidates": candidates, "noise": noise, **options}
+        if repeated := [name for name, value in arguments.items() if value is not None]:
             raise InputError(repeated[0], f"must be left out: {str(place)!r} states it")
         return PublishedCounts.load(place)  # type: ignore[arg-type]
 

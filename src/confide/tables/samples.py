@@ -104,11 +104,8 @@ def read_pilot(
     what
         The columns: scores; probabilities and labels, for which the plan also reports set sizes; or predictions and
         targets.
-    skip_incomplete
-        Leave out records with a missing value in a column that is read, instead of raising an error. `left_out()` of an
-        open table returns their number.
-    progress
-        As in `score_histogram`.
+    skip_incomplete, progress
+        As in `evaluate_table`.
 
     Raises
     ------

@@ -13,14 +13,14 @@ from confide.cli.output import capture_warnings, print_text, print_texts, print_
 from confide.cli.plan import read_sample
 from confide.cli.request import read_request, take_columns
 from confide.cli.values import Source
-from confide.core import By
+from confide.core import BOTH_SIDES, By
 from confide.errors import CoverageWarning
 from confide.federated import FederatedPlan, Refusal, SiloKeys, read_time, replies
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
 from confide.support import FileKind, check_unknown_arguments, kind_of, read_text, require
-from confide.tables import SIDES, ClassColumns, ColumnSpec, TargetColumns, class_keys
+from confide.tables import ClassColumns, ColumnSpec, TargetColumns, class_keys
 
 # The plan
 
@@ -37,7 +37,7 @@ def _plan_arguments(arguments: Mapping[str, Any], columns: ColumnSpec | None) ->
     alpha, groups = arguments["alpha"], arguments.get("groups")
     by_class = arguments.get("by_class", False)
     score = arguments.get("score") if columns is None else columns.kind.name
-    sides = score == SIDES or has_sides(columns)
+    sides = score == BOTH_SIDES or has_sides(columns)
     requested: dict[By, bool] = {"class": by_class, "group": groups is not None, "side": sides}
     is_one = [isinstance(alpha, tuple), *requested.values()].count(True) <= 1
     must = "several levels, groups or classes, and two sides must not be combined"

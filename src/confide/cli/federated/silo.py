@@ -24,7 +24,7 @@ from confide.cli.options import ANSWER, PEOPLE
 from confide.cli.output import capture_warnings, check_output, print_text, print_texts
 from confide.cli.request import arguments_of, take_columns
 from confide.cli.values import Source
-from confide.core import class_list, load_release, names_among
+from confide.core import BOTH_SIDES, class_list, load_release, names_among
 from confide.errors import InputError, OtherDataWarning
 from confide.federated import (
     DEFAULT_METHODS,
@@ -42,7 +42,6 @@ from confide.ledger import file_of
 from confide.mechanisms import weak_privacy_text
 from confide.support import FileKind, OutputExistsError, aligned, read_text, require, write_text
 from confide.tables import (
-    SIDES,
     ClassColumns,
     ColumnSpec,
     LossColumns,
@@ -152,8 +151,8 @@ class SiloTable:
         """Check that the columns give the score of the plan, and the groups or classes that it has thresholds for."""
         # The score.
         columns = self.columns
-        required = SIDES if plan.by == "side" else plan.first.score
-        score = None if columns is None else SIDES if has_sides(columns) else columns.kind.name
+        required = BOTH_SIDES if plan.by == "side" else plan.first.score
+        score = None if columns is None else BOTH_SIDES if has_sides(columns) else columns.kind.name
         if columns is not None and score != required:
             if required is None:
                 remedy = f"These columns give {score!r}: leave --score out"
