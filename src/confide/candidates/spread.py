@@ -116,6 +116,13 @@ class Spread:
             raise InputError("kind", "must be given, because the score is not named")
         return SHAPES[self.kind]
 
+    @property
+    def recipe(self) -> dict[str, Any]:
+        """The rule that makes its lists, without their size, as plain JSON values."""
+        numbers = {"unit": self.unit, "around": self.around, "most": self.most}
+        stated = {name: number for name, number in numbers.items() if number is not None}
+        return {"kind": "spread", "of": self.kind} | stated
+
     def edges(self, size: int) -> _Edges:
         """The finite candidates, increasing, before they are rounded; float64 of shape about (size,).
 

@@ -374,7 +374,8 @@ def _charge_and_choose(
     """Charge the share that chooses, then draw; the name of the chosen score, which a ledger may already contain."""
     from confide.ledger import make_payment, pay
 
-    identity = {**identity, "choice": repr(choosing), "chosen": [*chosen.among, str(chosen.share)]}
+    stated = {"level": str(choosing.level), "steps": choosing.steps, "epsilon": choosing.epsilon}
+    identity = {**identity, "choice": stated, "chosen": [*chosen.among, str(chosen.share)]}
     nothing_else = privacy_statement(None, "add_remove", identity["records"])
     privacy = with_choice(nothing_else, chosen.epsilon)
     payment = make_payment(privacy, "choice by the exponential mechanism", identity, **{"ledger": None, **options})

@@ -48,9 +48,6 @@ _MOST_COUNTED = 2**62
 # The least share of the requested epsilon that a mechanism's proven loss is; all but `pps` spend all of it.
 _LEAST_SPENT = {"pps": 0.49}
 
-# The numbers of a spread that are written if it has them.
-_NUMBERS_OF_SPREAD = ("unit", "around", "most")
-
 _Infinite = Literal["+inf"]
 
 # The fields of a request with their defaults, which a file leaves out.
@@ -155,12 +152,8 @@ def _plain(value: Any) -> Any:
     match value:
         case Fraction():
             return str(value)
-        case Candidates() | OwnCandidates():
+        case Candidates() | OwnCandidates() | Spread():
             return dict(value.recipe)
-        case Spread():
-            numbers = {name: getattr(value, name) for name in _NUMBERS_OF_SPREAD}
-            stated = {name: number for name, number in numbers.items() if number is not None}
-            return {"kind": "spread", "of": value.kind} | stated
         case GroupColumns():
             return {name: list(groups) for name, groups in value.columns.items()}
         case ClassShift() | RecordWeights():
@@ -239,7 +232,7 @@ def read_request(content: dict[str, Any]) -> Request:
 
 def _read_candidates(recipe: dict[str, Any]) -> Candidates | OwnCandidates | Spread:
     if recipe["kind"] == "spread" and "size" not in recipe:
-        return Spread(recipe["of"], **{name: recipe.get(name) for name in _NUMBERS_OF_SPREAD})
+        return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"), recipe.get("most"))
     if recipe["kind"] in BUILDERS:
         return Candidates.from_recipe(recipe)
     if "values" in recipe:  # of a plan, which has to state them

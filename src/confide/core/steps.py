@@ -16,6 +16,7 @@ import numpy as np
 from confide.candidates import Candidates, listed
 from confide.core.account import NO_PAYER, Bill, Payer, open_account
 from confide.core.design import Design, sized_design, sized_privacy, unanswered_design
+from confide.core.population import ClassShift, RecordWeights
 from confide.core.release import Release
 from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
@@ -191,7 +192,8 @@ class Draw:
     def bill(self) -> Bill:
         """What it costs, and what identifies its request."""
         terms = self.terms
-        mechanisms = [None if design.mechanism is None else repr(design.mechanism) for design in self.designs.values()]
+        known = [design.mechanism for design in self.designs.values()]
+        mechanisms = [None if mechanism is None else mechanism.stated() for mechanism in known]
         identity = {
             "request": _plain_fields(terms) | {"candidates": self.candidates.size},
             "n": self.design.n if terms.public_n else None,
@@ -248,7 +250,7 @@ class CountThenDraw:
         identity = {
             "request": _plain_fields(terms),
             "mechanism": None,
-            "candidates": spread.digest if isinstance(spread, Candidates) else repr(replace(spread, most=None)),
+            "candidates": spread.digest if isinstance(spread, Candidates) else replace(spread, most=None).recipe,
         }
         return _bill(terms, self.request, sized_privacy(terms), identity)
 
@@ -290,16 +292,26 @@ _UNIDENTIFIED = ("spread", "largest", "choice", "noise")
 
 
 def _plain_fields(terms: Terms) -> dict[str, Any]:
-    names = [field.name for field in fields(terms) if field.name not in _UNIDENTIFIED]
-    stated = {name: _plain(getattr(terms, name)) for name in names}
-    return stated | {"population": None if terms.population is None else terms.population.fields()}
+    """The fields as JSON values, without defaults: a field that a later version adds changes no earlier request."""
+    stated = {}
+    for field in fields(terms):
+        value = getattr(terms, field.name)
+        if field.name not in _UNIDENTIFIED and value != field.default:
+            stated[field.name] = _plain(value)
+    return stated
 
 
 def _plain(value: Any) -> Any:
-    # As JSON values, of which infinity is none.
-    if value == math.inf:
-        return "+inf"
-    return value if value is None or isinstance(value, int | float | str) else str(value)
+    match value:
+        case math.inf:
+            return "+inf"
+        case ClassShift() | RecordWeights():
+            return value.fields()
+        case tuple():
+            return [_plain(element) for element in value]
+        case None | int() | float() | str():
+            return value
+    return str(value)
 
 
 def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
