@@ -114,7 +114,7 @@ def test_the_table_has_all_arguments():
     known = {
         name for name, one in inspect.signature(confide.calibrate).parameters.items() if one.kind is one.KEYWORD_ONLY
     }
-    assert set(OPTIONS) == known | Options.__optional_keys__ - {"partition"}
+    assert set(OPTIONS) == known | Options.__optional_keys__
 
 
 def _check_refusal(error, name, option):

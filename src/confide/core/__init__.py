@@ -35,7 +35,7 @@ from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
 from confide.core.masks import MaskOptions, TrueAreas, calibrate_areas, calibrate_masks, true_pixels
-from confide.core.options import Options, refuse_weights, split_options
+from confide.core.options import GroupOptions, Options, refuse_weights, split_options
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan, plan_of, records_of_design
 from confide.core.population import (
     ClassShift,

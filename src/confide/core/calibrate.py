@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from confide.arrays import GroupColumns, Groups, as_vector, refuse_other_rows
 from confide.candidates import AnyCandidates
-from confide.core.options import Options, refuse_weights, split_options
+from confide.core.options import GroupOptions, Options, refuse_weights, split_options
 from confide.core.population import ClassShift, shifted_population
 from confide.core.release import Release
 from confide.core.request import Request
@@ -49,7 +49,7 @@ def calibrate(
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     weight_bound: float | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[GroupOptions],
 ) -> Release:
     """Release a threshold with a coverage guarantee and a differential-privacy guarantee, or one per level or group.
 
@@ -112,10 +112,10 @@ def calibrate(
         weight must be a function of the record's covariates that does not depend on these records, and never of a
         score.
     **options
-        The options in `Options`: `rho` instead of epsilon, `neighbors`, `delta`, `unit`, `about`, `ledger`, ... Several
-        levels hold at once with probability 1 - delta, each with an equal part of delta. A noisy number of records is
-        released first, of each group. Groups are charged as cells of one `partition`; if they overlap, each column is a
-        partition of its own, "partition: column", and the costs of columns add up.
+        The options in `GroupOptions`: `rho` instead of epsilon, `neighbors`, `delta`, `unit`, `about`, `ledger`, ...
+        Several levels hold at once with probability 1 - delta, each with an equal part of delta. A noisy number of
+        records is released first, of each group. Groups are charged as cells of one `partition`; if they overlap, each
+        column is a partition of its own, "partition: column", and the costs of columns add up.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from confide.arrays import as_numeric, as_vector, refuse_other_rows
 from confide.candidates import Candidates, listed
 from confide.core.account import undivided
 from confide.core.calibrate import calibrate
-from confide.core.options import LedgerOptions, Options
+from confide.core.options import GroupOptions, LedgerOptions, Options
 from confide.core.release import Release
 from confide.counting import ScoreHistogram, check_scores
 from confide.errors import InputError, InputTypeError
@@ -86,7 +86,7 @@ class Choice:
         """The name of the chosen model or score, which is public."""
         return self.chosen.name
 
-    def calibrate(self, **options: Unpack[Options]) -> Release:
+    def calibrate(self, **options: Unpack[GroupOptions]) -> Release:
         """Release the chosen score's threshold, as `confide.calibrate` does, from the records not used for the choice.
 
         Parameters
@@ -106,7 +106,7 @@ class Choice:
 
 # The arguments of a choice among columns of a table, and of the release of its one threshold.
 CHOICE_ARGUMENTS = frozenset(
-    {"alpha", "epsilon", "choice_share", "largest_size", *Options.__optional_keys__} - {"chosen", "partition"}
+    {"alpha", "epsilon", "choice_share", "largest_size", *Options.__optional_keys__} - {"chosen"}
 )
 
 

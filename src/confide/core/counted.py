@@ -10,7 +10,7 @@ from typing import Any, Literal, Unpack
 from confide.core.calibrate import BY_NAMES, BY_NEEDS_GROUPS, is_several, shares_of_sides
 from confide.core.design import design_at
 from confide.core.fingerprint import ModelFingerprint
-from confide.core.options import Options, split_options
+from confide.core.options import GroupOptions, split_options
 from confide.core.population import Population
 from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release
@@ -37,7 +37,7 @@ def calibrate_histogram(
     shares: Sequence[Level] | None = None,
     share_low: Level | None = None,
     population: Population | None = None,
-    **options: Unpack[Options],
+    **options: Unpack[GroupOptions],
 ) -> Release:
     """Calibrate with scores that were already counted, for example in a database.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from confide.core.account import Payer
 from confide.core.fingerprint import ModelFingerprint
-from confide.core.rules import COMBINATIONS
+from confide.core.rules import reason_against
 from confide.core.terms import Choices
 from confide.core.thresholds import By
 from confide.errors import InputError
@@ -55,15 +55,24 @@ class Options(Choices, LedgerOptions, total=False):
     chosen
         The public statement of `choose_score`, if the score was chosen privately on a share of the records. The records
         of this call are all others. The release then states the choice, and the privacy loss of both together.
-    partition
-        For groups and classes, required with a ledger: the public name of the attribute that divides the records, such
-        as `"hospital"`. A name must always stand for the same division.
     """
 
     about: Mapping[str, str] | None
     fingerprint: ModelFingerprint | None
     unit: float | None
     chosen: Chosen | None
+
+
+class GroupOptions(Options, total=False):
+    """Options of functions that also make thresholds per group or class.
+
+    Parameters
+    ----------
+    partition
+        For groups and classes, required with a ledger: the public name of the attribute that divides the records, such
+        as `"hospital"`. A name must always stand for the same division.
+    """
+
     partition: str | None
 
 
@@ -83,14 +92,13 @@ def split_options(
     refuse_weights(by, [name for name in _WEIGHTS if name in options])
     accepted = (*Options.__optional_keys__, *additional)
     hints = {"n": _NUMBER} | dict.fromkeys(_WEIGHTS, _WEIGHTED)
-    known = [name for name in accepted if name != "partition" or name in additional]
-    check_unknown_arguments(function, options, known, hints, ("score", "classes", "candidates", "epsilon", "alpha"))
+    check_unknown_arguments(function, options, accepted, hints, ("score", "classes", "candidates", "epsilon", "alpha"))
     payer = Payer(**{name: options[name] for name in _PAYER_OPTIONS if name in options})
     return payer, {name: value for name, value in options.items() if name not in _PAYER_OPTIONS}
 
 
 def refuse_weights(by: By | None, given: Sequence[str]) -> None:
-    """Reject the first of these arguments about weights if several thresholds exclude them, by the combinations."""
-    for rule in COMBINATIONS:
-        if given and rule.given == "by" and by in rule.values and "population" in rule.others:
-            raise InputError(given[0], f"must be left out {rule.because}")
+    """Reject the first of these arguments about weights if several thresholds of this kind exclude a population."""
+    reason = reason_against("population", by)
+    if given and reason is not None:
+        raise InputError(given[0], f"must be left out {reason}")

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Groups, Uniforms, as_array, as_vector, column_names, refuse_other_rows
 from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.core.losses import FALSE_NEGATIVES
-from confide.core.options import Options, split_options
+from confide.core.options import GroupOptions, split_options
 from confide.core.population import ClassShift
 from confide.core.release import Release, names_among
 from confide.core.request import Request
@@ -35,7 +35,7 @@ def recalibrate(
     weights: ArrayLike | None = None,
     epsilon: float | None = None,
     candidates: AnyCandidates = None,
-    **options: Unpack[Options],
+    **options: Unpack[GroupOptions],
 ) -> Release:
     """Renew a release: repeat its request with new records, and state which release is renewed.
 

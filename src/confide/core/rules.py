@@ -156,6 +156,12 @@ def check_combinations(arguments: Mapping[str, Any]) -> None:
             raise InputError(name, f"must be left out {why}")
 
 
+def reason_against(name: str, by: str | None) -> str | None:
+    """The reason for which an argument must be left out where thresholds differ by this; None if it may be given."""
+    rules = (rule for rule in COMBINATIONS if rule.given == "by" and by in rule.values and not rule.allowed)
+    return next((rule.because for rule in rules if name in rule.others), None)
+
+
 def check_together(**given: object) -> None:
     """Raise an error if only one of two arguments is given that belong together; arguments not named are ignored."""
     for name, other, what in TOGETHER:

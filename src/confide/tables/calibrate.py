@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.core import (
     ClassShift,
-    Options,
+    GroupOptions,
     Payer,
     Population,
     RecordWeights,
@@ -39,7 +39,7 @@ from confide.tables.table import ContributionBound, Progress, Table, no_progress
 from confide.tables.unread import CountsFiles, UnreadTable
 
 
-class TableOptions(Options, total=False):
+class TableOptions(GroupOptions, total=False):
     """Further options of `calibrate_table`, which documents them."""
 
     by: str | Sequence[str] | None
