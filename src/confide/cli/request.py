@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import date, time
 from inspect import Parameter, cleandoc, signature
-from typing import Any
+from typing import Any, is_typeddict
 
 import click
 
@@ -21,7 +21,7 @@ from confide.cli.command import stated_arguments
 from confide.cli.commands import Predicted, Recalibrate, RequestOptions, WriteRequest
 from confide.cli.options import CHOICE_NAMES, COLUMN_NAMES, NAMES, NOISE_NAMES, PEOPLE, PEOPLE_NAMES, REQUEST_NAMES
 from confide.cli.values import place_of, read_fingerprint
-from confide.core import Choices, ClassShift, Options, Release, calibrate, choose_score
+from confide.core import Choices, ClassShift, GroupOptions, Options, Release, calibrate, choose_score
 from confide.errors import ConfideError, InputError, InputTypeError
 from confide.support import FileKind, FileLocation, check_unknown_arguments, read_text, require
 from confide.tables import (
@@ -290,7 +290,7 @@ def take_metadata(arguments: dict[str, Any], *records: FileLocation) -> dict[str
 # The arguments of each section, and the functions and classes whose docstrings describe them
 _SECTIONS: Mapping[str, tuple[tuple[str, ...], tuple[Any, ...]]] = {
     "Columns": (COLUMN_NAMES, (ClassColumns, TargetColumns, ScoreColumn, LossColumns)),
-    "Request": (REQUEST_NAMES, (Columns, calibrate_table, calibrate, Choices, Options)),
+    "Request": (REQUEST_NAMES, (Columns, calibrate_table, calibrate, Choices, Options, GroupOptions)),
     "People with several records": (PEOPLE_NAMES, (ContributionBound,)),
     "A private choice among scores": (CHOICE_NAMES, (choose_score,)),
     "Noisy counts that another engine made": (NOISE_NAMES, (read_published_counts,)),
@@ -355,7 +355,7 @@ def _sentences(sources: Sequence[Any]) -> dict[str, str]:
 
 def _defaults(sources: Sequence[Any]) -> dict[str, Any]:
     """The default of each argument, of the first of these signatures that has one."""
-    with_signature = [source for source in sources if source not in (Choices, Options)]
+    with_signature = [source for source in sources if not is_typeddict(source)]
     parameters = [parameter for source in with_signature for parameter in signature(source).parameters.values()]
     with_default = [parameter for parameter in parameters if parameter.default is not Parameter.empty]
     return {parameter.name: parameter.default for parameter in reversed(with_default)} | _DEFAULTS
