@@ -4,7 +4,7 @@ The public API       calibrate.py, counted.py, risk.py, masks.py, choose.py and 
                      plan.py, year_plan.py
 A request            request.py, divided among thresholds by terms.py; rules.py, losses.py, population.py
 A design             design.py finds the target rank, and states guarantee and privacy loss; tuning.py finds slopes by
-                     reference_laws.py; expected.py computes what typical scores and pilot samples lead to
+                     reference_laws.py; expected.py and pilot.py compute what typical scores and samples lead to
 From records         steps.py: sources.py, account.py
 A release            release.py of thresholds.py; fingerprint.py
 About a release      description.py, facts.py, remarks.py
@@ -22,20 +22,13 @@ from confide.core.counted import calibrate_counts, calibrate_histogram
 from confide.core.description import OVERLAP, any_shares
 from confide.core.design import histogram_size
 from confide.core.documents import Document, load, register_kind
-from confide.core.expected import (
-    OnPilot,
-    Pilot,
-    answered_on_pilot,
-    candidates_of,
-    records_needed,
-    share_of_pilot,
-    terms_of,
-)
+from confide.core.expected import candidates_of, records_needed, terms_of
 from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
 from confide.core.masks import MaskOptions, TrueAreas, calibrate_areas, calibrate_masks, true_pixels
 from confide.core.options import GroupOptions, Options, refuse_weights, split_options
+from confide.core.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan, plan_of, records_of_design
 from confide.core.population import (
     ClassShift,

@@ -11,7 +11,8 @@ from typing import Any, Unpack
 from confide.candidates import AnyCandidates, Candidates
 from confide.core.description import needed_text
 from confide.core.design import Design, design_at
-from confide.core.expected import UNLIKELY, OnPilot, Pilot, candidates_of, expectation, on_pilot, records_for, terms_of
+from confide.core.expected import UNLIKELY, candidates_of, expectation, records_for, terms_of
+from confide.core.pilot import OnPilot, Pilot, on_pilot
 from confide.core.population import ClassShift, shifted_population
 from confide.core.reference_laws import law_of, typical_law
 from confide.core.request import Request
