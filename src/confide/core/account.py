@@ -222,7 +222,7 @@ def entry_checksums(release: "Release") -> set[str]:
 
     if not isinstance(release.request, Request):
         return set()
-    request, parts = release.request, release.parts
-    draws = [{key: parts[key] for key in keys} for keys in request.draws.values()]
+    request = release.request
+    draws = [{key: release.parts[key] for key in keys} for keys in request.draws.values()]
     texts = (entry_text(request, drawn, release.versions) for drawn in draws)
     return {hashlib.sha256(text.encode()).hexdigest() for text in texts}

@@ -229,7 +229,8 @@ def choose_score(
         of_release |= {**options, "dataset": calibrating_cell}
 
     # The other records calibrate.
-    best, rest = named_scores[name], ~chooses
+    best = named_scores[name]
+    rest = ~chooses
     others = NamedScores.of(best[rest], best.score, best.classes)
     return Choice(replace(chosen, name=name), others, rest, of_release)
 

@@ -281,8 +281,14 @@ def sized_privacy(terms: Terms) -> PrivacyStatement:
     # None of these changes the number of records.
     ratio = 1 / max(terms.rate, 1 - terms.rate) if terms.moves else min(Fraction(2), 1 / terms.level)
     replaced = selection * (2 if not slopes or terms.population is not None else ratio)
-    added, changed = float_above(selection + number), float_above(replaced)
-    of_threshold = PrivacyStatement(terms.neighbors, terms.epsilon, records, added, changed, rho)
+    of_threshold = PrivacyStatement(
+        terms.neighbors,
+        terms.epsilon,
+        records,
+        add_remove=float_above(selection + number),
+        replace_one=float_above(replaced),
+        rho=rho,
+    )
     return with_choice(of_threshold, terms.choice)
 
 
@@ -354,7 +360,9 @@ class TargetSearch:
 
     def _moving(self, size: NoisySize) -> Slopes | None:
         """The certified mechanism whose target moves half with the noisy number; None if that is too small."""
-        level, rate, unit = self.terms.level, self.terms.rate, self.terms.unit
+        level = self.terms.level
+        rate = self.terms.rate
+        unit = self.terms.unit
         noise = self._build(rate, Fraction(1, unit)).noise(self._m)
         offset = moving_offset(level, size.scale, size.counted, noise, unit)
         if offset is None:
@@ -367,13 +375,14 @@ class TargetSearch:
 
     def _weighted(self) -> Slopes:
         """The least offset that is certified if records have different weights, and the prior bonus of +inf for it."""
-        level, unit, m = self.terms.level, self.terms.unit, self._m
+        level = self.terms.level
+        unit = self.terms.unit
         trial = self._build(level, Fraction(1, unit))
-        offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(m)), unit)
+        offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(self._m)), unit)
         while True:
             plain = self._build(level, offset)
             fading = replace(plain, fade=free_fade(plain))
-            bonus = weighted_prior_bonus(level, offset, fading.fade_ranks, plain.noise(m))
+            bonus = weighted_prior_bonus(level, offset, fading.fade_ranks, plain.noise(self._m))
             with_bonus = replace(fading, head_start=math.ceil(bonus * (plain.unit * plain.heaviest * plain.left)))
             if self._is_certified(with_bonus):
                 return with_bonus

@@ -149,7 +149,6 @@ def answered_on_pilot(
     *_, last = np.flatnonzero(np.diff(share_of_pilot(pilot, candidates), prepend=0.0))
     within, values = law[: last + 1], candidates.values[: last + 1]
     threshold = float(within @ values / within.sum()) if math.isfinite(values[-1]) and within.sum() else math.inf
-    chance_beyond, chance_of_all = float(law[last + 1 :].sum()), float(law[-1])
 
     # Set sizes, if the scores of all classes are known; else the widths of intervals.
     if pilot.class_scores is None:
@@ -160,7 +159,16 @@ def answered_on_pilot(
         size = float(law @ _sizes(table, candidates.values))
         plain_size = float(np.count_nonzero(table <= plain_threshold) / len(table))
         ratio = size / plain_size if plain_threshold < math.inf and plain_size else None
-    return OnPilot(len(scores), threshold, plain_threshold, size, plain_size, ratio, chance_beyond, chance_of_all)
+    return OnPilot(
+        records=len(scores),
+        threshold=threshold,
+        plain_threshold=plain_threshold,
+        size=size,
+        plain_size=plain_size,
+        ratio=ratio,
+        chance_beyond=float(law[last + 1 :].sum()),
+        chance_of_all=float(law[-1]),
+    )
 
 
 def _sorted(pilot: Pilot) -> NDArray[np.float64]:

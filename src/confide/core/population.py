@@ -32,7 +32,8 @@ from confide.support import (
 _STEPS = 2**16
 
 # Weights are 0, or lie between these; fractions that are not simple are rounded to millionths.
-_LEAST, _MOST = Fraction(1, 10**4), Fraction(10**4)
+_LEAST = Fraction(1, 10**4)
+_MOST = Fraction(10**4)
 _DENOMINATOR = 10**6
 
 # The error that a sum of shares may have.
@@ -148,8 +149,9 @@ class ClassShift:
         If only ratios are known, equal old shares are assumed; the change is larger if classes with large weights are
         rarer.
         """
-        largest, heaviest = max(self.ratios), self.heaviest
-        exact = all(step * largest == ratio * heaviest for step, ratio in zip(self.steps, self.ratios, strict=True))
+        largest = max(self.ratios)
+        weights = zip(self.steps, self.ratios, strict=True)
+        exact = all(step * largest == ratio * self.heaviest for step, ratio in weights)
         return 0.0 if exact else 1 / MOST_WEIGHT / self.typical_share
 
     def fields(self) -> dict[str, Any]:

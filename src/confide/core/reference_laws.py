@@ -44,7 +44,8 @@ _NARROW = 0.4
 # An empty candidate range: the share of alpha beyond it, and the weight of the law. Where it lies in a list without a
 # unit, as shares of the list.
 _EMPTY_RANGES = ((0.7, 0.25), (0.9, 0.1))
-_RANGE_BEGINS, _RANGE_ENDS = 0.3, 0.8
+_RANGE_BEGINS = 0.3
+_RANGE_ENDS = 0.8
 
 # The weight of the law with all scores at the first candidate, if only the list is known.
 _ATOM_WEIGHT = 0.3

@@ -33,6 +33,7 @@ from confide.support import (
     class_count,
     exact_level,
     is_numbering,
+    name_text,
     order_of,
 )
 
@@ -203,7 +204,8 @@ class Release(Document, Thresholds):
             ...
         confide.errors.InputError: fingerprint: must be that of the calibrated model; got outputs rounded to ...
         """
-        stated, used = self.fingerprint, check_fingerprint(fingerprint)
+        stated = self.fingerprint
+        used = check_fingerprint(fingerprint)
         if used is None:
             raise InputTypeError("fingerprint", "must be a ModelFingerprint", got="None")
         if stated is None:
@@ -353,7 +355,7 @@ def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tup
 def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
     """The names of k columns if the classes are known from elsewhere, or the classes that unnamed columns stand for."""
     # Without names on one side only the number of columns is compared.
-    unnamed = names is None or is_numbering(list(map(_text, names)))
+    unnamed = names is None or is_numbering(list(map(name_text, names)))
     if isinstance(known, int) or unnamed:
         count = class_count(known)
         if k != count:
@@ -372,14 +374,10 @@ def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tup
 
 def _others(names: tuple[object, ...], known: tuple[str | int, ...]) -> str:
     """The numbers of missing and unknown classes, and the first of each."""
-    given = {_text(name): name for name in names}
+    given = {name_text(name): name for name in names}
     expected = {canonical_name(name): name for name in known}
     differences: Mapping[str, list[object]] = {
         "missing": [name for text, name in expected.items() if text not in given],
         "unknown": [name for text, name in given.items() if text not in expected],
     }
     return ", ".join(f"{len(some)} {which} (the first: {some[0]!r})" for which, some in differences.items() if some)
-
-
-def _text(name: object) -> str:
-    return canonical_name(name) if isinstance(name, str | int) else repr(name)

@@ -329,7 +329,8 @@ def prepare(request: Request, n: int | None = None) -> dict[Key, Step]:
 
 def _check_pps_minimum(design: Design) -> None:
     """Reject `pps` with a secret n and n_min = 1 before anything is charged: it would guarantee next to nothing."""
-    mechanism, terms = design.mechanism, design.terms
+    terms = design.terms
+    mechanism = design.mechanism
     if not isinstance(mechanism, PpsOfSecretSize) or terms.n_min > 1:
         return
     if (enough := mechanism.certified_from(terms.level, design.candidates.size)) > 1:

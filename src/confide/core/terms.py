@@ -237,8 +237,16 @@ class Terms:
     def tuning_inputs(self, n: int) -> TuningInputs:
         """The inputs of the tuning for n records; a secret number is at least n_min."""
         known = n if self.public_n else self.effective(max(self.n_min, n))
-        weighted, counted = self.population is not None, self.size_scale is not None
-        return TuningInputs(known, self.level, self.per_record, self.rate, self.delta, weighted, counted, self.moves)
+        return TuningInputs(
+            n=known,
+            level=self.level,
+            epsilon=self.per_record,
+            rate=self.rate,
+            delta=self.delta,
+            weighted=self.population is not None,
+            counted=self.size_scale is not None,
+            moves=self.moves,
+        )
 
     def check_designs(self) -> None:
         """Raise if the utilities of a design for some noisy number of records do not fit into 64 bits.

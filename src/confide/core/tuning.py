@@ -276,7 +276,8 @@ LEFTS = tuple(range(4, 16))
 _TOLERANCE = 5e-5
 
 # The start of a search: candidates and rise in units of alpha n epsilon, the fewest candidates, and the left slope.
-_DENSITY, _RISE = 8.0, 0.3
+_DENSITY = 8.0
+_RISE = 0.3
 _FEWEST = 10.0
 _LEFT = LEFTS.index(9)
 

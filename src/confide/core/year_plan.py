@@ -344,7 +344,8 @@ class _Planned(NamedTuple):
 
 def _planned(kind: str, stated: Mapping[str, Any]) -> _Planned:
     name = f"{_NOUNS[kind]}s"
-    count, per_person = stated[name], stated.get(f"{name}_per_person")
+    count = stated[name]
+    per_person = stated.get(f"{name}_per_person")
     if isinstance(count, bool) or not isinstance(count, Integral):
         raise InputTypeError(name, "must be an integer", got=type(count).__name__)
     number = int(count)

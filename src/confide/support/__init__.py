@@ -94,6 +94,7 @@ from confide.support.names import (
     first_names,
     is_numbering,
     known_positions,
+    name_text,
     order_of,
     places,
     plain_names,

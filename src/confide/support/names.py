@@ -34,6 +34,11 @@ def canonical_name(name: Name) -> str:
     return name if isinstance(name, str) else str(int(name))
 
 
+def name_text(name: object) -> str:
+    """The canonical name of a class or column; of a value that cannot be one, its printed form."""
+    return canonical_name(name) if isinstance(name, str | int) else repr(name)
+
+
 def as_integer(name: Name) -> int | None:
     """The integer of a name, or None.
 
@@ -252,7 +257,7 @@ def column_order(
     """
     # Without names, or with numbers alone, the order counts
     as_listed = list(range(len(classes)))
-    if columns is None or is_numbering(texts := list(map(_shown, columns))):
+    if columns is None or is_numbering(texts := list(map(name_text, columns))):
         return as_listed
     # The same names in any order; names with a common prefix or suffix in the same order
     if (order := order_of(classes, columns)) is not None:
@@ -307,7 +312,7 @@ def check_column_order(argument: str, classes: Sequence[Any], columns: Sequence[
 
 def _cores(names: Sequence[Any]) -> list[str]:
     """Names without their common prefix, and then without their common suffix."""
-    texts = list(map(_shown, names))
+    texts = list(map(name_text, names))
     start = _common_length(texts)
     rest = [text[start:] for text in texts]
     end = _common_length([text[::-1] for text in rest])
@@ -319,10 +324,6 @@ def _common_length(texts: list[str]) -> int:
     first, last = min(texts), max(texts)
     unequal = (place for place, (left, right) in enumerate(zip(first, last, strict=False)) if left != right)
     return next(unequal, len(first))
-
-
-def _shown(name: object) -> str:
-    return canonical_name(name) if isinstance(name, str | int) else repr(name)
 
 
 def refuse_first_of_pair(column: str, classes: Sequence[Any]) -> None:
