@@ -304,6 +304,14 @@ def test_every_option_has_its_row():
     assert used - {"verbose", "version"} == set(OPTIONS)
 
 
+@pytest.mark.parametrize("path", [path for path, _ in commands()], ids=" ".join)
+def test_help_of_every_command_has_its_options_in_80_columns(confide_run, path):
+    text = confide_run(*path, "--help").out
+    shown = set(text.replace(",", " ").split())
+    assert {name for parameter in dict(commands())[path].params for name in parameter.opts if "-" in name} <= shown
+    assert max(map(len, text.splitlines())) <= 80
+
+
 @pytest.mark.slow
 def test_help_of_every_command_imports_nothing_that_computes():
     code = (
