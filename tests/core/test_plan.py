@@ -10,8 +10,8 @@ import pytest
 
 import confide
 from confide.core import Pilot, excess_text, typical_law
-from confide.core.design import promised
-from confide.core.tuning import competitor_ratio_for, flat_for, gap_crossed, total_rise
+from confide.core.answer_law import competitor_ratio_for, flat_for, gap_crossed, total_rise
+from confide.core.promise import promised
 from confide.mechanisms import NEIGHBORS
 from confide.mechanisms.privacy import privacy_statement
 from confide.mechanisms.slopes import Slopes, add_remove_range, slopes_for

@@ -14,7 +14,7 @@ from scipy import stats
 
 from confide.candidates import Candidates
 from confide.core import RecordWeights
-from confide.core.design import sized_privacy
+from confide.core.promise import sized_privacy
 from confide.errors import InputError
 from confide.mechanisms import (
     OF_DESIGN,

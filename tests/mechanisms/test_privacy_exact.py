@@ -10,7 +10,8 @@ import pytest
 
 from confide.candidates import Candidates, Spread
 from confide.core import RecordWeights
-from confide.core.design import sized_design, sized_privacy
+from confide.core.design import sized_design
+from confide.core.promise import sized_privacy
 from confide.errors import InputError
 from confide.mechanisms import NoisySize
 from confide.mechanisms.slopes import Slopes, add_remove_range, free_fade, replace_one_range, slopes_for

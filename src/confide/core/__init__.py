@@ -3,8 +3,9 @@
 The public API       calibrate.py, counted.py, risk.py, masks.py, choose.py and recalibrate.py with their options.py;
                      plan.py, year_plan.py
 A request            request.py, divided among thresholds by terms.py; rules.py, losses.py, population.py
-A design             design.py finds the target rank, and states guarantee and privacy loss; tuning.py finds slopes by
-                     reference_laws.py; expected.py and pilot.py compute what typical scores and samples lead to
+A design             design.py: tuning.py finds slopes by reference_laws.py and answer_law.py, target_search.py the
+                     target rank, promise.py guarantee and privacy loss; expected.py and pilot.py compute what typical
+                     scores and samples lead to
 From records         steps.py: sources.py, account.py
 A release            release.py of thresholds.py; fingerprint.py
 About a release      description.py, facts.py, remarks.py
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from confide.core import documents
 from confide.core.account import Payer, check_payer, entry_checksums, open_account
+from confide.core.answer_law import flat_for
 from confide.core.calibrate import calibrate, calibrate_sides, is_several, shares_of_sides
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
 from confide.core.counted import calibrate_counts, calibrate_histogram
@@ -74,7 +76,7 @@ from confide.core.terms import (
     typical_of_groups,
 )
 from confide.core.thresholds import BOTH_SIDES, SIDES, By, Key, Threshold, level_reached, meaning_of_infinity
-from confide.core.tuning import LONGEST, PARTS, flat_for
+from confide.core.tuning import LONGEST, PARTS
 
 if TYPE_CHECKING:
     from confide.core.files import read_request, stated_request

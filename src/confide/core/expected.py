@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import BUILDERS, Candidates, OwnCandidates
+from confide.core.answer_law import answer_among
 from confide.core.design import Design, design_at
 from confide.core.reference_laws import ReferenceLaws, typical_law
 from confide.core.request import Request
 from confide.core.terms import NUMBERED, Terms
 from confide.core.thresholds import Key, Threshold, Thresholds
-from confide.core.tuning import Case, Tuning, answer_among, mean_price, tune
+from confide.core.tuning import Case, Tuning, mean_price, tune
 from confide.guarantee import LongRun, least_number
 from confide.mechanisms import NoisyHistogram, Slopes
 from confide.support import MOST_CANDIDATES, MOST_RECORDS

@@ -16,10 +16,11 @@ import numpy as np
 
 from confide.arrays import GroupColumns
 from confide.candidates import BUILDERS, Candidates, OwnCandidates, Spread
-from confide.core.design import Design, promised, published_mechanism
+from confide.core.design import Design, published_mechanism
 from confide.core.documents import Kind, common_form, register
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.population import ClassShift, RecordWeights, read_population
+from confide.core.promise import promised
 from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release, mark_uncompared
 from confide.core.request import Request

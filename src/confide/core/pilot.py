@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_numeric, as_vector
 from confide.candidates import Candidates
-from confide.core.tuning import answer_among
+from confide.core.answer_law import answer_among
 from confide.counting import ScoreHistogram, check_scores
 from confide.errors import InputError
 from confide.mechanisms import Slopes

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from confide.candidates import AnyCandidates, Candidates
+from confide.core.answer_law import gap_crossed
 from confide.core.description import needed_text
 from confide.core.design import Design, design_at
 from confide.core.expected import UNLIKELY, candidates_of, expectation, records_for, terms_of
@@ -19,7 +20,6 @@ from confide.core.request import Request
 from confide.core.rules import unusual
 from confide.core.terms import CHOICES, Choices, Terms, typical_of_groups
 from confide.core.thresholds import Threshold, Thresholds
-from confide.core.tuning import gap_crossed
 from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes
 from confide.scores import score_kind

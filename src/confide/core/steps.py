@@ -15,8 +15,9 @@ import numpy as np
 
 from confide.candidates import Candidates, listed
 from confide.core.account import NO_PAYER, Bill, Payer, open_account
-from confide.core.design import Design, sized_design, sized_privacy, unanswered_design
+from confide.core.design import Design, sized_design, unanswered_design
 from confide.core.population import ClassShift, RecordWeights
+from confide.core.promise import sized_privacy
 from confide.core.release import Release
 from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
