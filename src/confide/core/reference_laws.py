@@ -47,6 +47,9 @@ _EMPTY_RANGES = ((0.7, 0.25), (0.9, 0.1))
 _RANGE_BEGINS = 0.3
 _RANGE_ENDS = 0.8
 
+# The decades by which residuals that crowd before an empty range are smaller than their size.
+_CROWDED_DECADES = -1.6
+
 # The weight of the law with all scores at the first candidate, if only the list is known.
 _ATOM_WEIGHT = 0.3
 
@@ -93,26 +96,21 @@ def reference_laws(edges: NDArray[np.float64], spread: Spread | None, alpha: flo
 
     `gaps` multiplies the weight of the laws with an empty candidate range.
     """
-    # Scores that crowd in a window of the list, and the positions between which an empty range lies.
+    # Scores that crowd in a window of the list.
     k = len(edges)
     shape = None if spread is None else spread.shape
     laws = _suggested_laws(edges, spread)
-    if spread is not None and spread.shape.has_unit:
-        unit, factor = _size_of_residuals(spread), 10.0 ** _breadth(spread)
-        start, stop = (int(place) for place in np.searchsorted(edges, (unit / factor, unit * factor)))
-        crowded = _gaussian(edges, spread, -1.6 * _breadth(spread))
-    else:
+    if shape is None or not shape.has_unit:
         places = np.arange(1, k + 1) / k
         narrow = _NARROW if shape and shape.is_concentrated else 1.0
         laws += [_Law(np.clip((places - begin) / (narrow * share), 0, 1), _WINDOW_WEIGHT) for share, begin in _WINDOWS]
-        start, stop = int(_RANGE_BEGINS * k), int(_RANGE_ENDS * k)
-        crowded = np.clip(np.arange(1, k + 1) / max(start, 1), 0, 1)
 
     # An empty candidate range after the crowded ones, and all scores at the first candidate.
+    empty = _empty_range(edges, spread)
+    rest = np.clip((np.arange(k) - empty.stop) / max(k - 1 - empty.stop, 1), 0, 1)
     for beyond, weight in _EMPTY_RANGES:
         top = 1 - beyond * alpha
-        rest = np.clip((np.arange(k) - stop) / max(k - 1 - stop, 1), 0, 1)
-        laws.append(_Law(top * crowded + (1 - top) * rest, gaps * weight))
+        laws.append(_Law(top * empty.crowded + (1 - top) * rest, gaps * weight))
     laws.append(_Law(np.ones(k), _ATOM_WEIGHT if shape is None else shape.atom_weight))
 
     # Prices in units of alpha n ranks.
@@ -121,7 +119,7 @@ def reference_laws(edges: NDArray[np.float64], spread: Spread | None, alpha: flo
 
     # Crossing an empty candidate range costs one unit more; in the last law all candidates but the first do.
     with_range = slice(-1 - len(_EMPTY_RANGES), -1)
-    prices[with_range] += np.clip((np.arange(k) - start) / max(stop - start, 1), 0, 1)
+    prices[with_range] += np.clip((np.arange(k) - empty.start) / max(empty.stop - empty.start, 1), 0, 1)
     prices[-1, :1] = 0.0
 
     # The candidate +inf is above all scores, and has the largest price.
@@ -131,6 +129,26 @@ def reference_laws(edges: NDArray[np.float64], spread: Spread | None, alpha: flo
         np.column_stack([prices, np.full(len(laws), PRICE_OF_ALL)]),
         weights / weights.sum(),
     )
+
+
+class _EmptyRange(NamedTuple):
+    """The positions of an empty range of candidates, and the law of the scores that crowd before it, shape (m-1,)."""
+
+    start: int
+    stop: int
+    crowded: NDArray[np.float64]
+
+
+def _empty_range(edges: NDArray[np.float64], spread: Spread | None) -> _EmptyRange:
+    """An empty range over part of the list; of residuals from far below their size to far above it."""
+    k = len(edges)
+    if spread is None or not spread.shape.has_unit:
+        start = int(_RANGE_BEGINS * k)
+        return _EmptyRange(start, int(_RANGE_ENDS * k), np.clip(np.arange(1, k + 1) / max(start, 1), 0, 1))
+    size = _size_of_residuals(spread)
+    factor = 10.0 ** _breadth(spread)
+    start, stop = (int(place) for place in np.searchsorted(edges, (size / factor, size * factor)))
+    return _EmptyRange(start, stop, _gaussian(edges, spread, _CROWDED_DECADES * _breadth(spread)))
 
 
 def _suggested_laws(edges: NDArray[np.float64], spread: Spread | None) -> list[_Law]:
