@@ -7,7 +7,7 @@ A design             design.py: tuning.py finds slopes by reference_laws.py and 
                      target rank, promise.py guarantee and privacy loss; expected.py and pilot.py compute what typical
                      scores and samples lead to
 From records         steps.py: sources.py, account.py
-A release            release.py of thresholds.py; fingerprint.py
+A release            release.py of thresholds.py, each a threshold.py; fingerprint.py
 About a release      description.py, facts.py, remarks.py
 Files                documents.py, files.py, published_counts.py
 """
@@ -75,7 +75,8 @@ from confide.core.terms import (
     part_of_failure,
     typical_of_groups,
 )
-from confide.core.thresholds import BOTH_SIDES, SIDES, By, Key, Threshold, level_reached, meaning_of_infinity
+from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
+from confide.core.thresholds import BOTH_SIDES, SIDES, By, Key
 from confide.core.tuning import LONGEST, PARTS
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from confide.core.request import Request
-from confide.core.thresholds import Key, Threshold
+from confide.core.threshold import Threshold
+from confide.core.thresholds import Key
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import PrivacyStatement
 from confide.support import library_versions

@@ -17,7 +17,7 @@ from confide.core.promise import promised
 from confide.core.reference_laws import typical_law
 from confide.core.target_search import TargetSearch
 from confide.core.terms import NUMBERED, Terms
-from confide.core.thresholds import Threshold
+from confide.core.threshold import Threshold
 from confide.core.tuning import Tuning, sizes_of, tune
 from confide.guarantee import Guarantee
 from confide.mechanisms import (

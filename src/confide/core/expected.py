@@ -24,7 +24,8 @@ from confide.core.design import Design, design_at
 from confide.core.reference_laws import ReferenceLaws, typical_law
 from confide.core.request import Request
 from confide.core.terms import NUMBERED, Terms
-from confide.core.thresholds import Key, Threshold, Thresholds
+from confide.core.threshold import Threshold
+from confide.core.thresholds import Key, Thresholds
 from confide.core.tuning import Case, Tuning, mean_price, tune
 from confide.guarantee import LongRun, least_number
 from confide.mechanisms import NoisyHistogram, Slopes

@@ -25,7 +25,8 @@ from confide.core.published_counts import PublishedCounts
 from confide.core.release import Release, mark_uncompared
 from confide.core.request import Request
 from confide.core.terms import Terms
-from confide.core.thresholds import Key, Threshold
+from confide.core.threshold import Threshold
+from confide.core.thresholds import Key
 from confide.errors import FormatError
 from confide.mechanisms import (
     Chosen,

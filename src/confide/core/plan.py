@@ -19,7 +19,8 @@ from confide.core.reference_laws import law_of, typical_law
 from confide.core.request import Request
 from confide.core.rules import unusual
 from confide.core.terms import CHOICES, Choices, Terms, typical_of_groups
-from confide.core.thresholds import Threshold, Thresholds
+from confide.core.threshold import Threshold
+from confide.core.thresholds import Thresholds
 from confide.guarantee import Guarantee
 from confide.mechanisms import Neighbors, PrivacyStatement, Slopes
 from confide.scores import score_kind

@@ -22,7 +22,8 @@ from confide.core.documents import Document, load
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.losses import MissedAreaLoss
 from confide.core.request import Request
-from confide.core.thresholds import Key, Statement, Threshold, Thresholds, meaning_of_infinity
+from confide.core.threshold import Threshold, meaning_of_infinity
+from confide.core.thresholds import Key, Statement, Thresholds
 from confide.errors import CoverageWarning, InputError, InputTypeError
 from confide.support import (
     Classes,

@@ -17,7 +17,7 @@ from confide.core.expected import records_for, records_if_public, terms_of
 from confide.core.release import Release, as_release, reminder_due
 from confide.core.rules import unusual
 from confide.core.terms import Terms
-from confide.core.thresholds import Threshold, meaning_of_infinity
+from confide.core.threshold import Threshold, meaning_of_infinity
 from confide.errors import CoverageWarning
 from confide.guarantee import LongRun, coverage_text
 from confide.mechanisms import PpsOfSecretSize

@@ -23,7 +23,8 @@ from confide.core.remarks import warn_about, warn_of_choices
 from confide.core.request import Request
 from confide.core.sources import GivenCounts, Source
 from confide.core.terms import Terms
-from confide.core.thresholds import Key, Threshold
+from confide.core.threshold import Threshold
+from confide.core.thresholds import Key
 from confide.core.tuning import LONGEST
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
