@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.core import needed_by_scores, records_needed, typical_of_groups
+from confide.core import records_needed, typical_of_groups
 from tests.calibrations import changed
 from tests.docs.blocks import ROOT
 from tests.draws import drawing_with, last
@@ -118,21 +118,6 @@ def test_probable_mistakes_are_reported(name):
     assert [one.filename for one in caught if said in str(one.message)] == [__file__]
     assert said in str(confide.plan(**asked))
     assert said in " ".join(confide.plan(**asked).remarks)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "choices", [{}, {"rho": 0.1, "epsilon": None}, {"records_per_person": 2, "n_min": 50}], ids=str
-)
-def test_table_of_common_scores_has_the_numbers_of_their_plans(choices):
-    """From a plan with a secret number and from one with a public number."""
-    options = {"alpha": 0.1, "epsilon": 3.0, **choices}
-    public = {name: value for name, value in options.items() if name != "n_min"} | {"neighbors": "replace_one"}
-    common = ({"score": "lac"}, {"score": "absolute_residual", "unit": 1.0}, {"score": "absolute_residual"})
-    numbers = [tuple(confide.plan(**both, **kind).records_needed for both in (options, public)) for kind in common]
-    for asked in (options, public):
-        if asked is options or "n_min" not in choices:
-            assert list(needed_by_scores(**asked).values()) == numbers
 
 
 def test_a_guess_for_groups_is_no_smaller_than_150():

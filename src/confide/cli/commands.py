@@ -74,8 +74,7 @@ class Plan(RequestOptions):
 
     The request is that of `confide calibrate`; its columns matter for the
     score, and for --pilot, a PUBLIC sample: with it the plan states how large
-    sets and intervals will be. With --needed it states how many records common
-    scores need. With --out it is also written as a page.
+    sets and intervals will be. With --out it is also written as a page.
 
     Example:
 
@@ -84,7 +83,6 @@ class Plan(RequestOptions):
 
     pilot: str | None = None
     table: str | None = None
-    needed: bool = False
     output: OptionalPrintedOutput
 
 

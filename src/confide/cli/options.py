@@ -218,7 +218,6 @@ OPTIONS: Mapping[str, Row] = {
     "in_force": Row("FILE", "With --set correct=auto: write the thresholds in force, for `confide predict`; every look "
                     "replaces it.", PLACE),
     # Plans
-    "needed": Row(None, "Also state how many records common scores need."),
     "dialect": Row("NAME", f"{', '.join(DIALECTS)}."),
     "releases": Row("COUNT", "Number of calibrations.", int),
     "evaluations": Row("COUNT", "Number of private evaluations.", int),

@@ -11,13 +11,13 @@ from confide.cli.commands import Budget, Plan
 from confide.cli.output import left_out_text, print_result, progress_bar
 from confide.cli.request import read_request, split, take, take_columns
 from confide.cli.values import Source
-from confide.core import IN_WORDS, BudgetPlan, Pilot, PlannedReleases, Request, best_of, by_rules, needed_by_scores
+from confide.core import IN_WORDS, BudgetPlan, Pilot, PlannedReleases, Request, best_of, by_rules
 from confide.core import Plan as CalibrationPlan
 from confide.core import make_plan as plan_of_terms
 from confide.core import plan as make_plan
 from confide.errors import InputError
 from confide.ledger import decimal_form
-from confide.support import FileKind, Section, Table, aligned, to_text
+from confide.support import FileKind, aligned
 from confide.tables import ClassColumns, ColumnSpec, read_pilot
 
 
@@ -48,12 +48,9 @@ def plan(options: Plan) -> None:
 
         options.output.write(report(planned).html)
 
-    # Print it, with the records that common scores need.
-    numbers = _needed_by_scores(arguments) if options.needed else {}
-    document = {**_document(planned), "records_needed_by_scores": numbers or None, **left_out}
-    table_of_needed = _table_of_needed(numbers) if numbers else None
+    document = {**_document(planned), **left_out}
     heading = f"for each group or class, with {planned.n} records in it:" if division else None
-    texts = (heading, planned, table_of_needed, left_out_text(left_out), options.output.saved())
+    texts = (heading, planned, left_out_text(left_out), options.output.saved())
     print_result(lambda: document, *texts, as_json=options.output.as_json)
 
 
@@ -77,19 +74,6 @@ def read_sample(source: Source, columns: ColumnSpec | None, *, skip: bool) -> tu
     with source.open("reading") as (opened, progress):
         sample = read_pilot(opened, columns, skip_incomplete=skip, progress=progress)
         return sample, {"left_out": opened.left_out()} if skip else {}
-
-
-def _needed_by_scores(arguments: Mapping[str, Any]) -> Mapping[str, tuple[int, int | None]]:
-    """The records that each common score needs, if their number is secret, and if it is public."""
-    of_one_score = ("score", "candidates", "unit", "n")
-    return needed_by_scores(**{name: value for name, value in arguments.items() if name not in of_one_score})
-
-
-def _table_of_needed(numbers: Mapping[str, tuple[int, int | None]]) -> str:
-    rows = tuple(
-        (name, f"{secret:,}", "-" if public is None else f"{public:,}") for name, (secret, public) in numbers.items()
-    )
-    return to_text(Section("", tables=(Table(("records needed", "number is secret", "number is public"), rows),)))
 
 
 def _document(planned: CalibrationPlan) -> dict[str, object]:

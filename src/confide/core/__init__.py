@@ -31,7 +31,7 @@ from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score,
 from confide.core.masks import MaskOptions, TrueAreas, calibrate_areas, calibrate_masks, true_pixels
 from confide.core.options import GroupOptions, Options, refuse_weights, split_options
 from confide.core.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
-from confide.core.plan import Plan, excess_text, make_plan, needed_by_scores, plan, plan_of, records_of_design
+from confide.core.plan import Plan, excess_text, make_plan, plan, plan_of, records_of_design
 from confide.core.population import (
     ClassShift,
     Population,

@@ -22,7 +22,7 @@ from confide.core.terms import CHOICES, Choices, Terms, typical_of_groups
 from confide.core.threshold import Threshold
 from confide.core.thresholds import Thresholds
 from confide.guarantee import Guarantee
-from confide.mechanisms import Neighbors, PrivacyStatement, Slopes
+from confide.mechanisms import PrivacyStatement, Slopes
 from confide.scores import score_kind
 from confide.support import (
     MOST_RECORDS,
@@ -338,42 +338,6 @@ def plan(
     (terms,) = request.terms.values()
     result = make_plan(terms, n)
     return result if pilot is None else replace(result, pilot=Pilot.of(pilot, score))
-
-
-# Common scores, with the arguments of `plan`; the unit is right.
-_COMMON_SCORES: Mapping[str, Mapping[str, Any]] = {
-    "probabilities of classes": {"score": "lac"},
-    "residuals, with a unit": {"score": "absolute_residual", "unit": 1.0},
-    "residuals, without a unit": {"score": "absolute_residual"},
-}
-
-
-@takes_alpha
-def needed_by_scores(
-    alpha: Level,
-    epsilon: float | None = None,
-    *,
-    class_weights: "Mapping[Any, Any] | ClassShift | None" = None,
-    weight_bound: float | None = None,
-    **choices: Unpack[Choices],
-) -> Mapping[str, tuple[int, int | None]]:
-    """`Plan.records_needed` for common scores, with a secret and with a public number of records.
-
-    The arguments are those of `plan`; `neighbors` among the choices is not used. With weights the second number is
-    None: the number of records is then secret.
-    """
-    shift: dict[str, Any] = {"class_weights": class_weights, "weight_bound": weight_bound}
-    public_n = {name: value for name, value in choices.items() if name != "n_min"}
-
-    def needed(scores: Mapping[str, Any], neighbors: Neighbors) -> int:
-        chosen: Any = {**(choices if neighbors == "add_remove" else public_n), "neighbors": neighbors}
-        return plan(alpha, epsilon, **scores, **shift, **chosen).records_needed
-
-    weighted = class_weights is not None or weight_bound is not None
-    return {
-        name: (needed(scores, "add_remove"), None if weighted else needed(scores, "replace_one"))
-        for name, scores in _COMMON_SCORES.items()
-    }
 
 
 def make_plan(terms: Terms, n: int) -> Plan:
