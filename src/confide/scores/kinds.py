@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import as_float_rows, tempered
-from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind, plausible_size
+from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind, spread_of
 from confide.errors import InputError, InputTypeError
 from confide.scores.ranked import RankRule
 from confide.scores.score import DETERMINISTIC, LARGEST, SCORES, LibraryScore, Score, registered_score
@@ -163,8 +163,9 @@ class ScoreKind:
 
     def plausible_size(self, recipe: Mapping[str, Any]) -> float:
         """The largest size of a threshold that does not cause a warning, for these candidates."""
-        stated = None if self.score is None else self.score.plausible
-        return plausible_size(recipe) if stated is None else stated
+        if self.score is not None and self.score.plausible is not None:
+            return self.score.plausible
+        return spread_of(recipe).plausible if recipe.get("kind") == "spread" else math.inf
 
     def largest(self, classes: int | None = None) -> float:
         """The largest value, up to rounding: a threshold of at least this much excludes nothing; +inf if it is unknown.
