@@ -232,7 +232,7 @@ ACCOUNTS = [
     Fault(
         "a release is not charged",
         "confide.ledger.payment:Transaction.charge",
-        lambda _: lambda self, without=(): dict.fromkeys(self.payments, 32 * "0"),
+        lambda _: lambda self, without=(): dict.fromkeys(self.payment.charges, 32 * "0"),
         f"{CHARGING}::test_the_charge_is_on_disk_before_the_mechanism_runs",
     ),
     Fault(

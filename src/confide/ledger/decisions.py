@@ -4,7 +4,7 @@ import secrets
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
 from confide.ledger.account import Account, Entry
@@ -27,10 +27,7 @@ _OTHER_DATA = (
 # A limit as it is given: an epsilon, or (epsilon, dp_delta)
 LimitLike: TypeAlias = float | tuple[float, float] | Limit
 
-# The token of a charge, the text of its release, and the input of its mechanism
-ReleaseOfCharge: TypeAlias = tuple[str, str, bytes | None]
-
-# A charge, and a limit, as they are given
+# A charge, its release, and a limit, as they are given
 
 
 def as_dataset(dataset: str | Dataset) -> Dataset:
@@ -58,6 +55,14 @@ class Charge:
         is_digest = is_hexadecimal(self.request, least=64)
         require("request", is_digest, "must be a digest of 64 hexadecimal digits, as returned by `request_digest`")
         require("token", is_hexadecimal(self.token), "must have 32 to 64 hexadecimal digits")
+
+
+class ReleaseOfCharge(NamedTuple):
+    """The token of a charge, the text of its release, and the input of its mechanism (see `Ledger.attach`)."""
+
+    token: str
+    text: str
+    mechanism_input: bytes | None
 
 
 def check_limit(limit: LimitLike) -> Limit:

@@ -351,23 +351,23 @@ class Ledger(Described):
         InputError
             If the token is unknown or already has its release.
         """
-        self.attach_all([(token, release, mechanism_input)])
+        self.attach_all([ReleaseOfCharge(token, release, mechanism_input)])
 
     def attach_all(self, releases: Sequence[ReleaseOfCharge]) -> None:
-        """Store several releases in one transaction, all or none; each is (token, text, input) of `attach`."""
+        """Store several releases in one transaction, all or none."""
         if not releases:
             return
-        for _, text, _ in releases:
-            check_release(text)
+        for release in releases:
+            check_release(release.text)
 
         def write(connection: Connection) -> None:
             key = read_key(connection)
-            for token, text, mechanism_input in releases:
-                is_due = awaits_release(connection, token)
+            for release in releases:
+                is_due = awaits_release(connection, release.token)
                 require("token", is_due, "must be that of a charge without a release", got="none")
                 # The data themselves are never stored
-                digest = None if mechanism_input is None else keyed_digest(key, mechanism_input)
-                connection.add("release", token=token, text=text, fingerprint=digest)
+                mark = None if release.mechanism_input is None else keyed_digest(key, release.mechanism_input)
+                connection.add("release", token=release.token, text=release.text, fingerprint=mark)
 
         self._write(write)
 
