@@ -57,9 +57,6 @@ _ENTRIES = """SELECT charge.*, dataset.neighbors, release.text, release.fingerpr
   JOIN dataset ON dataset.key = charge.dataset LEFT JOIN release ON release.token = charge.token
   WHERE {} ORDER BY charge.id"""
 
-_UNRELEASED = """SELECT id FROM charge
-  WHERE token = ? AND NOT EXISTS (SELECT id FROM release WHERE release.token = charge.token)"""
-
 
 def read_key(connection: Connection) -> str:
     """The ledger's key."""
@@ -95,8 +92,8 @@ def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()
     if (row := connection.last("dataset", "WHERE key = ?", key)) is None:
         return None
     limit = connection.last("bound", "WHERE dataset = ?", key) or row
-    last = connection.last("charge", "WHERE dataset = ?", key)
-    totals = Totals() if last is None else _totals(last)
+    newest = connection.last("charge", "WHERE dataset = ?", key)
+    totals = Totals() if newest is None else _totals(newest)
 
     # The last rows of each cell and of its partition
     cells: dict[Group, Sums] = {}
@@ -104,10 +101,12 @@ def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()
     shared: set[str] = set()
     where = "WHERE dataset = ? AND division = ?"
     for group in groups:
-        if (last := connection.last("charge", where, key, group.partition)) is not None:
-            partitions[group.partition] = _totals(last).partitions[group.partition]
-        if (last := connection.last("charge", f"{where} AND cell = ?", key, *group)) is not None:
-            cells[group] = _totals(last).cells[group]
+        of_partition = connection.last("charge", where, key, group.partition)
+        if of_partition is not None:
+            partitions[group.partition] = _totals(of_partition).partitions[group.partition]
+        of_cell = connection.last("charge", f"{where} AND cell = ?", key, *group)
+        if of_cell is not None:
+            cells[group] = _totals(of_cell).cells[group]
         if group.partition not in shared and _has_other_cell(connection, key, group.partition, groups):
             shared.add(group.partition)
     totals = replace(totals, cells=cells, partitions=partitions)
@@ -153,14 +152,10 @@ def read_entries(connection: Connection, **columns: str) -> tuple[Entry, ...]:
     return tuple(_entry(row) for row in connection.rows(_ENTRIES.format(where), *columns.values()))
 
 
-def is_charged(connection: Connection, token: str) -> bool:
-    """Whether there is a charge with this token."""
-    return bool(connection.rows("SELECT id FROM charge WHERE token = ?", token))
-
-
-def awaits_release(connection: Connection, token: str) -> bool:
-    """Whether there is a charge with this token, and no release of it."""
-    return bool(connection.rows(_UNRELEASED, token))
+def read_entry(connection: Connection, token: str) -> Entry | None:
+    """The charge with this token; None if there is none."""
+    entries = read_entries(connection, token=token)
+    return entries[0] if entries else None
 
 
 def seal_of_charge(connection: Connection, number: int) -> str | None:

@@ -17,14 +17,13 @@ from confide.ledger.cost import Cost, check_name, decimal_form
 from confide.ledger.database import (
     add_charge,
     add_limit,
-    awaits_release,
-    is_charged,
     lock,
     open_account,
     open_ledger,
     read_account,
     read_accounts,
     read_entries,
+    read_entry,
     read_key,
     seal_of_charge,
     transaction,
@@ -45,14 +44,12 @@ from confide.ledger.decisions import (
 from confide.ledger.identity import Dataset, keyed_digest, name_key
 from confide.ledger.location import NotWrittenError, Server, parse_location
 from confide.ledger.rows import Checkpoint, Connection, Heads, missing
+from confide.ledger.server import waits_for_server
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import SCHEMA, Described, Section, listening, log_event, one_of, positive_number, require
 
 # What the key of a ledger signs for its public identifier
 _IDENTITY = b"confide/ledger/identity/1"
-
-# Seconds before a lost server is asked again
-_PAUSE = 0.2
 
 Result = TypeVar("Result")
 
@@ -214,8 +211,7 @@ class Ledger(Described):
 
     def entry(self, token: str) -> Entry | None:
         """The charge with this token; None if there is none."""
-        entries = self._read(lambda connection: read_entries(connection, token=token))
-        return entries[0] if entries else None
+        return self._read(lambda connection: read_entry(connection, token))
 
     def is_about(self, entry: Entry, mechanism_input: bytes) -> bool:
         """Whether a stored release was computed from these data; false if it has no fingerprint of them."""
@@ -363,7 +359,8 @@ class Ledger(Described):
         def write(connection: Connection) -> None:
             key = read_key(connection)
             for release in releases:
-                is_due = awaits_release(connection, release.token)
+                entry = read_entry(connection, release.token)
+                is_due = entry is not None and entry.release is None
                 require("token", is_due, "must be that of a charge without a release", got="none")
                 # The data themselves are never stored
                 mark = None if release.mechanism_input is None else keyed_digest(key, release.mechanism_input)
@@ -429,10 +426,8 @@ class Ledger(Described):
                     result = work(connection)
                     heads = connection.heads(self.path, {})
             except NotWrittenError:
-                if time.monotonic() > end:
+                if not waits_for_server(end, after="write"):
                     raise
-                log_event("ledger", "server asked again", after="write")
-                time.sleep(_PAUSE)
             else:
                 # Only now are the rows on disk
                 self._last.heads = heads
@@ -445,7 +440,7 @@ def _add_charges(
     """Check charges about one data set, and add them; the account after them."""
     # A token is charged once
     for charge in charges:
-        is_new = not is_charged(connection, charge.token)
+        is_new = read_entry(connection, charge.token) is None
         require("token", is_new, "must be new", remedy="The ledger has a charge with this token")
 
     # Check all charges before the first is added; an error takes back the opening of the data set
