@@ -30,8 +30,9 @@ from confide.arrays import (
     warn_of_unknown_labels,
 )
 from confide.errors import InputError
-from confide.scores.kinds import ScoreKind, kind_of_task, score_name
+from confide.scores.kinds import ScoreKind
 from confide.scores.named_scores import NamedScores
+from confide.scores.names import kind_of_task, score_name
 from confide.scores.ranked import (
     COMPILED_ELEMENTS,
     RankRule,

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import all_valid, as_array, as_numeric, as_vector, finite, refuse_other_rows
 from confide.errors import InputError
-from confide.scores.kinds import ScoreKind, kind_of_task
+from confide.scores.kinds import ScoreKind
 from confide.scores.named_scores import NamedScores
+from confide.scores.names import kind_of_task
 from confide.support import raise_for_rows
 
 
