@@ -28,6 +28,11 @@ class RankRule:
     penalty: float = 0.0
     k_reg: float = 0.0
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether the score adds probabilities up, with a random share of the last; the others follow ranks."""
+        return self.family == "aps"
+
     def score(self, mass: Any, rank: Any, largest: Any, u: Any, xp: Any = np) -> NDArray[np.float64]:
         """f, for arrays of `xp` that broadcast. For APS, `mass` contains the random share; u is used by SAPS alone."""
         scores: NDArray[np.float64] = mass
@@ -73,8 +78,8 @@ def true_class_scores(
     places = np.flatnonzero(p >= class_probability[:, None])
     row_starts = np.searchsorted(places, np.arange(n + 1) * k)
     rank = np.diff(row_starts)
-    if rule.family != "aps":
-        return rule.score(np.zeros(n), rank, p.max(axis=1).astype(np.float64), u)
+    if not rule.adds_up:
+        return rule.score(np.zeros(n), rank, _largest(p, rule), u)
 
     # APS adds their probabilities up, and a random share of those that are equal.
     likely = p.ravel()[places]
@@ -103,7 +108,7 @@ def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) ->
     # The mass down to the end of the group, with a random share of the group.
     q = rounded(top, k)
     mass = np.take_along_axis(np.cumsum(q, axis=1), last, axis=1)
-    if rule.family == "aps" and not np.all(u == 1):
+    if rule.adds_up:
         group = (last - first + 1) * q
         mass = (mass - group) + u[:, None] * group
 
@@ -114,11 +119,9 @@ def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) ->
     return out
 
 
+# The number of ranks that are evaluated first, and the factor by which it increases for rows that need more.
 _FIRST_RANKS = 64
-"""The number of ranks that are evaluated first."""
-
 _MORE_RANKS = 6
-"""The factor by which this number increases for rows that need more ranks."""
 
 
 def largest_excluded(
@@ -152,14 +155,14 @@ def _first_beyond(
     top = top[:, ::-1]
 
     # Their scores, as if no probabilities were equal.
-    mass = np.cumsum(rounded(top, k), axis=1) if rule.family == "aps" else np.zeros(top.shape)
+    mass = np.cumsum(rounded(top, k), axis=1) if rule.adds_up else np.zeros(top.shape)
     beyond = rule.score(mass, np.arange(1, reach + 1), top[:, :1].astype(np.float64), u[:, None]) > threshold[:, None]
     crossed = beyond[:, -1]
     first = beyond.argmax(axis=1)
     value = top[np.arange(n), first]
 
     # The whole group of the first one beyond may fit by its random share: then the next smaller number is excluded.
-    if rule.family == "aps" and not np.all(u == 1):
+    if rule.adds_up and not np.all(u == 1):
         above = np.count_nonzero(top > value[:, None], axis=1)
         equal = np.count_nonzero(p == value[:, None], axis=1)
         mass_above = np.where(above > 0, mass[np.arange(n), above - 1], 0.0)
@@ -172,7 +175,9 @@ def _first_beyond(
 def margins(p: NDArray[Any]) -> NDArray[np.float64]:
     """The margin scores of all classes, shape (n, K), in float64: the likeliest other class minus the class itself."""
     require("probabilities", p.shape[1] >= 2, "must have at least two classes for the margin score", got="1")
-    second, first = np.partition(p, p.shape[1] - 2, axis=1)[:, -2:].astype(np.float64).T[:, :, None]
+    top = np.partition(p, p.shape[1] - 2, axis=1)[:, -2:].astype(np.float64)
+    second = top[:, :1]
+    first = top[:, 1:]
     margin: NDArray[np.float64] = np.where(p == first, second, first) - p
     return margin
 
@@ -180,14 +185,14 @@ def margins(p: NDArray[Any]) -> NDArray[np.float64]:
 # APS, RAPS and SAPS without sorting rows, by machine code if Numba is installed. Scores and sets are the same, bit for
 # bit, because probabilities are rounded in the same way.
 
+# Entries per block: calls of machine code would dominate smaller ones.
 COMPILED_ELEMENTS = 2**18
-"""Entries per block: calls of machine code would dominate smaller ones."""
 
+# Sorting takes less than a millisecond for fewer entries, and loading the loops some tenths of a second.
 _WORTH_SELECTING = 2**16
-"""Sorting takes less than a millisecond for fewer entries, and loading the loops some tenths of a second."""
 
+# Cells of a histogram over the bits of probabilities.
 _CELLS = 64
-"""Cells of a histogram over the bits of probabilities."""
 
 
 def worth_selecting(entries: int) -> bool:
@@ -203,15 +208,13 @@ def compiled_true_class_scores(
     k = p.shape[1]
     mass_units, rank, equal = np.empty((3, len(p)), np.int64)
     machine_code(loops.at_or_above)(p, y, magic(k), mass_units, rank, equal)
-    if rule.family != "aps":
+    if not rule.adds_up:
         return rule.score(np.zeros(len(p)), rank, _largest(p, rule), u)
 
     # A random share of the classes that are equally likely.
     class_probability = p[np.arange(len(p)), y]
-    mass: NDArray[Any] = mass_units * _unit(k)
-    if not np.all(u == 1):
-        group = equal * rounded(class_probability, k)
-        mass = (mass - group) + u * group
+    group = equal * rounded(class_probability, k)
+    mass: NDArray[Any] = (mass_units * _unit(k) - group) + u * group
     return rule.score(mass, rank, class_probability, u)
 
 
@@ -222,7 +225,7 @@ def compiled_sets(
     # APS compares masses, with a penalty for each rank; the others compare ranks alone.
     k = p.shape[1]
     ranks = np.arange(k + 1.0)
-    if rule.family == "aps":
+    if rule.adds_up:
         mass_unit = _unit(k)
         limits = threshold
         shares = u
