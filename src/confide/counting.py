@@ -107,9 +107,6 @@ _WORTH_SORTING = 2**14
 # From so many expected scores on, cells are worth their memory.
 _WORTH_CELLS = 2**19
 
-# The bits of +inf. As unsigned integers, those of NaN and of negative numbers are larger.
-_INFINITE = np.float64(np.inf).view(np.uint64)
-
 
 class BinCounter:
     """Count scores per bin (e_(j-1), e_j] piece by piece. Every thread has one counter; counts are added.
@@ -187,7 +184,8 @@ class BinCounter:
 
     def _add(self, block: NDArray[np.float64]) -> None:
         # Leave out what is no score; NaN fails both comparisons.
-        least, most = self._extent(block)
+        least = float(block.min())
+        most = float(block.max())
         if not (self._low <= least and most <= self._high):
             block = self._valid(block)
             least, most = -np.inf, np.inf
@@ -204,14 +202,6 @@ class BinCounter:
         self._waiting += len(doubtful)
         if self._waiting >= BLOCK:
             self._settle()
-
-    def _extent(self, block: NDArray[np.float64]) -> tuple[float, float]:
-        """The least and the largest number; for scores from 0 on in one pass, by their bits, and the least then 0."""
-        if self._low == 0 and block.flags.c_contiguous:
-            most: np.uint64 = block.view(np.uint64).max()
-            if most <= _INFINITE:
-                return 0.0, float(most.view(np.float64))
-        return float(block.min()), float(block.max())
 
     def _valid(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of a block; the other numbers are recorded."""
@@ -245,10 +235,7 @@ _SLICE = 2**17
 def weight_per_bin(scores: NDArray[Any], weights: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
     """The sum of whole weights per bin, exactly; int64, shape (m,)."""
     sums = np.zeros(len(edges) + 1, dtype=np.int64)
-    for start in range(0, len(scores), _SLICE):  # the sum of a slice is exact in float64
-        rows = slice(start, start + _SLICE)
-        bins = np.searchsorted(edges, np.asarray(scores[rows], dtype=np.float64), side="left")
-        sums += np.bincount(bins, weights=weights[rows], minlength=len(sums)).astype(np.int64)
+    np.add.at(sums, np.searchsorted(edges, np.asarray(scores, dtype=np.float64), side="left"), weights)
     return sums
 
 

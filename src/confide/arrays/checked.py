@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
 from confide.errors import ConfideError, InputError, InputTypeError, replaced_errors
-from confide.support import needs_extra, raise_for_rows, require
+from confide.support import as_number, needs_extra, raise_for_rows, require
 
 # Data frames of any kind, as numpy can read them. narwhals reads those that numpy cannot; it is imported then.
 
@@ -118,7 +118,7 @@ def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
         kind = type(values[wrong[0]] if wrong else values[0]).__name__
         where = f" in {len(wrong)} place(s), the first at position {wrong[0]}" if array.ndim else ""
         raise InputTypeError(name, "must hold real numbers", got=f"{kind}{where}", remedy="Convert them to floats")
-    return np.array([np.nan if is_null(value) else _to_float(value) for value in values]).reshape(array.shape)
+    return np.array([np.nan if is_null(value) else as_number(name, value) for value in values]).reshape(array.shape)
 
 
 def _is_number(value: Any) -> bool:
@@ -128,15 +128,6 @@ def _is_number(value: Any) -> bool:
 def is_null(value: Any) -> bool:
     """Whether a value is None or pandas.NA."""
     return value is None or type(value).__name__ == "NAType"  # that of pandas
-
-
-def _to_float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return np.inf if value > 0 else -np.inf
-    except ValueError:  # a signalling NaN of the decimal module
-        return np.nan
 
 
 def one_per_record(name: str, array: Any) -> Any:

@@ -37,7 +37,6 @@ from confide.scores.ranked import (
     COMPILED_ELEMENTS,
     RankRule,
     compiled_sets,
-    compiled_true_class_scores,
     largest_excluded,
     true_class_scores,
     worth_selecting,
@@ -133,13 +132,12 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
     out = np.empty(len(p))
     rule = kind.rule
     compiled = rule is not None and worth_selecting(p.size)
-    ranked_scores = compiled_true_class_scores if compiled else true_class_scores
 
     def work(rows: slice) -> None:
         if rule is None:
             out[rows] = kind.own_scores(p[rows], y[rows], shares[rows])
         else:
-            out[rows] = ranked_scores(kind.rows(p[rows]), y[rows], shares[rows], rule)
+            out[rows] = true_class_scores(kind.rows(p[rows]), y[rows], shares[rows], rule, compiled=compiled)
 
     if not _checked_blocks(work, p, COMPILED_ELEMENTS if compiled else ELEMENTS):
         refuse_outside_unit("probabilities", p)

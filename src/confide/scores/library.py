@@ -68,10 +68,13 @@ def _scaled_ends(predictions: _Numbers, thresholds: _Numbers, scale: _Numbers) -
     return predictions - reach, predictions + reach
 
 
+_class_score = partial(LibraryScore, task="classification")
+_residual = partial(LibraryScore, task="regression", low=0.0, spread=Spread("residual"))
+_quantile_score = partial(LibraryScore, task="regression", spread=Spread("signed"), quantiles=True)
+
 LIBRARY: tuple[Score, ...] = (
-    LibraryScore(
+    _class_score(
         "lac",
-        "classification",
         low=0.0,
         high=1.0,
         spread=Spread("probability"),
@@ -80,9 +83,8 @@ LIBRARY: tuple[Score, ...] = (
         onnx=lambda graph, p: graph.node("Sub", graph.constant(1.0), p),
         of_one_entry=True,
     ),
-    LibraryScore(
+    _class_score(
         "aps",
-        "classification",
         low=0.0,
         spread=Spread("mass"),
         sentence="Labels join the set from the most probable downwards, as long as their probabilities{share} add up "
@@ -91,9 +93,8 @@ LIBRARY: tuple[Score, ...] = (
         randomised=True,
         rule=partial(RankRule, "aps"),
     ),
-    LibraryScore(
+    _class_score(
         "raps",
-        "classification",
         low=0.0,
         spread=Spread("penalised"),
         sentence="Labels join the set from the most probable downwards, as long as their probabilities{share}, with a "
@@ -103,9 +104,8 @@ LIBRARY: tuple[Score, ...] = (
         rule=partial(RankRule, "aps"),
         parameters=("penalty", "k_reg"),
     ),
-    LibraryScore(
+    _class_score(
         "saps",
-        "classification",
         low=0.0,
         spread=Spread("penalised"),
         sentence="Labels join the set from the most probable downwards, as long as the top probability and a penalty "
@@ -115,9 +115,8 @@ LIBRARY: tuple[Score, ...] = (
         rule=partial(RankRule, "saps"),
         parameters=("penalty",),
     ),
-    LibraryScore(
+    _class_score(
         "margin",
-        "classification",
         low=-1.0,
         high=1.0,
         spread=Spread("margin"),
@@ -125,9 +124,8 @@ LIBRARY: tuple[Score, ...] = (
         classes=margins,
         onnx=_margin_graph,
     ),
-    LibraryScore(
+    _class_score(
         "top_k",
-        "classification",
         low=1.0,
         spread=Spread("rank"),
         sentence="The {threshold} most probable labels are in the set.",
@@ -135,62 +133,44 @@ LIBRARY: tuple[Score, ...] = (
         tempered=False,
         rule=partial(RankRule, "top_k"),
     ),
-    LibraryScore(
+    _residual(
         "absolute_residual",
-        "regression",
-        low=0.0,
-        spread=Spread("residual"),
         sentence="The interval reaches from {threshold} below the prediction to {threshold} above it.",
         own=lambda f, y: np.abs(y - f),
         interval=lambda f, t: (f - t, f + t),
         onnx=lambda graph, f, t: (graph.node("Sub", f, t), graph.node("Add", f, t)),
     ),
-    LibraryScore(
+    _residual(
         "normalised_residual",
-        "regression",
-        low=0.0,
-        spread=Spread("residual"),
         sentence="The interval reaches {threshold} times the record's difficulty below and above the prediction.",
         own=lambda f, y, difficulty: np.abs(y - f) / difficulty,
         interval=lambda f, t, difficulty: _scaled_ends(f, t, difficulty),
         difficulty=True,
     ),
-    LibraryScore(
+    _residual(
         "gamma",
-        "regression",
-        low=0.0,
-        spread=Spread("residual"),
         sentence="The interval reaches {threshold} times the prediction below and above the prediction.",
         own=lambda f, y: np.abs(y - f) / f,
         interval=lambda f, t: _scaled_ends(f, t, f),
         positive=True,
     ),
-    LibraryScore(
+    _quantile_score(
         "cqr",
-        "regression",
-        spread=Spread("signed"),
         sentence="The interval is the model's quantile range, widened by {threshold} on both sides.",
-        quantiles=True,
         own=lambda f, y: np.maximum(f[:, 0] - y, y - f[:, 1]),
         interval=lambda f, t: (f[:, 0] - t, f[:, 1] + t),
         onnx=lambda graph, low, high, t: (graph.node("Sub", low, t), graph.node("Add", high, t)),
     ),
-    LibraryScore(
+    _quantile_score(
         "cqr_low",
-        "regression",
-        spread=Spread("signed"),
         sentence="The interval begins {threshold} below the model's lower quantile.",
-        quantiles=True,
         own=lambda f, y: f[:, 0] - y,
         interval=lambda f, t: (f[:, 0] - t, np.full(len(f), np.inf)),
         onnx=lambda graph, low, high, t: (graph.node("Sub", low, t), None),
     ),
-    LibraryScore(
+    _quantile_score(
         "cqr_high",
-        "regression",
-        spread=Spread("signed"),
         sentence="The interval ends {threshold} above the model's upper quantile.",
-        quantiles=True,
         own=lambda f, y: y - f[:, 1],
         interval=lambda f, t: (np.full(len(f), -np.inf), f[:, 1] + t),
         onnx=lambda graph, low, high, t: (None, graph.node("Add", high, t)),

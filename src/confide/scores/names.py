@@ -117,11 +117,10 @@ def score_name(family: str, *, deterministic: bool = False, **given: float | Non
     """
     # The parameters in the order of the registered score, then unknown ones.
     ending = DETERMINISTIC if deterministic else ""
-    parameters = {key: value for key, value in given.items() if value is not None}
+    parameters = {key: _shortest(value) for key, value in given.items() if value is not None}
     score = registered_score(family)
-    order = [key for key in score.parameters if key in parameters] if score else []
-    order += [key for key in parameters if key not in order]
-    values = ",".join(f"{key}={_shortest(parameters[key])}" for key in order)
+    order = dict.fromkeys((*score.parameters, *parameters) if score else parameters)
+    values = ",".join(f"{key}={parameters[key]}" for key in order if key in parameters)
 
     name = f"{family}{ending}" + (f"({values})" if values else "")
     require("score", score_kind(name).family == family, f"must be one of {', '.join(SCORES)}", got=repr(name))

@@ -69,26 +69,32 @@ def rounded(p: NDArray[Any], classes: int) -> NDArray[np.float64]:
 
 
 def true_class_scores(
-    p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
+    p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule, *, compiled: bool = False
 ) -> NDArray[np.float64]:
-    """The score of class y[i] in row i: p of shape (n, K) in [0, 1], y of shape (n,), u of shape (n,), or ones."""
-    # Few classes are at least as likely: one pass finds their positions, and the remaining work is on them.
+    """The score of class y[i] in row i: p of shape (n, K) in [0, 1], y of shape (n,), u of shape (n,), or ones.
+
+    With `compiled`, machine code counts the classes, in one pass over contiguous float32 or float64 rows.
+    """
+    # The number of the classes that are at least as likely, and of those that are equally likely
     n, k = p.shape
     class_probability = p[np.arange(n), y]
-    places = np.flatnonzero(p >= class_probability[:, None])
-    row_starts = np.searchsorted(places, np.arange(n + 1) * k)
-    rank = np.diff(row_starts)
+    if compiled:
+        mass_units, rank, equal = np.empty((3, n), np.int64)
+        machine_code(loops.at_or_above)(p, y, magic(k), mass_units, rank, equal)
+    else:
+        likely = p >= class_probability[:, None]
+        rank = np.count_nonzero(likely, axis=1)
     if not rule.adds_up:
         return rule.score(np.zeros(n), rank, _largest(p, rule), u)
 
-    # APS adds their probabilities up, and a random share of those that are equal.
-    likely = p.ravel()[places]
-    mass = np.add.reduceat(rounded(likely, k), row_starts[:-1])
-    if not np.all(u == 1):
-        equal = np.add.reduceat(likely == np.repeat(class_probability, rank), row_starts[:-1], dtype=np.int64)
-        group = equal * rounded(class_probability, k)
-        mass = (mass - group) + u * group
-    return rule.score(mass, rank, class_probability, u)
+    # The sum of their probabilities, with a random share of those that are equal
+    if compiled:
+        mass: NDArray[Any] = mass_units * _unit(k)
+    else:
+        mass = np.einsum("ij,ij->i", rounded(p, k), likely)
+        equal = np.count_nonzero(p == class_probability[:, None], axis=1)
+    group = equal * rounded(class_probability, k)
+    return rule.score((mass - group) + u * group, rank, class_probability, u)
 
 
 def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) -> NDArray[np.float64]:
@@ -198,24 +204,6 @@ _CELLS = 64
 def worth_selecting(entries: int) -> bool:
     """Whether there is machine code for a call on this many entries."""
     return entries >= _WORTH_SELECTING and worth_compiling(entries)
-
-
-def compiled_true_class_scores(
-    p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
-) -> NDArray[np.float64]:
-    """`true_class_scores` in one pass over contiguous float32 or float64 rows."""
-    # Masses are counted in units of rounded probabilities.
-    k = p.shape[1]
-    mass_units, rank, equal = np.empty((3, len(p)), np.int64)
-    machine_code(loops.at_or_above)(p, y, magic(k), mass_units, rank, equal)
-    if not rule.adds_up:
-        return rule.score(np.zeros(len(p)), rank, _largest(p, rule), u)
-
-    # A random share of the classes that are equally likely.
-    class_probability = p[np.arange(len(p)), y]
-    group = equal * rounded(class_probability, k)
-    mass: NDArray[Any] = (mass_units * _unit(k) - group) + u * group
-    return rule.score(mass, rank, class_probability, u)
 
 
 def compiled_sets(
