@@ -216,7 +216,7 @@ PROMISES = [
     ),
     Fault(
         "random numbers of records come from one seed",
-        "confide.arrays.checked:fresh_uniforms",
+        "confide.arrays.uniforms:fresh_uniforms",
         lambda _: lambda n: np.random.default_rng(0).random(n),
         "arrays/test_uniforms.py::test_two_ordinary_calls_use_different_numbers",
     ),

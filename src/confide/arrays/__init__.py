@@ -1,7 +1,8 @@
 """Arrays of users (numpy, torch, pandas, polars, Arrow) to checked numpy arrays, read in blocks.
 
 checked.py        the entry point: numbers, vectors and probabilities as arrays, and data frames of any kind as numpy
-                  reads them; the random numbers of records
+                  reads them
+uniforms.py       the random numbers of records
 labels.py         true labels of records and of pixels, and names of classes
 frames.py         the names of a data frame's columns and rows; columns as a data frame of any kind
 row_sums.py       rows of probabilities whose sums are not one
@@ -14,17 +15,13 @@ loops.py          loops that would take numpy several passes, as machine code if
 from confide.arrays import loops
 from confide.arrays.blocks import ELEMENTS, all_valid, first_and_all, in_blocks
 from confide.arrays.checked import (
-    ExperimentalUniforms,
-    Uniforms,
     as_array,
     as_float_rows,
     as_host_array,
     as_numeric,
     as_probabilities,
-    as_uniforms,
     as_vector,
     finite,
-    fresh_uniforms,
     one_per_record,
     refuse_outside_unit,
     unit_check,
@@ -61,3 +58,4 @@ from confide.arrays.row_sums import (
     other_sums,
     refuse_other_sums,
 )
+from confide.arrays.uniforms import ExperimentalUniforms, Uniforms, as_uniforms, fresh_uniforms

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
-from confide.candidates.spread import SHAPES, Spread, SpreadKind, distinct
+from confide.candidates.spread import Spread, SpreadKind, distinct
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows, require
 
@@ -276,13 +276,13 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
     if recipe.get("kind") != "spread":
         numbers = [f"{key} {value}" for key, value in recipe.items() if key not in ("kind", "size")]
         return ", ".join([str(recipe.get("kind", "unknown")), *numbers])
-    if "around" in recipe:
-        return f"spread around the guess {recipe['around']:g}"
-    shape = SHAPES.get(recipe["of"])
-    if shape is None or not shape.has_unit:
-        return "spread" if shape is None else shape.words
-    unit = f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, because no unit was given"
-    return f"{shape.words} {unit}"
+    law = spread_of(recipe)
+    if law.around is not None:
+        return f"spread around the guess {law.around:g}"
+    if not law.shape.has_unit:
+        return law.shape.words
+    unit = "1, because no unit was given" if law.unit is None else f"the unit {law.unit:g}"
+    return f"{law.shape.words} {unit}"
 
 
 @dataclass(frozen=True)

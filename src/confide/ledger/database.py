@@ -110,7 +110,7 @@ def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()
         if group.partition not in shared and _has_other_cell(connection, key, group.partition, groups):
             shared.add(group.partition)
     totals = replace(totals, cells=cells, partitions=partitions)
-    return Account(row["name"], row["neighbors"], row["fingerprint"], _limit(limit), (), totals, frozenset(shared))
+    return _account(row, limit, totals=totals, shared=frozenset(shared))
 
 
 def _has_other_cell(connection: Connection, key: str, partition: str, groups: Sequence[Group]) -> bool:
@@ -190,20 +190,18 @@ def read_accounts(connection: Connection) -> dict[str, Account]:
     accounts = {}
     for row in rows["dataset"]:
         key = row["key"]
-        accounts[row["name"]] = Account(
-            dataset=row["name"],
-            neighbors=row["neighbors"],
-            fingerprint=row["fingerprint"],
-            limit=_limit(limits[key]),
-            entries=tuple(entries[key]),
-            totals=totals[key],
-        )
+        accounts[row["name"]] = _account(row, limits[key], entries=tuple(entries[key]), totals=totals[key])
     return accounts
 
 
 def contradiction(place: str) -> FormatError:
     """The error for rows that cannot be together."""
     return FormatError(place, "must not contradict the other rows of the ledger", remedy=RESTORE)
+
+
+def _account(row: Row, limit: Row, **charges: Any) -> Account:
+    """The account of a data set's row; `limit` is the row of its last limit, or its own."""
+    return Account(row["name"], row["neighbors"], row["fingerprint"], _limit(limit), **charges)
 
 
 def _group(row: Row) -> Group | None:
