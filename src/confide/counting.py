@@ -218,9 +218,9 @@ class ScoreHistogram:
         >>> histogram.over(Candidates.of([0.5])).counts
         array([2, 1])
         """
-        known, wanted = self.candidates.edges, candidates.edges
-        place = np.searchsorted(known, wanted)
-        if not np.array_equal(known[place[place < len(known)]], wanted):
+        known = self.candidates.edges
+        place = np.searchsorted(known, candidates.edges)
+        if not np.array_equal(known[place[place < len(known)]], candidates.edges):
             raise InputError("candidates", "must be among those that were counted over", got="others")
         reached = np.cumsum(self.counts)[np.append(place, len(known))]
         return ScoreHistogram(candidates, np.diff(reached, prepend=0), self.records)

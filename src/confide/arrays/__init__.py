@@ -3,7 +3,8 @@
 checked.py        the entry point: numbers, vectors and probabilities as arrays, and data frames of any kind as numpy
                   reads them
 uniforms.py       the random numbers of records
-labels.py         true labels of records and of pixels, and names of classes
+labels.py         true labels of records, and names of classes
+images.py         true classes of the pixels of images
 frames.py         the names of a data frame's columns and rows; columns as a data frame of any kind
 row_sums.py       rows of probabilities whose sums are not one
 probabilities.py  softmax, logits that look like probabilities, temperatures
@@ -37,16 +38,8 @@ from confide.arrays.frames import (
     row_index,
 )
 from confide.arrays.group_columns import GroupColumns, Groups, group_name
-from confide.arrays.labels import (
-    as_label_image,
-    as_labels,
-    as_positions,
-    class_areas,
-    class_names,
-    image_by_image,
-    is_missing,
-    warn_of_unknown_labels,
-)
+from confide.arrays.images import as_label_image, class_areas, image_by_image
+from confide.arrays.labels import as_labels, as_positions, class_names, is_missing, warn_of_unknown_labels
 from confide.arrays.loops import machine_code, worth_compiling
 from confide.arrays.probabilities import look_like_probabilities, softmax, tempered
 from confide.arrays.row_sums import (

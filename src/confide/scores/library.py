@@ -53,7 +53,8 @@ def _largest_penalised(classes: int | None, penalty: float, k_reg: float = 1.0) 
 
 def _margin_graph(graph: Any, p: str) -> Any:
     top = graph.node("TopK", p, graph.constant([2], np.int64), outputs=2, axis=1)
-    first, second = graph.columns(top, 0, 1), graph.columns(top, 1, 2)
+    first = graph.columns(top, 0, 1)
+    second = graph.columns(top, 1, 2)
     return graph.node("Sub", graph.node("Where", graph.node("Equal", p, first), second, first), p)
 
 

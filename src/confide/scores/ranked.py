@@ -252,11 +252,13 @@ def _last_rank(
     """The last rank, from 0 to K, whose score is not beyond the threshold, for scores that follow ranks alone."""
     largest = _largest(p, rule)
     mass = np.zeros(len(p))
-    low, high = np.zeros(len(p), np.int64), np.full(len(p), p.shape[1] + 1)
+    low = np.zeros(len(p), np.int64)
+    high = np.full(len(p), p.shape[1] + 1)
     for _ in range(int(p.shape[1]).bit_length()):
         middle = (low + high) // 2
         within = rule.score(mass, middle, largest, u) <= threshold
-        low, high = np.where(within, middle, low), np.where(within, high, middle)
+        low = np.where(within, middle, low)
+        high = np.where(within, high, middle)
     return low.astype(np.float64)
 
 

@@ -99,7 +99,7 @@ def interval_ends(
     if as_array("predictions", predictions).shape in ((0,), (0, 1), (0, 2)):
         return np.empty(0), np.empty(0)
     inputs = _Inputs(kind, predictions, difficulty)
-    lower, upper = np.empty(len(inputs)), np.empty(len(inputs))
+    lower, upper = np.empty((2, len(inputs)))
     with np.errstate(over="ignore"):
         reach = np.broadcast_to(np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf), (len(inputs),))
 
