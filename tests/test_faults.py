@@ -285,7 +285,7 @@ ACCOUNTS = [
     ),
     Fault(
         "names that look alike are two data sets",
-        "confide.ledger.identity:name_key",
+        "confide.ledger.names:name_key",
         lambda _: lambda name: name,
         "ledger/test_charging.py::test_unicode_forms_and_case_are_one_name",
     ),

@@ -19,9 +19,10 @@ from confide.ledger import file, server
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Sums, Totals
 from confide.ledger.cost import Cost, Group
-from confide.ledger.decisions import Charge, warn_of_similar_names
-from confide.ledger.identity import Dataset, name_key
+from confide.ledger.decisions import Charge
+from confide.ledger.identity import Dataset
 from confide.ledger.location import RESTORE, Server
+from confide.ledger.names import name_key, warn_of_similar_names
 from confide.ledger.rows import Connection, Row, check_seals
 from confide.ledger.schema import TABLES
 from confide.mechanisms import Neighbors

@@ -1,18 +1,17 @@
 """Checks of a charge against the account of its data set, which a ledger runs while no other process can write."""
 
 import secrets
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
+from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Totals, check_delta
 from confide.ledger.cost import Cost, decimal_above, decimal_form, finite_loss
-from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest, similar
+from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest
 from confide.mechanisms import Neighbors
-from confide.support import caller_stacklevel, require
+from confide.support import require
 
 # Most characters of a stored release
 MOST_RELEASE = 1_000_000
@@ -75,14 +74,6 @@ def check_limit(limit: LimitLike) -> Limit:
 
 
 # A charge against its account
-
-
-def warn_of_similar_names(name: str, known: Iterable[str]) -> None:
-    """Warn if a new name is similar to existing ones."""
-    if names := similar(name, known):
-        shown = ", ".join(map(repr, names[:3]))
-        text = f"dataset {name!r} is new to the ledger and looks like {shown}; the same people must keep one name"
-        warnings.warn(SimilarNameWarning(text), stacklevel=caller_stacklevel())
 
 
 def check_relation(account: Account, neighbors: Neighbors) -> None:

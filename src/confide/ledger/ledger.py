@@ -41,8 +41,9 @@ from confide.ledger.decisions import (
     check_release,
     new_token,
 )
-from confide.ledger.identity import Dataset, keyed_digest, name_key
+from confide.ledger.identity import Dataset, keyed_digest
 from confide.ledger.location import NotWrittenError, Server, parse_location
+from confide.ledger.names import name_key
 from confide.ledger.rows import Checkpoint, Connection, Heads, missing
 from confide.ledger.server import waits_for_server
 from confide.mechanisms import NEIGHBORS, Neighbors
