@@ -216,7 +216,7 @@ PROMISES = [
     ),
     Fault(
         "random numbers of records come from one seed",
-        "confide.arrays.checked:fresh_uniforms",
+        "confide.arrays.uniforms:fresh_uniforms",
         lambda _: lambda n: np.random.default_rng(0).random(n),
         "arrays/test_uniforms.py::test_two_ordinary_calls_use_different_numbers",
     ),
@@ -232,7 +232,7 @@ ACCOUNTS = [
     Fault(
         "a release is not charged",
         "confide.ledger.payment:Transaction.charge",
-        lambda _: lambda self, without=(): dict.fromkeys(self.payments, 32 * "0"),
+        lambda _: lambda self, without=(): dict.fromkeys(self.payment.charges, 32 * "0"),
         f"{CHARGING}::test_the_charge_is_on_disk_before_the_mechanism_runs",
     ),
     Fault(
@@ -285,7 +285,7 @@ ACCOUNTS = [
     ),
     Fault(
         "names that look alike are two data sets",
-        "confide.ledger.identity:name_key",
+        "confide.ledger.names:name_key",
         lambda _: lambda name: name,
         "ledger/test_charging.py::test_unicode_forms_and_case_are_one_name",
     ),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.arrays.checked import fresh_uniforms
+from confide.arrays import fresh_uniforms
 from confide.core.risk import critical_thresholds, false_negative_thresholds
 from confide.scores.classification import set_mask
 from tests.calibrations import calibration_at

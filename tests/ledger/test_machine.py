@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from confide.errors import BudgetError, ChargedAgainWarning, EarlierReleaseWarning, InputError, OtherDataError
-from confide.ledger import Cost, Dataset, Ledger, Limit, Payment, SingleRelease, pay, request_digest
+from confide.ledger import Charge, Cost, Dataset, Ledger, Limit, Payment, pay, pay_once, request_digest
 from confide.ledger.location import MissingRecordsError
 from confide.ledger.schema import TABLES
 from tests.ledger.servers import make
@@ -203,7 +203,7 @@ class Machine(RuleBasedStateMachine):
         told = [EarlierReleaseWarning] if same is not None else [ChargedAgainWarning] * lost
 
         def work(ledger):
-            payment = Payment(ledger, Dataset(name), self.cost(request), request, again)
+            payment = Payment(ledger, {None: Charge(Dataset(name), self.cost(request), request)}, again)
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
                 found = pay(payment, lambda: seen, bytes, lambda _: drawn.append(text) or text)
@@ -261,12 +261,12 @@ class Machine(RuleBasedStateMachine):
             return entry.release
 
         def work(ledger):
-            payment = Payment(ledger, Dataset(name), self.cost(request), request, once=SingleRelease(token, kept))
+            charge = Charge(Dataset(name), self.cost(request), request, token)
             if fails and entry is None:
                 with pytest.raises(ZeroDivisionError):
-                    pay(payment, lambda: b"seen", bytes, draw)
+                    pay_once(ledger, charge, lambda: b"seen", bytes, draw, reuse=kept)
                 return text
-            return pay(payment, lambda: b"seen", bytes, draw)
+            return pay_once(ledger, charge, lambda: b"seen", bytes, draw, reuse=kept)
 
         if entry is not None:
             usable = entry.request == request and entry.text is not None

@@ -4,21 +4,20 @@ Everything with numpy's array protocol is accepted: numpy arrays of any layout, 
 Other data frames are read by `in_memory`.
 """
 
-import os
 import sys
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from importlib.util import find_spec
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
 from confide.errors import ConfideError, InputError, InputTypeError, replaced_errors
-from confide.support import needs_extra, raise_for_rows, require
+from confide.support import as_number, needs_extra, raise_for_rows, require
 
 # Data frames of any kind, as numpy can read them. narwhals reads those that numpy cannot; it is imported then.
 
@@ -118,7 +117,7 @@ def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
         kind = type(values[wrong[0]] if wrong else values[0]).__name__
         where = f" in {len(wrong)} place(s), the first at position {wrong[0]}" if array.ndim else ""
         raise InputTypeError(name, "must hold real numbers", got=f"{kind}{where}", remedy="Convert them to floats")
-    return np.array([np.nan if is_null(value) else _to_float(value) for value in values]).reshape(array.shape)
+    return np.array([np.nan if is_null(value) else as_number(name, value) for value in values]).reshape(array.shape)
 
 
 def _is_number(value: Any) -> bool:
@@ -128,15 +127,6 @@ def _is_number(value: Any) -> bool:
 def is_null(value: Any) -> bool:
     """Whether a value is None or pandas.NA."""
     return value is None or type(value).__name__ == "NAType"  # that of pandas
-
-
-def _to_float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return np.inf if value > 0 else -np.inf
-    except ValueError:  # a signalling NaN of the decimal module
-        return np.nan
 
 
 def one_per_record(name: str, array: Any) -> Any:
@@ -227,81 +217,3 @@ def as_float_rows(block: NDArray[Any]) -> NDArray[Any]:
     """A block as contiguous float32 (from float16 and float32, without loss) or float64 (from all other types)."""
     small = block.dtype.kind == "f" and block.dtype.itemsize <= 4
     return np.ascontiguousarray(block, dtype=np.float32 if small else np.float64)
-
-
-# The random numbers of records: for randomised scores, for risk control, for splitting records.
-#
-# They must be independent of the data, and a record's number must not depend on which other records exist. Then
-# neighbouring data sets share the numbers of their common records, and differ in one score. New random numbers satisfy
-# this: without any one record, the numbers of the others have the same distribution. Numbers of a seeded generator do
-# not, because they are assigned by position. Removing a record would shift the numbers of all later records, and the
-# privacy loss would not be the stated one.
-
-
-class ExperimentalUniforms:
-    """Reproducible random numbers, **for experiments on public data only**: the privacy statement does not hold.
-
-    Every use draws the next numbers, in the order of the records.
-
-    Parameters
-    ----------
-    seed
-        A seed for `numpy.random.default_rng`: an integer, or a Generator.
-
-    Examples
-    --------
-    >>> first, second = ExperimentalUniforms(0), ExperimentalUniforms(0)
-    >>> bool((first.draw(3) == second.draw(3)).all())
-    True
-    """
-
-    def __init__(self, seed: "int | np.random.Generator") -> None:
-        self._generator = np.random.default_rng(seed)
-
-    def draw(self, n: int) -> NDArray[np.float64]:
-        """The next n numbers in [0, 1), float64, shape (n,)."""
-        return self._generator.random(n)
-
-
-Uniforms: TypeAlias = ArrayLike | ExperimentalUniforms | None
-"""None draws new numbers; an array has one number in [0, 1] per record, fixed to the record and not to its position."""
-
-
-def fresh_uniforms(n: int) -> NDArray[np.float64]:
-    """Unpredictable numbers in [0, 1) from the operating system, which cannot be drawn again; float64, shape (n,).
-
-    Examples
-    --------
-    >>> numbers = fresh_uniforms(1000)
-    >>> bool(0 <= numbers.min() and numbers.max() < 1 and 0.3 < numbers.mean() < 0.7)
-    True
-    """
-    bits = np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
-    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def as_uniforms(name: str, u: Uniforms, n: int, needed: bool) -> NDArray[np.float64]:
-    """Random numbers in [0, 1], one per record, shape (n,): new ones by default; ones if the score uses none."""
-    if not needed:
-        require(name, u is None, "must be left out: the score is not randomised", remedy="aps, raps and saps are")
-        return np.ones(n)
-    if u is None:
-        return fresh_uniforms(n)
-    if isinstance(u, ExperimentalUniforms):
-        return u.draw(n)
-    refuse_generator(name, u)
-    values = as_vector(name, u, empty=True).astype(np.float64)
-    require(name, len(values) == n, "must have one entry per record", f"{len(values)} for {n} records")
-    raise_for_rows(name, ~((values >= 0) & (values <= 1)), "must lie in [0, 1]", "outside")
-    return values
-
-
-def refuse_generator(name: str, u: object) -> None:
-    """Reject generators that assign numbers by position: those of numpy and torch, `random.Random`, functions."""
-    if callable(u) or hasattr(u, "random") or hasattr(u, "manual_seed"):
-        got = (
-            f"{type(u).__name__}, which ties numbers to positions: removing a record would change those of the others, "
-            f"and the privacy loss would not be the stated one. Leave {name} out for fresh numbers"
-        )
-        remedy = "For experiments pass confide.ExperimentalUniforms(seed)"
-        raise InputTypeError(name, "must be left out, or hold one number per record", got, remedy)

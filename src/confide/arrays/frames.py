@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from confide.arrays.checked import as_array, as_numeric, as_probabilities, in_memory, is_query
 from confide.arrays.labels import class_names
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputTypeError
 from confide.support import (
     Name,
     canonical_name,
@@ -185,16 +185,14 @@ def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: A
     # All others, whose columns need texts as names.
     with needs_extra("a data frame of this kind", "frames"):
         import narwhals.stable.v2 as nw
+    by_text = {str(name): values for name, values in columns}
+    got = f"{len(columns) - len(by_text)} repeated, as 1 and '1' are"
+    remedy = "Use to_pandas, which keeps them apart"
+    require("classes", len(by_text) == len(columns), "must have different texts as names", got, remedy)
     try:
         backend: Any = like if isinstance(like, str) else nw.from_native(like).implementation
-        by_text = {str(name): values for name, values in columns}
-        got = f"{len(columns) - len(by_text)} repeated, as 1 and '1' are"
-        remedy = "Use to_pandas, which keeps them apart"
-        require("classes", len(by_text) == len(columns), "must have different texts as names", got, remedy)
         return nw.from_dict(by_text, backend=backend).to_native()
-    except (TypeError, ValueError, ModuleNotFoundError) as error:
-        if isinstance(error, InputError):
-            raise
+    except (TypeError, ValueError, ModuleNotFoundError):
         raise InputTypeError(
             "like",
             "must be a data frame in memory, or the name of a kind that is installed: 'pandas', 'polars' or 'pyarrow'",

@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 # In loops that Numba compiles, indices are unsigned, because it would wrap negative ones. Numbers are converted by
 # np.float64, because its float() keeps single precision.
 
+# The number of entries that are sorted by insertion.
 _FEW_ENTRIES = np.uint64(12)
-"""The number of entries that are sorted by insertion."""
 
+# The first band of entries ends at the guess over this, the second one at a share of it. The least guess over both is a
+# normal number of single precision.
+_BELOW_GUESS = 2.5
+_SECOND_BAND = 64
 _LEAST_GUESS = 2.0**-100
-"""A 160th of it is a normal number of single precision."""
 
 
 def at_or_above(
@@ -41,14 +44,18 @@ def at_or_above(
     for i in range(len(p)):
         row = p[i]
         class_probability = row[np.uint64(y[i])]
-        m, r, e = none, np.int32(0), np.int32(0)
+        row_mass = none
+        row_rank = np.int32(0)
+        row_equal = np.int32(0)
         for j in range(len(row)):
-            v = row[j]
-            units = np.float64(np.float64(v) + magic).view(np.int64) - zero
-            m += units if v >= class_probability else none
-            r += np.int32(1) if v >= class_probability else np.int32(0)
-            e += np.int32(1) if v == class_probability else np.int32(0)
-        mass[i], rank[i], equal[i] = m, r, e
+            entry = row[j]
+            units = np.float64(np.float64(entry) + magic).view(np.int64) - zero
+            row_mass += units if entry >= class_probability else none
+            row_rank += np.int32(1) if entry >= class_probability else np.int32(0)
+            row_equal += np.int32(1) if entry == class_probability else np.int32(0)
+        mass[i] = row_mass
+        rank[i] = row_rank
+        equal[i] = row_equal
 
 
 class Scratch(NamedTuple):
@@ -84,11 +91,13 @@ def ranked_sets(
     entries, codes, ends, end_codes, cell_mass, cell_count = scratch
     k = p.shape[1]
     zero = np.float64(magic).view(np.int64)
-    none, one = np.uint64(0), np.uint64(1)
+    none = np.uint64(0)
+    one = np.uint64(1)
     guess = 1.0 / k
     for i in range(len(p)):
         # Every entry lies in [0, 1].
-        row, limit = p[i], limits[i]
+        row = p[i]
+        limit = limits[i]
         in_unit: Any = True
         for j in range(k):
             in_unit &= (row[j] >= 0) & (row[j] <= 1)
@@ -97,21 +106,23 @@ def ranked_sets(
 
         # The largest excluded entry is searched for in bands [low, high), from the most probable entries on.
         above = count = equal = np.int64(0)
-        ends[0], ends[1] = 2.0, guess / 2.5
+        ends[0] = 2.0
+        ends[1] = guess / _BELOW_GUESS
         for band in range(3):
             # The entries of the band.
-            high, low = ends[0], ends[1]
+            high = ends[0]
+            low = ends[1]
             left = none
             if band == 0:
                 for j in range(k):
-                    v = row[j]
-                    entries[left] = v
-                    left += np.uint64(v >= low)
+                    entry = row[j]
+                    entries[left] = entry
+                    left += np.uint64(entry >= low)
             else:
                 for j in range(k):
-                    v = row[j]
-                    entries[left] = abs(v)  # the code of -0.0 is negative
-                    left += np.uint64((v >= low) & (v < high))
+                    entry = row[j]
+                    entries[left] = abs(entry)  # the code of -0.0 is negative
+                    left += np.uint64((entry >= low) & (entry < high))
 
             # A histogram over their bits narrows them to one cell, until few are left.
             while left > _FEW_ENTRIES:
@@ -120,7 +131,8 @@ def ranked_sets(
                     code = codes[j]
                     least = code if code < least else least
                     most = code if code > most else most
-                reach, shift = np.int64(most) - np.int64(least), np.int64(0)
+                reach = np.int64(most) - np.int64(least)
+                shift = np.int64(0)
                 while reach >> shift >= len(cell_mass):
                     shift += np.int64(1)
                 cells = (reach >> shift) + np.int64(1)
@@ -133,51 +145,59 @@ def ranked_sets(
                     cell_count[cell] += 1
 
                 # From the largest cell down, the first with an excluded entry; the entries above it are inside.
-                size, left = left, none
+                size = left
+                left = none
                 begin = cells
                 while begin > 0:
                     begin -= np.int64(1)
-                    m, r = above + cell_mass[np.uint64(begin)], count + cell_count[np.uint64(begin)]
-                    if r > count and mass_unit * np.float64(m) + penalties[r] > limit:
+                    mass = above + cell_mass[np.uint64(begin)]
+                    rank = count + cell_count[np.uint64(begin)]
+                    if rank > count and mass_unit * np.float64(mass) + penalties[rank] > limit:
                         end_codes[0] = least + (begin << shift)
                         end_codes[1] = least + ((begin + 1) << shift)
-                        first, last = ends[0], ends[1]
+                        first = ends[0]
+                        last = ends[1]
                         if cells == 1:  # all are equal
                             equal = np.int64(size)
                             break
                         for j in range(size):
-                            v = entries[j]
-                            entries[left] = v
-                            left += np.uint64((v >= first) & (v < last))
+                            entry = entries[j]
+                            entries[left] = entry
+                            left += np.uint64((entry >= first) & (entry < last))
                         break
-                    above, count = m, r
+                    above = mass
+                    count = rank
 
             # The few that are left, in descending order: the first excluded group of equal entries.
             for j in range(one, left):
-                v = entries[j]
+                entry = entries[j]
                 place = np.uint64(j)
-                while place > none and entries[place - one] < v:
+                while place > none and entries[place - one] < entry:
                     entries[place] = entries[place - one]
                     place -= one
-                entries[place] = v
+                entries[place] = entry
             place = none
             while place < left:
-                v = entries[place]
-                units = np.float64(np.float64(v) + magic).view(np.int64) - zero
-                m, r = above, count
-                while place < left and entries[place] == v:
-                    m += units
-                    r += 1
+                entry = entries[place]
+                units = np.float64(np.float64(entry) + magic).view(np.int64) - zero
+                mass = above
+                rank = count
+                while place < left and entries[place] == entry:
+                    mass += units
+                    rank += 1
                     place += one
-                if mass_unit * np.float64(m) + penalties[r] > limit:
-                    ends[0], equal = v, r - count
+                if mass_unit * np.float64(mass) + penalties[rank] > limit:
+                    ends[0] = entry
+                    equal = rank - count
                     break
-                above, count = m, r
+                above = mass
+                count = rank
 
             # If none is excluded, the next band.
             if equal > 0:
                 break
-            ends[0], ends[1] = low, low / 64 if band == 0 else -1.0
+            ends[0] = low
+            ends[1] = low / _SECOND_BAND if band == 0 else -1.0
 
         # The mask: all entries above the excluded group, and the group itself if its share of the mass is inside.
         cut = ends[0]

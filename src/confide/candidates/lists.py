@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector
-from confide.candidates.spread import SHAPES, Spread, SpreadKind, distinct
+from confide.candidates.spread import Spread, SpreadKind, distinct
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_CANDIDATES, one_of, positive_integer, raise_for_rows, require
 
@@ -254,37 +254,16 @@ _MOST_BEYOND = 24
 
 def _logits(size: int) -> NDArray[np.float64]:
     """Logits, equally spaced from 1e-6 to 1 - 1e-6; a twentieth of them lies beyond, but so few that all differ."""
-    size, end = max(size, 0), np.log(1e6 - 1)
+    size = max(size, 0)
+    end = np.log(1e6 - 1)
     beyond = min(size // 20, _MOST_BEYOND)
     last = np.linspace(end, np.log(1e12 - 1), beyond + 1)[1:]
     return np.append(np.linspace(-end, end, size - beyond), last)
 
 
-# The significant digits of candidates, and the powers of ten that are exact floats.
-_DIGITS = 12
-_POWERS = np.array([float(10**places) for places in range(23)])
-
-
 def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The edges with 12 significant digits: `float(f"{edge:.12g}")` of each.
-
-    Integers of 12 digits and powers of ten up to 22 are exact, so that their quotient is the float of these digits. A
-    product near one half could be rounded to another integer; such edges, and very large or small ones, are printed.
-    """
-    # Scale to integers of 12 digits
-    size = np.abs(edges)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        places = _DIGITS - 1 - np.floor(np.log10(size))
-        whole = (places >= 0) & (places < len(_POWERS))
-        power = _POWERS[np.where(whole, places, 0).astype(np.int64)]
-        scaled = size * power
-        digits = np.rint(scaled)
-        sure = whole & (np.abs(scaled - digits) < 0.49) & (digits > 10 ** (_DIGITS - 1)) & (digits < 10**_DIGITS)
-        rounded: NDArray[np.float64] = np.copysign(digits / power, edges)
-    # Print the others
-    printed = np.flatnonzero(~sure)
-    rounded[printed] = [float(f"{edge:.{_DIGITS}g}") for edge in edges[printed].tolist()]
-    return rounded
+    """The edges with 12 significant digits."""
+    return np.array([float(f"{edge:.12g}") for edge in edges.tolist()])
 
 
 def spread_of(recipe: Mapping[str, Any]) -> Spread:
@@ -297,13 +276,13 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
     if recipe.get("kind") != "spread":
         numbers = [f"{key} {value}" for key, value in recipe.items() if key not in ("kind", "size")]
         return ", ".join([str(recipe.get("kind", "unknown")), *numbers])
-    if "around" in recipe:
-        return f"spread around the guess {recipe['around']:g}"
-    shape = SHAPES.get(recipe["of"])
-    if shape is None or not shape.has_unit:
-        return "spread" if shape is None else shape.words
-    unit = f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, because no unit was given"
-    return f"{shape.words} {unit}"
+    law = spread_of(recipe)
+    if law.around is not None:
+        return f"spread around the guess {law.around:g}"
+    if not law.shape.has_unit:
+        return law.shape.words
+    unit = "1, because no unit was given" if law.unit is None else f"the unit {law.unit:g}"
+    return f"{law.shape.words} {unit}"
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,14 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError, InputTypeError
-from confide.support import MOST_CANDIDATES, one_of, positive_integer, positive_number
+from confide.errors import InputError
+from confide.support import MOST_CANDIDATES, as_number, one_of, positive_integer, positive_number
 
 # Scores in [0, 1]; differences of probabilities; sums of them; such sums with penalties; whole numbers; sizes of
 # residuals; residuals with a sign; scores without a name.
@@ -39,9 +38,10 @@ def steps(number: int) -> _Edges:
 def _share(size: int, parts: int) -> int:
     """About `size / parts` steps for a part of a list, so that nested lists have nested parts."""
     share = max(size // parts, 1)
-    # A list within the finest one has parts within those of the finest one, if their numbers of steps divide.
-    while FINEST // parts % share and FINEST % size == 0:
-        share -= 1
+    # The parts of a list within the finest one lie within the parts of the finest one, if their steps divide.
+    if FINEST % size == 0:
+        while FINEST // parts % share:
+            share -= 1
     return share
 
 
@@ -105,9 +105,18 @@ class Spread:
         if self.around is not None:
             if self.kind is not None and self.shape.guesses is None:
                 raise InputError("around", "must be left out for scores of unknown spread", remedy="Name the score")
-            object.__setattr__(self, "around", _guess(self.kind, self.around))
+            object.__setattr__(self, "around", self._guess())
         if self.most is not None and FINEST % positive_integer("most", self.most):
             raise InputError("most", f"must divide {FINEST}", got=str(self.most))
+
+    def _guess(self) -> float:
+        """The guess as a number, which a score of the kind must be able to have."""
+        value = as_number("around", self.around)
+        allowed = None if self.kind is None else self.shape.guesses
+        least, most = allowed or (-math.inf, math.inf)
+        if not (math.isfinite(value) and least <= value <= most):
+            raise InputError("around", "must be a finite threshold that a score of its kind can have")
+        return value
 
     @property
     def shape(self) -> "Shape":
@@ -123,6 +132,22 @@ class Spread:
         stated = {name: number for name, number in numbers.items() if number is not None}
         return {"kind": "spread", "of": self.kind} | stated
 
+    @property
+    def scale(self) -> float | None:
+        """The public size of the scores: that of the guess, unless it is 0, or else the unit."""
+        return abs(self.around) if self.around else self.unit
+
+    @property
+    def plausible(self) -> float:
+        """The largest plausible size of a threshold.
+
+        Candidates reach far, so that a wrong guess of the scale costs resolution only. With few records a far candidate
+        can be drawn by chance, and is then not an estimate.
+        """
+        if self.shape.has_unit and self.scale is not None:
+            return _MOST_SCALES * self.scale
+        return self.shape.plausible
+
     def edges(self, size: int) -> _Edges:
         """The finite candidates, increasing, before they are rounded; float64 of shape about (size,).
 
@@ -134,18 +159,6 @@ class Spread:
         return distinct(edges[np.isfinite(edges)])
 
 
-def _guess(kind: SpreadKind | None, around: Any) -> float:
-    if isinstance(around, bool) or not isinstance(around, Real):
-        raise InputTypeError("around", "must be a number", got=type(around).__name__)
-    # A score of the kind must be able to have this value.
-    value = float(around)
-    allowed = None if kind is None else SHAPES[kind].guesses
-    least, most = allowed or (-math.inf, math.inf)
-    if not (math.isfinite(value) and least <= value <= most):
-        raise InputError("around", "must be a finite threshold that a score of its kind can have")
-    return value
-
-
 def distinct(edges: _Edges) -> _Edges:
     """The different numbers among finite ones, increasing: `np.unique`, which would import numpy.ma, 30 ms."""
     edges = np.sort(edges)
@@ -154,8 +167,40 @@ def distinct(edges: _Edges) -> _Edges:
 
 
 @dataclass(frozen=True, eq=False)
+class TypicalScores:
+    """How scores of a kind are distributed, for the efficiency of a design, never for its guarantee.
+
+    Parameters
+    ----------
+    uniform
+        Function from candidates to P(score <= candidate) if probabilities are uniform; None if it rises evenly over the
+        list.
+    are_concentrated
+        Whether scores concentrate in a small part of the list.
+    atom_weight
+        The weight of the law with all scores at the first candidate.
+    """
+
+    uniform: Callable[[_Edges], _Edges] | None = None
+    are_concentrated: bool = False
+    atom_weight: float = 0.3
+
+
+@dataclass(frozen=True)
+class ListLength:
+    """How many candidates of a kind are useful, without a unit or guess.
+
+    `density` is the number with which the search of a design begins, divided by alpha n epsilon.
+    `federated_factor` multiplies the number of candidates of a federation.
+    """
+
+    density: float = 5.0
+    federated_factor: int = 1
+
+
+@dataclass(frozen=True, eq=False)
 class Shape:
-    """What follows from a kind of spread: its candidates, and how scores of this kind are distributed.
+    """What follows from a kind of spread.
 
     Parameters
     ----------
@@ -170,16 +215,7 @@ class Shape:
     is_complete
         Whether default candidates reach every value that scores have.
     plausible
-        The largest plausible size of a threshold. This and the next two are without a unit or guess.
-    density
-        The number of candidates with which the search of a design begins, divided by alpha n epsilon.
-    federated_factor
-        Factor of the number of candidates of a federation.
-    uniform
-        Function from candidates to P(score <= candidate) if probabilities are uniform; None if it rises evenly over the
-        list.
-    is_concentrated, atom_weight
-        Whether scores concentrate in a small part of the list; the weight of the law with all at the first candidate.
+        The largest plausible size of a threshold, without a unit or guess.
     """
 
     words: str
@@ -189,11 +225,8 @@ class Shape:
     is_log_spaced: bool = False
     is_complete: bool = False
     plausible: float = math.inf
-    density: float = 5.0
-    federated_factor: int = 1
-    uniform: Callable[[_Edges], _Edges] | None = None
-    is_concentrated: bool = False
-    atom_weight: float = 0.3
+    length: ListLength = ListLength()
+    scores: TypicalScores = TypicalScores()
 
 
 # Lists of each kind of scores: about as many candidates as steps. A law is wide without a guess and narrow around one.
@@ -222,8 +255,19 @@ _LEAST = 2.0**-53
 _NARROW_LOGITS = 2.0
 _NARROW_DECADES = 0.3
 
+# The widths in decades of laws of residuals, around their unit or without one.
+_DECADES_OF_UNIT = 1.0
+_DECADES_WITHOUT_UNIT = 3.0
+
 # Powers of ten of sizes: nearly all that floating-point numbers can have.
 _MOST_DECADES = 300.0
+
+# A list of residuals ends where the next candidate would be more than so many decades larger, but reaches so far.
+_LARGEST_STEP = 1.0
+_LEAST_REACH = 3.0
+
+# The largest plausible threshold in units or guesses, which help within this factor.
+_MOST_SCALES = 20.0
 
 
 def _probability(size: int, spread: Spread) -> _Edges:
@@ -296,32 +340,30 @@ def _any(size: int, spread: Spread) -> _Edges:
 
 
 def _decades(size: int, spread: Spread, low: float) -> _Edges:
-    """Positive numbers, log-spaced, up to where steps exceed one decade, and at least within three decades."""
-    # Beyond a gap of one decade the next candidate is +inf.
+    """Positive numbers, log-spaced around the scale; beyond the last of them the next candidate is +inf."""
     decades = _Law(0.0, _width(spread), low, _MOST_DECADES).quantiles(size)
-    near = np.abs(decades[:-1][np.diff(decades) <= 1]).max(initial=3.0)
-    scale = abs(spread.around or 0) or spread.unit or 1.0
+    small_steps = np.diff(decades) <= _LARGEST_STEP
+    reach = np.abs(decades[:-1][small_steps]).max(initial=_LEAST_REACH)
     with np.errstate(over="ignore", under="ignore"):
-        values: _Edges = scale * 10.0 ** decades[np.abs(decades) <= near]
+        values: _Edges = (spread.scale or 1.0) * 10.0 ** decades[np.abs(decades) <= reach]
     return values[values > 0]
 
 
 def _width(spread: Spread) -> float:
-    """The width in decades: three times as wide without a unit."""
     if spread.around:
         return _NARROW_DECADES
-    return 1.0 if spread.unit is not None else 3.0
+    return _DECADES_WITHOUT_UNIT if spread.unit is None else _DECADES_OF_UNIT
 
 
 def _lowest(spread: Spread) -> float:
-    """The decade at which sizes of numbers on both sides of 0 begin, because their lists also contain 0."""
+    """The decade at which numbers on both sides of 0 begin: a decade and four widths below the scale, nearly 0."""
     return -1 - 4 * _width(spread)
 
 
 # Without a unit: the largest plausible size of residuals, and of scores without a name.
 _NO_UNIT = 1e6
-_of_residuals = partial(Shape, has_unit=True, is_log_spaced=True, plausible=_NO_UNIT, density=20.0, federated_factor=2)
-_of_sums = partial(Shape, is_complete=True, density=14.0, federated_factor=2, is_concentrated=True)
+_of_residuals = partial(Shape, has_unit=True, is_log_spaced=True, plausible=_NO_UNIT, length=ListLength(20.0, 2))
+_of_sums = partial(Shape, is_complete=True, length=ListLength(14.0, 2), scores=TypicalScores(are_concentrated=True))
 
 # The kinds of spreads.
 SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
@@ -330,19 +372,25 @@ SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
             "spread for scores from 0 to 1, densest in the middle",
             _probability,
             guesses=(0.0, 1.0),
-            uniform=lambda edges: np.clip(edges, 0, 1),
+            scores=TypicalScores(uniform=lambda edges: np.clip(edges, 0, 1)),
         ),
         "margin": Shape(
             "spread for scores from -1 to 1, densest in the middle",
             _margin,
             guesses=(-1.0, 1.0),
-            uniform=lambda edges: (1 + edges) / 2,
+            scores=TypicalScores(uniform=lambda edges: (1 + edges) / 2),
         ),
         "mass": _of_sums("spread for sums of probabilities, densest near 1", _mass),
         "penalised": _of_sums(
             "spread for sums of probabilities with penalties, densest near 1", _penalised, plausible=101.0
         ),
-        "rank": Shape("spread for ranks, densest near 1", _rank, is_complete=True, plausible=1e5, atom_weight=1.5),
+        "rank": Shape(
+            "spread for ranks, densest near 1",
+            _rank,
+            is_complete=True,
+            plausible=1e5,
+            scores=TypicalScores(atom_weight=1.5),
+        ),
         "residual": _of_residuals("log-spaced, densest around", _residual),
         "signed": _of_residuals(
             "log-spaced on both sides of 0, densest around sizes of", _signed, guesses=(-math.inf, math.inf)
@@ -353,29 +401,7 @@ SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
             guesses=None,
             is_log_spaced=True,
             plausible=_NO_UNIT,
-            density=40.0,
-            federated_factor=4,
+            length=ListLength(40.0, 4),
         ),
     }
 )
-
-
-# The range of plausible sizes of a threshold, by the recipe of its candidates.
-#
-# Candidates reach far, so that a wrong guess of the scale costs resolution only. With few records a far candidate can
-# be drawn by chance, and is then not an estimate. Thresholds outside the range get a warning.
-
-# A unit or guess helps within this factor. Beyond it the draw was chance, or the unit is wrong.
-_UNITS = 20.0
-
-
-def plausible_size(recipe: Mapping[str, Any]) -> float:
-    """The largest plausible size of a threshold; +inf for user-defined values."""
-    if recipe.get("kind") != "spread":
-        return math.inf
-    shape: Shape = SHAPES[recipe["of"]]
-    if not shape.is_log_spaced:
-        return shape.plausible
-    # Within a factor of the unit or guess, if there is one.
-    scale = abs(recipe.get("around") or 0.0) or recipe.get("unit")
-    return shape.plausible if scale is None else _UNITS * float(scale)

@@ -92,10 +92,11 @@ class _LedgerAccount(Account):
 
     def store(self, tokens: Mapping[Key, str], drawn: Mapping[Key, Drawn], marks: Mapping[Key, bytes]) -> None:
         from confide.core.files import entry_text
+        from confide.ledger import ReleaseOfCharge
 
         versions = library_versions()
         texts = {key: entry_text(self.request, thresholds, versions) for key, thresholds in drawn.items()}
-        self.transaction.store([(tokens[key], text, marks[key]) for key, text in texts.items()])
+        self.transaction.store(ReleaseOfCharge(tokens[key], text, marks[key]) for key, text in texts.items())
         self.transaction.tell_charged_again(texts)
 
     def answers(self, earlier: "Mapping[Key, Entry]", n: int | None) -> Mapping[Key, Answer]:
@@ -107,17 +108,17 @@ class _LedgerAccount(Account):
 
 
 @contextmanager
-def open_account(request: Request, payments: "Mapping[Key, Payment]") -> Iterator[Account]:
+def open_account(request: Request, payment: "Payment[Key] | None") -> Iterator[Account]:
     """The account while no other process answers the same request; one in progress is waited for.
 
-    The payments of all draws are from one ledger and about one data set; empty without a ledger.
+    The payment is for all draws; None without a ledger.
     """
-    if not payments:
+    if payment is None:
         yield Account(request)
         return
     from confide.ledger import Transaction
 
-    with Transaction.locked(payments) as transaction:
+    with Transaction.locked(payment) as transaction:
         yield _LedgerAccount(request, transaction)
 
 
@@ -144,21 +145,20 @@ class Payer:
             raise InputError("again", "must be left out without a ledger: no request is stored, and every call is new")
         check_payer(self.ledger, self.dataset, self.partition, divided=divided)
 
-    def payments(self, request: Request, bills: Mapping[Key, Bill]) -> "dict[Key, Payment]":
-        """The payments for these draws: groups are cells of one partition of the data set; empty without a ledger."""
+    def payment(self, request: Request, bills: Mapping[Key, Bill]) -> "Payment[Key] | None":
+        """The payment for these draws: groups are cells of one partition of the data set; None without a ledger."""
         shares = self._shares(request)
         if not shares:
-            return {}
-        from confide.ledger import Ledger, as_dataset, make_payment
+            return None
+        from confide.ledger import Ledger, Payment, as_dataset, make_charge
 
         # Groups share an account, which is read once.
         balance = None
         if request.disjoint and isinstance(self.ledger, Ledger) and self.dataset is not None:
             balance = self.ledger.balance(as_dataset(self.dataset).name)
-        return {
-            key: make_payment(*bill, self.ledger, shares[key], again=self.again, account=balance)
-            for key, bill in bills.items()
-        }
+        charges = {key: make_charge(*bill, self.ledger, shares[key], account=balance) for key, bill in bills.items()}
+        assert self.ledger is not None
+        return Payment(self.ledger, charges, self.again)
 
     def _shares(self, request: Request) -> "dict[Key, str | Dataset | None]":
         """The data set, or its cell, that pays for each draw; empty without a ledger."""

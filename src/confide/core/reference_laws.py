@@ -102,7 +102,7 @@ def reference_laws(edges: NDArray[np.float64], spread: Spread | None, alpha: flo
     laws = _suggested_laws(edges, spread)
     if shape is None or not shape.has_unit:
         places = np.arange(1, k + 1) / k
-        narrow = _NARROW if shape and shape.is_concentrated else 1.0
+        narrow = _NARROW if shape and shape.scores.are_concentrated else 1.0
         laws += [_Law(np.clip((places - begin) / (narrow * share), 0, 1), _WINDOW_WEIGHT) for share, begin in _WINDOWS]
 
     # An empty candidate range after the crowded ones, and all scores at the first candidate.
@@ -111,7 +111,7 @@ def reference_laws(edges: NDArray[np.float64], spread: Spread | None, alpha: flo
     for beyond, weight in _EMPTY_RANGES:
         top = 1 - beyond * alpha
         laws.append(_Law(top * empty.crowded + (1 - top) * rest, gaps * weight))
-    laws.append(_Law(np.ones(k), _ATOM_WEIGHT if shape is None else shape.atom_weight))
+    laws.append(_Law(np.ones(k), _ATOM_WEIGHT if shape is None else shape.scores.atom_weight))
 
     # Prices in units of alpha n ranks.
     below = np.array([law.below for law in laws])
@@ -158,11 +158,11 @@ def _suggested_laws(edges: NDArray[np.float64], spread: Spread | None) -> list[_
         breadth = _breadth(spread)
         return [_Law(_gaussian(edges, spread, breadth * decades), weight) for decades, weight in wrong_units.items()]
     shape = None if spread is None else spread.shape
-    if shape is not None and shape.uniform is not None:
-        uniform = shape.uniform(edges)
+    if shape is not None and shape.scores.uniform is not None:
+        uniform = shape.scores.uniform(edges)
     else:
         uniform = np.arange(1, len(edges) + 1) / len(edges)
-    return [_Law(uniform, _CONCENTRATED_WEIGHT if shape and shape.is_concentrated else _UNIFORM_WEIGHT)]
+    return [_Law(uniform, _CONCENTRATED_WEIGHT if shape and shape.scores.are_concentrated else _UNIFORM_WEIGHT)]
 
 
 def _size_of_residuals(spread: Spread) -> float:

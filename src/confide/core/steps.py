@@ -47,10 +47,10 @@ def release(source: Source, request: Request, payer: Payer = NO_PAYER) -> Releas
     # Prepare, from public numbers alone: every design that waits for no noisy number, and the price of each draw.
     source, n = _with_public_number(source, request, payer)
     steps = prepare(request, 1 if n == 0 else n)
-    payments = payer.payments(request, {key: step.bill for key, step in steps.items()})
+    payment = payer.payment(request, {key: step.bill for key, step in steps.items()})
     require("n", n != 0, "must be at least 1 if the number of records is public", got="0")
 
-    with open_account(request, payments) as account:
+    with open_account(request, payment) as account:
         # Check the limit, once an identical request in progress has ended, and everything else that may fail.
         account.check_limit()
         if payer.has_ledger:
@@ -118,8 +118,8 @@ def _with_public_number(source: Source, request: Request, payer: Payer) -> tuple
             "n",
             "must be given under neighbors='replace_one' with a ledger, which is charged before the records are read",
         )
-    if payer.has_ledger:  # payments for a secret n raise an error whatever n is, before a record is read
-        payer.payments(request, {key: step.bill for key, step in prepare(request, 1).items()})
+    if payer.has_ledger:  # a payment for a secret n raises an error whatever n is, before a record is read
+        payer.payment(request, {key: step.bill for key, step in prepare(request, 1).items()})
     source = GivenCounts(source.count(request, request.counted_over()))
     return source, source.n
 

@@ -283,7 +283,7 @@ def _between_candidates(below: NDArray[np.float64], level: float) -> ReferenceLa
 def _start(spread: Candidates | Spread, inputs: TuningInputs, sizes: tuple[int, ...]) -> _Place:
     """The start of the descent: a closed form in Z = alpha n epsilon, which determines nearly everything."""
     z = float(1 - inputs.level) * inputs.n * inputs.epsilon
-    density = _DENSITY if isinstance(spread, Candidates) or spread.unit or spread.around else spread.shape.density
+    density = _DENSITY if isinstance(spread, Candidates) or spread.scale else spread.shape.length.density
     size = max(density * z * min(1, z / _FEW), _FEWEST)
     return _Place(
         size=int(np.argmin(np.abs(np.log(sizes) - math.log(size)))),

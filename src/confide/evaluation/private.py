@@ -179,7 +179,7 @@ def _read(request: PrivateRequest, comparison: RecordComparison, query: CountQue
     return tally
 
 
-def _payment(request: PrivateRequest, query: CountQuery) -> "Payment | None":
+def _payment(request: PrivateRequest, query: CountQuery) -> "Payment[None] | None":
     if request.ledger is None and request.dataset is None:
         require("again", not request.again, "must be left out without a ledger, which alone stores earlier releases")
         return None

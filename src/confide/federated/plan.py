@@ -361,7 +361,7 @@ def _candidates(federation: Federation, method: str, spread: Any, epsilon: float
         number = min(max(bins, _FEWEST_CANDIDATES), _MOST_SUMMED_CANDIDATES)
     # Half as many as a silo of median size has records, times epsilon
     elif method == "private-qq":
-        factor = 1 if spread.unit or spread.around else spread.shape.federated_factor
+        factor = 1 if spread.scale else spread.shape.length.federated_factor
         useful = max(factor * median(sizes) * epsilon / 2, factor * _FEWEST_CANDIDATES)
         number = round(min(useful, _MOST_CANDIDATES))
     else:

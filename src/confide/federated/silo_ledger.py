@@ -22,6 +22,7 @@ from confide.errors import BudgetError, FormatError, InputError, LedgerError, Ot
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.ledger import (
+    Charge,
     Checkpoint,
     Cost,
     Dataset,
@@ -29,13 +30,11 @@ from confide.ledger import (
     Ledger,
     Limit,
     MissingRecordsError,
-    Payment,
     Server,
-    SingleRelease,
     decimal_form,
     is_hexadecimal,
     parse_location,
-    pay,
+    pay_once,
 )
 from confide.support import (
     SCHEMA,
@@ -134,7 +133,7 @@ class SiloLedger:
         """The message that answers a plan: the stored one, or a new one, which is charged first.
 
         The cost is that of the method `cost`, and `budget` bounds the total cost of all releases about these records.
-        `read`, `fingerprint_bytes` and `draw` are arguments of `confide.ledger.pay`. If an answer is stored,
+        `read`, `fingerprint_bytes` and `draw` are arguments of `confide.ledger.pay_once`. If an answer is stored,
         `read_again` returns the fingerprint input of the present data.
 
         Warns
@@ -161,10 +160,10 @@ class SiloLedger:
             return entry.release
 
         # Charge, draw and store, within the limit of the ledger and the budget of the policy
-        once = SingleRelease(plan.session, stored_answer, at_most=Limit(budget))
-        payment = Payment(self.ledger, Dataset(self.dataset), cost, plan.digest, once=once)
+        charge = Charge(Dataset(self.dataset), cost, plan.digest, plan.session)
+        limit = Limit(budget)
         try:
-            return pay(payment, read, fingerprint_bytes, draw)
+            return pay_once(self.ledger, charge, read, fingerprint_bytes, draw, reuse=stored_answer, at_most=limit)
         except BudgetError as error:
             raise Refusal("budget-spent", self._policy_exceeded(cost, budget) or str(error)) from None
 

@@ -3,7 +3,8 @@
 cost.py         cost of one release, and bounds on the cost of several with their derivations
 composition.py  computes these bounds from the costs of several releases; limits
 account.py      budget spent and left on one data set
-identity.py     equality of names and requests; keyed fingerprints
+names.py        equality and similarity of names of data sets
+identity.py     data sets; equality of requests and of data; keyed fingerprints
 decisions.py    checks of a charge against the account of its data set
 location.py     location of a ledger, and its errors
 schema.py       the five tables, one schema for SQLite and PostgreSQL; roles
@@ -18,11 +19,12 @@ payment.py      pays for a release: returns the earlier one, or charges before a
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, check_delta, compose, epsilon_of_zcdp
 from confide.ledger.cost import KINDS, Bound, Cost, Group, Loss, check_name, decimal, decimal_above, decimal_form
-from confide.ledger.decisions import MOST_RELEASE, Charge, as_dataset
-from confide.ledger.identity import Dataset, fingerprint, is_hexadecimal, name_key, request_digest, similar
+from confide.ledger.decisions import MOST_RELEASE, Charge, ReleaseOfCharge, as_dataset
+from confide.ledger.identity import Dataset, fingerprint, is_hexadecimal, request_digest
 from confide.ledger.ledger import Ledger
 from confide.ledger.location import MissingRecordsError, Server, file_of, parse_location
-from confide.ledger.payment import Payment, SingleRelease, Transaction, check_stored, make_payment, pay
+from confide.ledger.names import name_key, similar
+from confide.ledger.payment import Payment, Transaction, check_stored, make_charge, make_payment, pay, pay_once
 from confide.ledger.rows import Checkpoint
 from confide.ledger.server import make_server_ledger
 

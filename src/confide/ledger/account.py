@@ -127,6 +127,10 @@ class Account(Described):
     totals: Totals = field(default_factory=Totals)
     shared: frozenset[str] = frozenset()
 
+    def __post_init__(self) -> None:
+        are_counted = not self.entries or self.totals.releases == len(self.entries)
+        require("totals", are_counted, "must be those of the entries")
+
     @property
     def costs(self) -> list[Cost]:
         """The costs of all charges."""
@@ -173,7 +177,8 @@ class Account(Described):
         if not entries:
             return Section(self.dataset, lead, facts)
         bounds = tuple((b.rule, _rounded_up(b.epsilon), f"{b.dp_delta:g}", b.derivation) for b in loss.bounds)
-        heads = ("Time (UTC)", "Purpose", "ε", "ρ", "Group", *(["Account"] * who), "Release")
+        charged_by = ("Account",) if who else ()
+        heads = ("Time (UTC)", "Purpose", "ε", "ρ", "Group", *charged_by, "Release")
         charges = tuple(entry.row(who=who) for entry in entries)
         tables = (
             Table(heads, charges, "Charges, the newest first", total=len(self.entries)),
@@ -189,7 +194,7 @@ class Account(Described):
 
     def after(self, *costs: Cost) -> "Account":
         """The account after more charges, without their entries."""
-        return replace(self, totals=reduce(Totals.plus, costs, self.totals))
+        return replace(self, entries=(), totals=reduce(Totals.plus, costs, self.totals))
 
     def until(self, count: int) -> "Account":
         """The account as it was after its first `count` charges."""
@@ -210,7 +215,7 @@ class Account(Described):
     def as_json(self, *, entries: bool = True) -> dict[str, Any]:
         """The account as plain data, with its entries or without."""
         limit = self.limit
-        budget = {
+        content: dict[str, Any] = {
             "dataset": self.dataset,
             "neighbors": self.neighbors,
             "bound": self.fingerprint is not None,
@@ -218,7 +223,9 @@ class Account(Described):
             "spent": json_number(self.totals.epsilon),
             "remaining": self.remaining(),
         }
-        return budget | ({"entries": [entry.as_json() for entry in self.entries]} if entries else {})
+        if entries:
+            content["entries"] = [entry.as_json() for entry in self.entries]
+        return content
 
 
 def _releases(totals: Totals) -> str:

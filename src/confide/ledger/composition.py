@@ -148,9 +148,10 @@ class Totals:
         if cost.group is not None:
             cell = cells.get(cost.group, Sums()).plus(added)
             before = partitions.get(cost.group.partition, Sums())
-            added = before.largest(cell).minus(before)
+            largest = before.largest(cell)
+            added = largest.minus(before)
             cells[cost.group] = cell
-            partitions[cost.group.partition] = before.plus(added)
+            partitions[cost.group.partition] = largest
         kinds = {**self.kinds, cost.kind: self.kinds.get(cost.kind, 0) + 1}
         concentrated = self.concentrated + cost.concentrated_only
         return Totals(self.sums.plus(added), kinds, self.bare + bare, concentrated, cells, partitions)
@@ -203,12 +204,14 @@ class Limit(NamedTuple):
         [True, False, True]
         """
         charged = [cost for cost in costs if cost.epsilon > 0]
-        after = reduce(Totals.plus, charged, totals)
-        if not charged or (after.private and after.sums.epsilon <= decimal(self.epsilon)):
+        if not charged:
             return True
-        if not after.private or self.dp_delta == 0:
+        after = reduce(Totals.plus, charged, totals)
+        if not after.private:
             return False
-        return epsilon_of_zcdp(float_above(after.sums.zcdp), self.dp_delta) <= self.epsilon
+        if after.sums.epsilon <= decimal(self.epsilon):
+            return True
+        return self.dp_delta > 0 and epsilon_of_zcdp(float_above(after.sums.zcdp), self.dp_delta) <= self.epsilon
 
     def left(self, totals: Totals, group: Group | None = None) -> float:
         """The largest epsilon of one more release that certainly is within the limit, by the sum of epsilons alone."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from confide.errors import InputTypeError
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, weak_privacy_text
 from confide.selection import zcdp_of_range
-from confide.support import Described, one_of, require
+from confide.support import Described, as_number, one_of, require
 
 # Most characters of a name
 MOST_NAME = 200
@@ -56,10 +56,9 @@ def decimal_below(exact: Fraction) -> float:
 
 def finite_loss(argument: str, value: object, noun: str = "a loss") -> float:
     """A loss between 0 and 1e12."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputTypeError(argument, "must be a number", got=type(value).__name__)
-    require(argument, 0 <= value <= 1e12, f"must be {noun} between 0 and 1e12", got=repr(value))  # NaN is not
-    return float(value)
+    number = as_number(argument, value)
+    require(argument, 0 <= number <= 1e12, f"must be {noun} between 0 and 1e12", got=repr(value))  # NaN is not
+    return number
 
 
 # One release
@@ -177,10 +176,10 @@ class Cost:
     @property
     def zcdp(self) -> Fraction:
         """The best known zCDP loss: rho if stated, else epsilon**2/2 (Bun and Steinke 2016, Proposition 1.4)."""
-        if self.concentrated_only and self.rho is not None:
-            return decimal(self.rho)
-        general = self.exact**2 / 2
-        return general if self.rho is None else min(general, decimal(self.rho))
+        if self.rho is None:
+            return self.exact**2 / 2
+        stated = decimal(self.rho)
+        return min(self.exact**2 / 2, stated) if self.private else stated
 
     @classmethod
     def of(

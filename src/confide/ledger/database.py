@@ -19,9 +19,10 @@ from confide.ledger import file, server
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Sums, Totals
 from confide.ledger.cost import Cost, Group
-from confide.ledger.decisions import Charge, warn_of_similar_names
-from confide.ledger.identity import Dataset, name_key
+from confide.ledger.decisions import Charge
+from confide.ledger.identity import Dataset
 from confide.ledger.location import RESTORE, Server
+from confide.ledger.names import name_key, warn_of_similar_names
 from confide.ledger.rows import Connection, Row, check_seals
 from confide.ledger.schema import TABLES
 from confide.mechanisms import Neighbors
@@ -56,9 +57,6 @@ def lock(place: Path | Server, names: Sequence[str], timeout: float) -> Abstract
 _ENTRIES = """SELECT charge.*, dataset.neighbors, release.text, release.fingerprint FROM charge
   JOIN dataset ON dataset.key = charge.dataset LEFT JOIN release ON release.token = charge.token
   WHERE {} ORDER BY charge.id"""
-
-_UNRELEASED = """SELECT id FROM charge
-  WHERE token = ? AND NOT EXISTS (SELECT id FROM release WHERE release.token = charge.token)"""
 
 
 def read_key(connection: Connection) -> str:
@@ -95,8 +93,8 @@ def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()
     if (row := connection.last("dataset", "WHERE key = ?", key)) is None:
         return None
     limit = connection.last("bound", "WHERE dataset = ?", key) or row
-    last = connection.last("charge", "WHERE dataset = ?", key)
-    totals = Totals() if last is None else _totals(last)
+    newest = connection.last("charge", "WHERE dataset = ?", key)
+    totals = Totals() if newest is None else _totals(newest)
 
     # The last rows of each cell and of its partition
     cells: dict[Group, Sums] = {}
@@ -104,14 +102,16 @@ def read_account(connection: Connection, name: str, groups: Sequence[Group] = ()
     shared: set[str] = set()
     where = "WHERE dataset = ? AND division = ?"
     for group in groups:
-        if (last := connection.last("charge", where, key, group.partition)) is not None:
-            partitions[group.partition] = _totals(last).partitions[group.partition]
-        if (last := connection.last("charge", f"{where} AND cell = ?", key, *group)) is not None:
-            cells[group] = _totals(last).cells[group]
+        of_partition = connection.last("charge", where, key, group.partition)
+        if of_partition is not None:
+            partitions[group.partition] = _totals(of_partition).partitions[group.partition]
+        of_cell = connection.last("charge", f"{where} AND cell = ?", key, *group)
+        if of_cell is not None:
+            cells[group] = _totals(of_cell).cells[group]
         if group.partition not in shared and _has_other_cell(connection, key, group.partition, groups):
             shared.add(group.partition)
     totals = replace(totals, cells=cells, partitions=partitions)
-    return Account(row["name"], row["neighbors"], row["fingerprint"], _limit(limit), (), totals, frozenset(shared))
+    return _account(row, limit, totals=totals, shared=frozenset(shared))
 
 
 def _has_other_cell(connection: Connection, key: str, partition: str, groups: Sequence[Group]) -> bool:
@@ -153,14 +153,10 @@ def read_entries(connection: Connection, **columns: str) -> tuple[Entry, ...]:
     return tuple(_entry(row) for row in connection.rows(_ENTRIES.format(where), *columns.values()))
 
 
-def is_charged(connection: Connection, token: str) -> bool:
-    """Whether there is a charge with this token."""
-    return bool(connection.rows("SELECT id FROM charge WHERE token = ?", token))
-
-
-def awaits_release(connection: Connection, token: str) -> bool:
-    """Whether there is a charge with this token, and no release of it."""
-    return bool(connection.rows(_UNRELEASED, token))
+def read_entry(connection: Connection, token: str) -> Entry | None:
+    """The charge with this token; None if there is none."""
+    entries = read_entries(connection, token=token)
+    return entries[0] if entries else None
 
 
 def seal_of_charge(connection: Connection, number: int) -> str | None:
@@ -195,20 +191,18 @@ def read_accounts(connection: Connection) -> dict[str, Account]:
     accounts = {}
     for row in rows["dataset"]:
         key = row["key"]
-        accounts[row["name"]] = Account(
-            dataset=row["name"],
-            neighbors=row["neighbors"],
-            fingerprint=row["fingerprint"],
-            limit=_limit(limits[key]),
-            entries=tuple(entries[key]),
-            totals=totals[key],
-        )
+        accounts[row["name"]] = _account(row, limits[key], entries=tuple(entries[key]), totals=totals[key])
     return accounts
 
 
 def contradiction(place: str) -> FormatError:
     """The error for rows that cannot be together."""
     return FormatError(place, "must not contradict the other rows of the ledger", remedy=RESTORE)
+
+
+def _account(row: Row, limit: Row, **charges: Any) -> Account:
+    """The account of a data set's row; `limit` is the row of its last limit, or its own."""
+    return Account(row["name"], row["neighbors"], row["fingerprint"], _limit(limit), **charges)
 
 
 def _group(row: Row) -> Group | None:

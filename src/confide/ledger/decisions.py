@@ -1,18 +1,17 @@
 """Checks of a charge against the account of its data set, which a ledger runs while no other process can write."""
 
 import secrets
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
+from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Totals, check_delta
 from confide.ledger.cost import Cost, decimal_above, decimal_form, finite_loss
-from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest, similar
+from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest
 from confide.mechanisms import Neighbors
-from confide.support import caller_stacklevel, require
+from confide.support import require
 
 # Most characters of a stored release
 MOST_RELEASE = 1_000_000
@@ -27,10 +26,7 @@ _OTHER_DATA = (
 # A limit as it is given: an epsilon, or (epsilon, dp_delta)
 LimitLike: TypeAlias = float | tuple[float, float] | Limit
 
-# The token of a charge, the text of its release, and the input of its mechanism
-ReleaseOfCharge: TypeAlias = tuple[str, str, bytes | None]
-
-# A charge, and a limit, as they are given
+# A charge, its release, and a limit, as they are given
 
 
 def as_dataset(dataset: str | Dataset) -> Dataset:
@@ -60,6 +56,14 @@ class Charge:
         require("token", is_hexadecimal(self.token), "must have 32 to 64 hexadecimal digits")
 
 
+class ReleaseOfCharge(NamedTuple):
+    """The token of a charge, the text of its release, and the input of its mechanism (see `Ledger.attach`)."""
+
+    token: str
+    text: str
+    mechanism_input: bytes | None
+
+
 def check_limit(limit: LimitLike) -> Limit:
     """A limit from a number or a pair (epsilon, dp_delta)."""
     pair = limit if isinstance(limit, tuple) else (limit, 0.0)
@@ -70,14 +74,6 @@ def check_limit(limit: LimitLike) -> Limit:
 
 
 # A charge against its account
-
-
-def warn_of_similar_names(name: str, known: Iterable[str]) -> None:
-    """Warn if a new name is similar to existing ones."""
-    if names := similar(name, known):
-        shown = ", ".join(map(repr, names[:3]))
-        text = f"dataset {name!r} is new to the ledger and looks like {shown}; the same people must keep one name"
-        warnings.warn(SimilarNameWarning(text), stacklevel=caller_stacklevel())
 
 
 def check_relation(account: Account, neighbors: Neighbors) -> None:

@@ -67,7 +67,7 @@ def _create(path: Path) -> None:
         with new_file(path, overwrite=False) as temporary:
             with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
                 connection.execute("PRAGMA journal_mode=WAL")
-                for statement in (*statements(server=False).values(), first_row(), *guards().values()):
+                for statement in (*_STATEMENTS.values(), first_row()):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id={LEDGER_ID}")
                 connection.execute(f"PRAGMA user_version={SCHEMA}")

@@ -17,14 +17,13 @@ from confide.ledger.cost import Cost, check_name, decimal_form
 from confide.ledger.database import (
     add_charge,
     add_limit,
-    awaits_release,
-    is_charged,
     lock,
     open_account,
     open_ledger,
     read_account,
     read_accounts,
     read_entries,
+    read_entry,
     read_key,
     seal_of_charge,
     transaction,
@@ -42,17 +41,16 @@ from confide.ledger.decisions import (
     check_release,
     new_token,
 )
-from confide.ledger.identity import Dataset, keyed_digest, name_key
+from confide.ledger.identity import Dataset, keyed_digest
 from confide.ledger.location import NotWrittenError, Server, parse_location
+from confide.ledger.names import name_key
 from confide.ledger.rows import Checkpoint, Connection, Heads, missing
+from confide.ledger.server import waits_for_server
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import SCHEMA, Described, Section, listening, log_event, one_of, positive_number, require
 
 # What the key of a ledger signs for its public identifier
 _IDENTITY = b"confide/ledger/identity/1"
-
-# Seconds before a lost server is asked again
-_PAUSE = 0.2
 
 Result = TypeVar("Result")
 
@@ -214,8 +212,7 @@ class Ledger(Described):
 
     def entry(self, token: str) -> Entry | None:
         """The charge with this token; None if there is none."""
-        entries = self._read(lambda connection: read_entries(connection, token=token))
-        return entries[0] if entries else None
+        return self._read(lambda connection: read_entry(connection, token))
 
     def is_about(self, entry: Entry, mechanism_input: bytes) -> bool:
         """Whether a stored release was computed from these data; false if it has no fingerprint of them."""
@@ -351,23 +348,24 @@ class Ledger(Described):
         InputError
             If the token is unknown or already has its release.
         """
-        self.attach_all([(token, release, mechanism_input)])
+        self.attach_all([ReleaseOfCharge(token, release, mechanism_input)])
 
     def attach_all(self, releases: Sequence[ReleaseOfCharge]) -> None:
-        """Store several releases in one transaction, all or none; each is (token, text, input) of `attach`."""
+        """Store several releases in one transaction, all or none."""
         if not releases:
             return
-        for _, text, _ in releases:
-            check_release(text)
+        for release in releases:
+            check_release(release.text)
 
         def write(connection: Connection) -> None:
             key = read_key(connection)
-            for token, text, mechanism_input in releases:
-                is_due = awaits_release(connection, token)
+            for release in releases:
+                entry = read_entry(connection, release.token)
+                is_due = entry is not None and entry.release is None
                 require("token", is_due, "must be that of a charge without a release", got="none")
                 # The data themselves are never stored
-                digest = None if mechanism_input is None else keyed_digest(key, mechanism_input)
-                connection.add("release", token=token, text=text, fingerprint=digest)
+                mark = None if release.mechanism_input is None else keyed_digest(key, release.mechanism_input)
+                connection.add("release", token=release.token, text=release.text, fingerprint=mark)
 
         self._write(write)
 
@@ -429,10 +427,8 @@ class Ledger(Described):
                     result = work(connection)
                     heads = connection.heads(self.path, {})
             except NotWrittenError:
-                if time.monotonic() > end:
+                if not waits_for_server(end, after="write"):
                     raise
-                log_event("ledger", "server asked again", after="write")
-                time.sleep(_PAUSE)
             else:
                 # Only now are the rows on disk
                 self._last.heads = heads
@@ -445,7 +441,7 @@ def _add_charges(
     """Check charges about one data set, and add them; the account after them."""
     # A token is charged once
     for charge in charges:
-        is_new = not is_charged(connection, charge.token)
+        is_new = read_entry(connection, charge.token) is None
         require("token", is_new, "must be new", remedy="The ledger has a charge with this token")
 
     # Check all charges before the first is added; an error takes back the opening of the data set

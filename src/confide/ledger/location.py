@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from confide.errors import ConfideError, FormatError, InputTypeError, LedgerError
 from confide.support import names_object, names_server, require, shown_address
@@ -76,45 +76,50 @@ class MissingRecordsError(LedgerError):
     """A ledger lacks a row that was there: it is an older copy, continued from one, or another ledger."""
 
 
-Failure = TypeVar("Failure", bound=ConfideError)
+class _Failure(NamedTuple):
+    """An error, what is wrong (of a file, said of its name), and the remedy."""
+
+    kind: type[ConfideError]
+    requirement: str
+    remedy: str = ""
+
 
 _BUSY = "is in use by other processes for too long"
+_RESTORE_IT = "Restore it from a backup"
 
-# SQLite's codes and a server's SQLSTATEs, each as an error, what is wrong (of a file, said of its name) and the remedy
-FAILURES: dict[int | str, tuple[type[ConfideError], str, str]] = {
-    sqlite3.SQLITE_BUSY: (LedgerError, _BUSY, "Try again"),
-    sqlite3.SQLITE_LOCKED: (LedgerError, _BUSY, "Try again"),
-    sqlite3.SQLITE_FULL: (LedgerError, "cannot grow: the disk is full", "Free some space"),
-    sqlite3.SQLITE_READONLY: (LedgerError, "cannot be written: it is read-only", ""),
-    sqlite3.SQLITE_CANTOPEN: (LedgerError, "cannot be opened", "Check that its folder exists and is writable"),
-    sqlite3.SQLITE_PERM: (LedgerError, "cannot be opened: permission denied", ""),
-    sqlite3.SQLITE_IOERR: (LedgerError, "cannot be read or written: the disk reports an error or is full", ""),
-    sqlite3.SQLITE_TOOBIG: (FormatError, "contains a row that is too large", "Restore it from a backup"),
-    "55P03": (LedgerError, f"it {_BUSY}", "Try again"),
-    "57014": (LedgerError, "the server did not answer in time", "Try again"),
-    "25006": (LedgerError, "the server is a standby and cannot be written", "Name the primary"),
-    "53100": (LedgerError, "it cannot grow: the server's disk is full", ""),
-    "42501": (LedgerError, "the role may not do that: limits are the owner's, and charging needs a charging role", ""),
+# By SQLite's codes and a server's SQLSTATEs
+_FAILURES: dict[int | str, _Failure] = {
+    sqlite3.SQLITE_BUSY: _Failure(LedgerError, _BUSY, "Try again"),
+    sqlite3.SQLITE_LOCKED: _Failure(LedgerError, _BUSY, "Try again"),
+    sqlite3.SQLITE_FULL: _Failure(LedgerError, "cannot grow: the disk is full", "Free some space"),
+    sqlite3.SQLITE_READONLY: _Failure(LedgerError, "cannot be written: it is read-only"),
+    sqlite3.SQLITE_CANTOPEN: _Failure(LedgerError, "cannot be opened", "Check that its folder exists and is writable"),
+    sqlite3.SQLITE_PERM: _Failure(LedgerError, "cannot be opened: permission denied"),
+    sqlite3.SQLITE_IOERR: _Failure(LedgerError, "cannot be read or written: the disk reports an error or is full"),
+    sqlite3.SQLITE_TOOBIG: _Failure(FormatError, "contains a row that is too large", _RESTORE_IT),
+    "55P03": _Failure(LedgerError, f"it {_BUSY}", "Try again"),
+    "57014": _Failure(LedgerError, "the server did not answer in time", "Try again"),
+    "25006": _Failure(LedgerError, "the server is a standby and cannot be written", "Name the primary"),
+    "53100": _Failure(LedgerError, "it cannot grow: the server's disk is full"),
+    "42501": _Failure(
+        LedgerError, "the role may not do that: limits are the owner's, and charging needs a charging role"
+    ),
 }
 
 
 def failure(place: Path | Server, code: int | str) -> ConfideError:
     """One line about an error of SQLite or a server. Its own text is not shown, because it may quote a row."""
-    kind: type[ConfideError]
-    if code in FAILURES:
-        kind, requirement, remedy = FAILURES[code]
-    elif isinstance(place, Server):
-        kind = LedgerError
-        requirement = f"the server reports an error (SQLSTATE {code})"
-        remedy = ""
-    else:
-        kind = FormatError
-        requirement = "is damaged or not a ledger"
-        remedy = "Restore it from a backup"
-    return ledger_error(kind, place, requirement, remedy)
+    if code in _FAILURES:
+        return ledger_error(_FAILURES[code].kind, place, _FAILURES[code].requirement, _FAILURES[code].remedy)
+    if isinstance(place, Server):
+        return ledger_error(LedgerError, place, f"the server reports an error (SQLSTATE {code})")
+    return ledger_error(FormatError, place, "is damaged or not a ledger", _RESTORE_IT)
 
 
-def ledger_error(kind: type[Failure], place: Path | Server, requirement: str, remedy: str = "") -> Failure:
+Error = TypeVar("Error", bound=ConfideError)
+
+
+def ledger_error(kind: type[Error], place: Path | Server, requirement: str, remedy: str = "") -> Error:
     """An error about the ledger at a place, which begins the line."""
     colon = ":" if isinstance(place, Server) else ""
     return kind("ledger", f"{str(place)!r}{colon} {requirement}", remedy=remedy)

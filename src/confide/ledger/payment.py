@@ -2,7 +2,7 @@
 
 Two requests are identical if privacy, mechanism, public contents, data set, group and fingerprint are equal. A keyed
 fingerprint of the mechanism's input decides whether their data are. A release that must never be drawn twice, such as
-an answer to a federated plan, has a token of its own (`SingleRelease`).
+an answer to a federated plan, has a token of its own (`pay_once`).
 """
 
 import warnings
@@ -24,7 +24,6 @@ from confide.ledger.decisions import (
     check_cells,
     check_limits,
     find_same_data,
-    new_token,
 )
 from confide.ledger.identity import Dataset, request_digest
 from confide.ledger.ledger import Ledger, Lookup
@@ -40,96 +39,72 @@ MechanismInput = TypeVar("MechanismInput")
 
 
 @dataclass(frozen=True)
-class SingleRelease:
-    """A release that is drawn once. A ledger charges a token once.
+class Payment(Generic[Key]):
+    """Charges in a ledger, about one data set, for releases that are drawn together.
 
-    Parameters
-    ----------
-    token
-        Of `Ledger.charge`.
-    reuse
-        A function that returns the text of the release of a charge with this token, or raises an error.
-    at_most
-        A limit of all releases about the data set, in addition to its own.
-    """
-
-    token: str
-    reuse: Callable[[Entry], str]
-    at_most: Limit | None = None
-
-
-@dataclass(frozen=True)
-class Payment:
-    """A ledger, a data set, a cost under the data set's adjacency, and a request's digest.
-
-    With `again` earlier releases of the request are ignored. With `once` a token has one release only, even if the data
-    change later.
+    With `again` earlier releases of the requests are ignored.
     """
 
     ledger: Ledger
-    dataset: Dataset
-    cost: Cost
-    request: str
+    charges: Mapping[Key, Charge]
     again: bool = False
-    once: SingleRelease | None = None
 
-    def charge(self) -> Charge:
-        """The charge, by the token of a release that is drawn once, or else by a new one."""
-        token = new_token() if self.once is None else self.once.token
-        return Charge(self.dataset, self.cost, self.request, token)
+    def __post_init__(self) -> None:
+        if not isinstance(self.again, bool):
+            raise InputTypeError("again", "must be True or False", got=type(self.again).__name__)
+
+    @property
+    def requests(self) -> list[str]:
+        """The digests of the requests."""
+        return [charge.request for charge in self.charges.values()]
 
 
 @dataclass(frozen=True)
 class Transaction(Generic[Key]):
-    """Payments for releases that are drawn together, and what their ledger contained when it was read.
+    """A payment, and what its ledger contained about its data set and requests; with `again` no earlier charges."""
 
-    All payments are about one data set of this ledger. With `again` no earlier charges were looked up.
-    """
-
-    payments: Mapping[Key, Payment]
-    ledger: Ledger
-    again: bool
+    payment: Payment[Key]
     lookup: Lookup
 
     @classmethod
-    def of(cls, payments: Mapping[Key, Payment]) -> "Transaction[Key]":
-        """Read the ledger once for all payments."""
-        shared = next(iter(payments.values()))
-        requests = () if shared.again else [payment.request for payment in payments.values()]
-        lookup = shared.ledger.look_up([payment.dataset for payment in payments.values()], requests)
-        if lookup.account is not None and not shared.again:
-            check_binding(lookup.account, shared.dataset)
-        return cls(payments, shared.ledger, shared.again, lookup)
+    def of(cls, payment: Payment[Key]) -> "Transaction[Key]":
+        """Read the ledger once for all charges."""
+        datasets = [charge.dataset for charge in payment.charges.values()]
+        lookup = payment.ledger.look_up(datasets, () if payment.again else payment.requests)
+        if lookup.account is not None and not payment.again:
+            for data in datasets:
+                check_binding(lookup.account, data)
+        return cls(payment, lookup)
 
     @classmethod
     @contextmanager
-    def locked(cls, payments: Mapping[Key, Payment]) -> "Iterator[Transaction[Key]]":
+    def locked(cls, payment: Payment[Key]) -> "Iterator[Transaction[Key]]":
         """Wait for identical requests in progress, and let others wait; then read the ledger."""
-        shared = next(iter(payments.values()))
-        requests = [payment.request for payment in payments.values()]
-        with nullcontext() if shared.again else shared.ledger.lock(*requests):
-            yield cls.of(payments)
+        with nullcontext() if payment.again else payment.ledger.lock(*payment.requests):
+            yield cls.of(payment)
 
     def charged(self, key: Key) -> tuple[Entry, ...]:
         """The earlier charges of requests that look identical, newest first."""
-        return self.lookup.charges.get(self.payments[key].request, ())
+        return self.lookup.charges.get(self.payment.charges[key].request, ())
 
     @property
     def stored(self) -> Mapping[Key, tuple[Entry, ...]]:
         """The stored releases of requests that look identical to earlier ones, newest first."""
-        with_release = {
-            key: tuple(entry for entry in self.charged(key) if entry.release is not None) for key in self.payments
-        }
-        return {key: entries for key, entries in with_release.items() if entries}
+        stored = {}
+        for key in self.payment.charges:
+            if entries := tuple(entry for entry in self.charged(key) if entry.release is not None):
+                stored[key] = entries
+        return stored
 
     def check_limit(self) -> None:
         """Check the costs without an earlier release, together, against the limit, before the data are read."""
-        due = [payment for key, payment in self.payments.items() if key not in self.stored]
+        stored = self.stored
+        due = [charge for key, charge in self.payment.charges.items() if key not in stored]
         if not due:
             return
         account = self.lookup.account or Account(due[0].dataset.name, due[0].cost.neighbors)
-        check_cells(account, [payment.dataset for payment in due])
-        check_limits(account, [payment.cost for payment in due], self.ledger.limit)
+        check_cells(account, [charge.dataset for charge in due])
+        check_limits(account, [charge.cost for charge in due], self.payment.ledger.limit)
 
     def earlier_releases(self, inputs: Mapping[Key, bytes]) -> dict[Key, Entry]:
         """The earlier releases of requests that look identical, for the current inputs of their mechanisms.
@@ -137,19 +112,19 @@ class Transaction(Generic[Key]):
         Raises `OtherDataError` if any of them was computed from other data.
         """
         return {
-            key: find_same_data(self.payments[key].dataset.name, entries, inputs[key], self.lookup.key)
+            key: find_same_data(self.payment.charges[key].dataset.name, entries, inputs[key], self.lookup.key)
             for key, entries in self.stored.items()
         }
 
     def charge(self, without: Collection[Key] = ()) -> dict[Key, str]:
-        """Charge all payments except `without` durably, all or none; only then may a mechanism run."""
-        charges = {key: payment.charge() for key, payment in self.payments.items() if key not in without}
-        self.ledger.charge_all(list(charges.values()), again=self.again)
+        """Charge all except `without` durably, all or none; only then may a mechanism run."""
+        charges = {key: charge for key, charge in self.payment.charges.items() if key not in without}
+        self.payment.ledger.charge_all(list(charges.values()), again=self.payment.again)
         return {key: charge.token for key, charge in charges.items()}
 
     def store(self, releases: Iterable[ReleaseOfCharge]) -> None:
-        """Store (token, text, input) of releases durably; only then may they be shown."""
-        self.ledger.attach_all(list(releases))
+        """Store releases durably; only then may they be shown."""
+        self.payment.ledger.attach_all(list(releases))
 
     def tell(self, earlier: Mapping[Key, Entry]) -> None:
         """Log and warn of earlier releases that are returned again."""
@@ -159,8 +134,8 @@ class Transaction(Generic[Key]):
         if not dates:
             return
         charged = "; nothing was charged"
-        if len(dates) < len(self.payments):
-            charged = f" for {len(dates)} of {len(self.payments)} thresholds; the others were charged"
+        if len(dates) < len(self.payment.charges):
+            charged = f" for {len(dates)} of {len(self.payment.charges)} thresholds; the others were charged"
         text = f"earlier release of {' and '.join(sorted(set(dates)))} returned{charged}"
         warnings.warn(EarlierReleaseWarning(text, dates), stacklevel=caller_stacklevel())
 
@@ -187,17 +162,16 @@ def check_stored(argument: str, length: int, remedy: str) -> None:
     require(argument, length <= MOST_RELEASE, must, remedy=remedy)
 
 
-def make_payment(
+def make_charge(
     privacy: PrivacyStatement,
     mechanism: str,
     content: Mapping[str, Any],
     ledger: Ledger | None,
     dataset: str | Dataset | None,
     *,
-    again: bool = False,
     account: Account | None = None,
-) -> Payment:
-    """The payment for a checked request.
+) -> Charge:
+    """The charge for a checked request, under the adjacency of its data set.
 
     Parameters
     ----------
@@ -212,18 +186,31 @@ def make_payment(
         raise InputError("ledger", "ledger and dataset must be given together")
     if not isinstance(ledger, Ledger):
         raise InputTypeError("ledger", "must be a confide.Ledger", got=type(ledger).__name__)
-    if not isinstance(again, bool):
-        raise InputTypeError("again", "must be True or False", got=type(again).__name__)
     data = as_dataset(dataset)
     if (known := account or ledger.balance(data.name)) is not None:
         data = replace(data, name=known.dataset)
     cost = Cost.of(privacy, mechanism, None if known is None else known.neighbors, data.group)
     about = {"dataset": [data.name, data.group, data.fingerprint]}
-    return Payment(ledger, data, cost, request_digest({**content, **about}), again)
+    return Charge(data, cost, request_digest({**content, **about}))
+
+
+def make_payment(
+    privacy: PrivacyStatement,
+    mechanism: str,
+    content: Mapping[str, Any],
+    ledger: Ledger | None,
+    dataset: str | Dataset | None,
+    *,
+    again: bool = False,
+) -> Payment[None]:
+    """The payment for one release; arguments of `make_charge`."""
+    charge = make_charge(privacy, mechanism, content, ledger, dataset)
+    assert ledger is not None
+    return Payment(ledger, {None: charge}, again)
 
 
 def pay(
-    payment: Payment,
+    payment: Payment[None],
     read: Callable[[], MechanismInput],
     fingerprint_bytes: Callable[[MechanismInput], bytes],
     draw: Callable[[MechanismInput], str],
@@ -232,8 +219,7 @@ def pay(
 ) -> str:
     """Pay for one release and return its text: drawn and stored now, or the earlier one for the same request and data.
 
-    The order is that of `confide.core.release`. A payment with `once` returns the release stored for its token, and
-    calls `read` only if there is none.
+    The order is that of `confide.core.release`: an error about the limit, or about other data, comes before the charge.
 
     Parameters
     ----------
@@ -246,17 +232,6 @@ def pay(
     charge_first
         Charge before `read` is called, because reading the data can be observed. It has no effect if the ledger has a
         release for a request that looks identical: the cost is then clear only after the data were compared.
-
-    Warns
-    -----
-    EarlierReleaseWarning
-        If there is an earlier release.
-
-    Raises
-    ------
-    OtherDataError, BudgetError, MissingExtraError
-        If a request that looks identical has a release about other data, the limit does not allow the cost, or OpenDP
-        is not installed. Nothing was charged.
 
     Examples
     --------
@@ -272,11 +247,8 @@ def pay(
     ('look', 0.5)
     >>> folder.cleanup()
     """
-    if payment.once is not None:
-        return _pay_once(payment, payment.once, read, fingerprint_bytes, draw)
-
     # An identical request in progress, in another process or thread, is waited for
-    with Transaction.locked({None: payment}) as transaction:
+    with Transaction.locked(payment) as transaction:
         # What can fail fails before the data are read, and before anything is charged
         transaction.check_limit()
         check_sampler()
@@ -292,7 +264,7 @@ def pay(
             tokens = transaction.charge(without=earlier)
         if not earlier:
             text = draw(mechanism_input)
-            transaction.store([(tokens[None], text, content)])
+            transaction.store([ReleaseOfCharge(tokens[None], text, content)])
     if earlier:
         transaction.tell(earlier)
         return earlier[None].text
@@ -300,35 +272,48 @@ def pay(
     return text
 
 
-def _pay_once(
-    payment: Payment,
-    once: SingleRelease,
+def pay_once(
+    ledger: Ledger,
+    charge: Charge,
     read: Callable[[], MechanismInput],
     fingerprint_bytes: Callable[[MechanismInput], bytes],
     draw: Callable[[MechanismInput], str],
+    *,
+    reuse: Callable[[Entry], str],
+    at_most: Limit | None = None,
 ) -> str:
-    """Charge, draw and store for a token that the ledger does not have, one process at a time."""
-    ledger = payment.ledger
-    # An answer in progress is waited for
-    with ledger.lock(once.token):
-        entry = ledger.entry(once.token)
+    """Pay for a release that is drawn once for its token, whatever the data are later, and return its text.
+
+    Parameters
+    ----------
+    read, fingerprint_bytes, draw
+        Arguments of `pay`; `read` is called only if the ledger has no charge with this token.
+    reuse
+        Returns the text of the release of a charge with this token, or raises an error.
+    at_most
+        A limit of all releases about the data set, in addition to its own.
+    """
+    token = charge.token
+    # A release in progress is waited for
+    with ledger.lock(token):
+        entry = ledger.entry(token)
     if entry is not None:
-        return once.reuse(entry)
+        return reuse(entry)
 
     # The data are read only if there is no release, and while no lock is held
     mechanism_input = read()
     check_sampler()
-    with ledger.lock(once.token):
-        entry = ledger.entry(once.token)
+    with ledger.lock(token):
+        entry = ledger.entry(token)
         if entry is None:
             try:
-                ledger.charge_all([payment.charge()], at_most=once.at_most)
+                ledger.charge_all([charge], at_most=at_most)
             except InputError:
                 # Without file locks (Windows) another process may have charged since
-                if (entry := ledger.entry(once.token)) is None:
+                if (entry := ledger.entry(token)) is None:
                     raise
         if entry is not None:
-            return once.reuse(entry)
+            return reuse(entry)
         text = draw(mechanism_input)
-        ledger.attach(once.token, text, fingerprint_bytes(mechanism_input))
+        ledger.attach(token, text, fingerprint_bytes(mechanism_input))
     return text

@@ -122,17 +122,15 @@ def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> N
     # The roles, which are created if they do not exist
     for roles, rights in ((charging, charges), (reading, ["SELECT (schema) ON confide.ledger", *reads])):
         for role in roles:
-            check_role(role)
             if connection.execute("SELECT FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
                 connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(role)))
             for right in ("USAGE ON SCHEMA confide", *rights):
                 connection.execute(sql.SQL(f"GRANT {right} TO {{}}").format(sql.Identifier(role)))
 
 
-def check_role(role: str) -> str:
-    """A role's name: letters, digits and _ - . within PostgreSQL's length limit."""
+def check_role(role: str) -> None:
+    """Check a role's name: letters, digits and _ - . within PostgreSQL's length limit."""
     is_name = re.fullmatch(r"[A-Za-z_][\w.-]{0,62}", role, re.ASCII)
     is_reserved = role.lower() == "public" or role.startswith("pg_")
     must = "must be a name of 1 to 63 letters, digits, '_', '-' and '.'"
     require("role", is_name and not is_reserved, must, got=repr(role))
-    return role

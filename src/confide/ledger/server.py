@@ -33,6 +33,15 @@ _PATH = "SET search_path = confide, pg_catalog, pg_temp"
 _PAUSE = 0.2
 
 
+def waits_for_server(end: float, *, after: str) -> bool:
+    """Whether there is time to ask a lost server again, which is now up to the caller; `end` on the monotonic clock."""
+    if time.monotonic() > end:
+        return False
+    log_event("ledger", "server asked again", after=after)
+    time.sleep(_PAUSE)
+    return True
+
+
 @contextmanager
 def transaction(place: Server, timeout: float, *, write: bool) -> Iterator[Connection]:
     """A transaction that reads one state, or that writes alone; it is durable when the block ends without an error.
@@ -110,14 +119,12 @@ def _settle(place: Server, timeout: float, row: AddedRow) -> None:
         except StandbyError:
             raise
         except LedgerError:
-            if time.monotonic() > end:
+            if not waits_for_server(end, after="commit"):
                 requirement = (
                     "the connection was lost, and it is unknown whether the last rows were written: count them as "
                     "charged, release nothing, and check with `confide ledger show` when the server is back"
                 )
                 raise ledger_error(LedgerError, place, requirement) from None
-            log_event("ledger", "server asked again", after="commit")
-            time.sleep(_PAUSE)
     if not written:
         raise _lost_error(place)
 

@@ -13,8 +13,10 @@ from confide.scores.classification import (
     smallest_probability,
     top_k_score,
 )
-from confide.scores.kinds import HOTTEST, ScoreKind, kind_of_task, score_kind, score_name, unregistered
+from confide.scores.kinds import ScoreKind, unregistered
+from confide.scores.library import LIBRARY
 from confide.scores.named_scores import NamedScores, name_of_scores
+from confide.scores.names import HOTTEST, kind_of_task, score_kind, score_name
 from confide.scores.ranked import magic
 from confide.scores.regression import (
     absolute_residual_score,
@@ -25,4 +27,4 @@ from confide.scores.regression import (
     normalised_residual_score,
     refuse_infinite,
 )
-from confide.scores.score import LIBRARY, SCORES, Score, register_score
+from confide.scores.score import SCORES, Score, register_score

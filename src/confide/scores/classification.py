@@ -30,13 +30,13 @@ from confide.arrays import (
     warn_of_unknown_labels,
 )
 from confide.errors import InputError
-from confide.scores.kinds import ScoreKind, kind_of_task, score_name
+from confide.scores.kinds import ScoreKind
 from confide.scores.named_scores import NamedScores
+from confide.scores.names import kind_of_task, score_name
 from confide.scores.ranked import (
     COMPILED_ELEMENTS,
     RankRule,
     compiled_sets,
-    compiled_true_class_scores,
     largest_excluded,
     true_class_scores,
     worth_selecting,
@@ -132,13 +132,12 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
     out = np.empty(len(p))
     rule = kind.rule
     compiled = rule is not None and worth_selecting(p.size)
-    ranked_scores = compiled_true_class_scores if compiled else true_class_scores
 
     def work(rows: slice) -> None:
         if rule is None:
             out[rows] = kind.own_scores(p[rows], y[rows], shares[rows])
         else:
-            out[rows] = ranked_scores(kind.rows(p[rows]), y[rows], shares[rows], rule)
+            out[rows] = true_class_scores(kind.rows(p[rows]), y[rows], shares[rows], rule, compiled=compiled)
 
     if not _checked_blocks(work, p, COMPILED_ELEMENTS if compiled else ELEMENTS):
         refuse_outside_unit("probabilities", p)
@@ -288,24 +287,14 @@ def _smallest_probabilities(thresholds: NDArray[np.float64], dtype: np.dtype[Any
     return np.array([smallest[t] for t in thresholds.tolist()], dtype=compared)
 
 
-_COMPARED_ELEMENTS = 2**19
-"""Entries per block if one comparison and one check are all the work: calls would dominate smaller blocks."""
-
-
 def _mask_of_entries(p: NDArray[Any], smallest: NDArray[Any], mask: NDArray[np.bool_]) -> bool:
     """`mask` becomes p >= smallest; returns whether all entries lie in [0, 1]."""
-    # One comparison for a whole array, if it is contiguous.
-    if smallest.size == 1 and p.flags.c_contiguous and mask.flags.c_contiguous:
-        p, mask, smallest = p.reshape(-1), mask.reshape(-1), smallest.reshape(-1)
     per_row = len(smallest) == len(p) and smallest.ndim == 2
 
     def work(rows: slice) -> None:
-        block = p[rows]
-        if block.dtype.kind != "f" or block.dtype.itemsize not in (4, 8):
-            block = as_float_rows(block)
-        np.greater_equal(block, smallest[rows] if per_row else smallest, out=mask[rows])
+        np.greater_equal(as_float_rows(p[rows]), smallest[rows] if per_row else smallest, out=mask[rows])
 
-    return _checked_blocks(work, p, _COMPARED_ELEMENTS)
+    return _checked_blocks(work, p)
 
 
 def _mask_of_ranks(

@@ -1,33 +1,26 @@
-"""What the name of a score stands for: a registered score and its parameters; and how names are read and written.
-
-A name is a word, perhaps with the ending of deterministic scores, and parameters in parentheses, such as `lac` or
-`raps_deterministic(penalty=0.01,k_reg=5)`. A release states only the name of its score, and prediction computes the
-same score from the name.
-"""
+"""What the name of a score stands for: a registered score and its parameters."""
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from numbers import Integral
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.arrays import as_float_rows, tempered
-from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind, plausible_size
+from confide.candidates import AnyCandidates, Candidates, Spread, SpreadKind, spread_of
 from confide.errors import InputError, InputTypeError
+from confide.scores.library import LibraryScore
 from confide.scores.ranked import RankRule
-from confide.scores.score import DETERMINISTIC, LARGEST, SCORES, LibraryScore, Score, registered_score
+from confide.scores.score import LARGEST, Score
 from confide.support import MOST_CANDIDATES, positive_integer, require
 
 Task = Literal["classification", "regression", "any"]
 
+# The number of candidates for counts that are made before a request is known.
 _ANY_REQUEST = 1000
-"""The number of candidates for counts that are made before a request is known."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +61,6 @@ class ScoreKind:
     def positive(self) -> bool:
         """Whether predictions must be positive."""
         return self.score is not None and self.score.positive
-
-    @property
-    def spread_kind(self) -> SpreadKind:
-        """How candidates are spread."""
-        return self._spread.kind or "any"
-
-    @property
-    def _spread(self) -> Spread:
-        stated = None if self.score is None else self.score.spread
-        return stated if isinstance(stated, Spread) else self.unregistered_spread
 
     @property
     def _library(self) -> LibraryScore | None:
@@ -163,8 +146,9 @@ class ScoreKind:
 
     def plausible_size(self, recipe: Mapping[str, Any]) -> float:
         """The largest size of a threshold that does not cause a warning, for these candidates."""
-        stated = None if self.score is None else self.score.plausible
-        return plausible_size(recipe) if stated is None else stated
+        if self.score is not None and self.score.plausible is not None:
+            return self.score.plausible
+        return spread_of(recipe).plausible if recipe.get("kind") == "spread" else math.inf
 
     def largest(self, classes: int | None = None) -> float:
         """The largest value, up to rounding: a threshold of at least this much excludes nothing; +inf if it is unknown.
@@ -181,25 +165,37 @@ class ScoreKind:
             return self._library.bound(classes, **self._numbers)
         return self.high if self.high < LARGEST else math.inf
 
+    @property
+    def _spread(self) -> Spread:
+        stated = None if self.score is None else self.score.spread
+        return stated if isinstance(stated, Spread) else self.unregistered_spread
+
+    @property
+    def _own_list(self) -> Candidates | None:
+        """The candidates of a score that states a list, not a spread."""
+        stated = None if self.score is None else self.score.spread
+        return stated if isinstance(stated, Candidates) else None
+
+    @property
+    def spread_kind(self) -> SpreadKind:
+        """How candidates are spread."""
+        return self._spread.kind or "any"
+
     def candidates(self) -> Candidates:
         """Candidates for any request, so that counts can be made before a request is known."""
-        if self.score is not None and isinstance(self.score.spread, Candidates):
-            return self.score.spread
+        if self._own_list is not None:
+            return self._own_list
         if self.spread_kind == "probability":
             return Candidates.unit(_ANY_REQUEST, "logit")
         return Candidates.quantiles(self._spread, _ANY_REQUEST)
 
-    def spread(self, unit: float | None = None, given: Spread | None = None) -> Spread:
-        """The spread of suitable candidates, of which a plan takes as many as it needs; `given` unchanged."""
-        if given is not None:
-            if unit is not None:
-                raise InputError("unit", "must be left out with a Spread, which has a unit")
-            return given if given.kind is not None else replace(given, kind=self.spread_kind)
-        if unit is not None and self.task == "classification":
+    def spread(self, unit: float | None = None) -> Spread:
+        """The spread of suitable candidates, of which a plan takes as many as it needs."""
+        if unit is None:
+            return self._spread
+        if self.task == "classification":
             raise InputError("unit", f"must be left out for the score {self.name!r}, which has a fixed scale")
-        if unit is not None and self.task == "any":
-            return Spread("signed", unit)
-        return self._spread if unit is None else replace(self._spread, unit=unit)
+        return Spread("signed", unit) if self.score is None else replace(self._spread, unit=unit)
 
     def choose_candidates(self, candidates: AnyCandidates, unit: float | None = None) -> Candidates | Spread:
         """The meaning of `candidates=` and `unit=` for this score: a list unchanged, or a spread.
@@ -215,26 +211,22 @@ class ScoreKind:
         >>> score_kind("absolute_residual").choose_candidates(100, unit=25.0).recipe["unit"]
         25.0
         """
-        # A list, or that of the score.
         if isinstance(candidates, Candidates):
-            if unit is not None:
-                raise InputError(
-                    "unit", "must be left out with explicit candidates", remedy="Use a Spread, which has a unit"
-                )
+            remedy = "Use a Spread, which has a unit"
+            require("unit", unit is None, "must be left out with explicit candidates", remedy=remedy)
             return candidates
-        if candidates is None and unit is None and self.score is not None and isinstance(self.score.spread, Candidates):
-            return self.score.spread
-
-        # A spread, or that of the score.
-        if candidates is None or isinstance(candidates, Spread):
-            return self.spread(unit, candidates)
+        if isinstance(candidates, Spread):
+            require("unit", unit is None, "must be left out with a Spread, which has a unit")
+            return candidates if candidates.kind is not None else replace(candidates, kind=self.spread_kind)
+        if candidates is None:
+            return self._own_list if self._own_list is not None and unit is None else self.spread(unit)
         if isinstance(candidates, bool) or not isinstance(candidates, Integral):
             must = "must be a confide.Candidates, a Spread, their number or None"
             remedy = "Wrap values in Candidates.of"
             raise InputTypeError("candidates", must, got=type(candidates).__name__, remedy=remedy)
+        return self._so_many(positive_integer("candidates", candidates, most=MOST_CANDIDATES), unit)
 
-        # A number of candidates.
-        number = positive_integer("candidates", candidates, most=MOST_CANDIDATES)
+    def _so_many(self, number: int, unit: float | None) -> Candidates:
         spread = self.spread(unit)
         if (self.low, self.high) == (0.0, 1.0) or number == 1:
             return Candidates.unit(number)
@@ -263,121 +255,3 @@ def unregistered(name: str | None) -> InputError:
     """The error for a computation of a score that is not registered in this process."""
     remedy = "Register it with confide.register_score, or install the package that does"
     return InputError("score", "must be registered, or one of the library's own", got=repr(name), remedy=remedy)
-
-
-# Names
-
-COLDEST, HOTTEST = 0.01, 100.0
-"""Lower and upper bound of temperatures."""
-
-_NAME = re.compile(rf"([a-z][a-z0-9_]*?)({DETERMINISTIC})?(?:\((.*)\))?")
-
-# The value of a parameter: a non-negative decimal number.
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?")
-
-
-def _registered_kind(name: str) -> ScoreKind | None:
-    match = _NAME.fullmatch(name)
-    if match is None:
-        return None
-    family, ending, parameters = match.groups()
-    score = registered_score(family)
-    return None if score is None else _kind_of_score(name, score, ending is not None, parameters)
-
-
-@lru_cache(maxsize=256)
-def _kind_of_score(name: str, score: Score, deterministic: bool, parameters: str | None) -> ScoreKind | None:
-    if deterministic and not score.randomised:
-        return None
-    stated = MappingProxyType(_parameters(name, parameters, score))
-    return ScoreKind(name, score, score.randomised and not deterministic, stated)
-
-
-def _parameters(name: str, text: str | None, score: Score) -> dict[str, float]:
-    # Scores of probabilities may have a temperature, unless it changes no set.
-    expected = score.parameters
-    is_tempered = score.tempered if isinstance(score, LibraryScore) else True
-    optional = ("temperature",) if score.task == "classification" and is_tempered else ()
-
-    # Each parameter once, as a number.
-    entries = [] if text is None else text.split(",")
-    parameters = {}
-    for entry in entries:
-        key, _, value = map(str.strip, entry.partition("="))
-        if _NUMBER.fullmatch(value):
-            parameters[key] = float(value)
-    if len(parameters) != len(entries) or not {*expected} <= {*parameters} <= {*expected, *optional}:
-        word = name.split("(")[0]
-        bare, full = (_signature_text(word, keys) for keys in (expected, (*expected, *optional)))
-        ways = bare if bare == full else f"{bare} or {full}"
-        raise InputError("score", f"must name its parameters as {ways}", got=repr(name))
-
-    # Their ranges.
-    if not COLDEST <= parameters.get("temperature", 1.0) <= HOTTEST:
-        raise InputError("score", f"must have a temperature between {COLDEST:g} and {HOTTEST:g}", got=repr(name))
-    k_reg = parameters.get("k_reg", 0)
-    if not all(map(math.isfinite, parameters.values())) or k_reg != int(k_reg):
-        raise InputError("score", "must have finite parameters and a whole k_reg", got=repr(name))
-    return parameters
-
-
-def _signature_text(word: str, keys: tuple[str, ...]) -> str:
-    return f"{word}({','.join(f'{key}=...' for key in keys)})" if keys else word
-
-
-def score_kind(name: str | None) -> ScoreKind:
-    """The kind with this name; any other name, and None, stand for a user's own score with values in (-inf, +inf].
-
-    Examples
-    --------
-    >>> score_kind("lac").high, score_kind("my score").task
-    (1.0, 'any')
-    >>> dict(score_kind("raps_deterministic(penalty=0.01,k_reg=5)").parameters)
-    {'penalty': 0.01, 'k_reg': 5.0}
-    """
-    if name is not None and not isinstance(name, str):
-        raise InputTypeError("score", "must be a name or None", got=type(name).__name__)
-    if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
-        raise InputError("score", "must be a name of 1 to 200 printable characters")
-    kind = None if name is None else _registered_kind(name)
-    lower_case = (name or "").lower()
-    if kind is None and name is not None and lower_case != name and _registered_kind(lower_case):
-        raise InputError(
-            "score", f"must be written {lower_case!r}", got=repr(name), remedy="Give a score of your own another name"
-        )
-    return kind or ScoreKind(name)
-
-
-def kind_of_task(score: str, task: Task, words: str) -> ScoreKind:
-    """The kind with this name, which must be a score of the task; `words` name the task in the error."""
-    kind = score_kind(score)
-    if kind.task != task:
-        remedy = "" if kind.score is not None else unregistered(score).remedy
-        raise InputError("score", f"must be {words}", got=repr(score), remedy=remedy)
-    return kind
-
-
-def score_name(family: str, *, deterministic: bool = False, **given: float | None) -> str:
-    """The name of a score with its parameters (except None), as `calibrate(..., score=...)` records it.
-
-    Examples
-    --------
-    >>> score_name("raps", penalty=0.01, k_reg=5, deterministic=True)
-    'raps_deterministic(penalty=0.01,k_reg=5)'
-    """
-    # The parameters in the order of the registered score, then unknown ones.
-    ending = DETERMINISTIC if deterministic else ""
-    parameters = {key: value for key, value in given.items() if value is not None}
-    score = registered_score(family)
-    order = [key for key in score.parameters if key in parameters] if score else []
-    order += [key for key in parameters if key not in order]
-    values = ",".join(f"{key}={_shortest(parameters[key])}" for key in order)
-
-    name = f"{family}{ending}" + (f"({values})" if values else "")
-    require("score", score_kind(name).family == family, f"must be one of {', '.join(SCORES)}", got=repr(name))
-    return name
-
-
-def _shortest(value: float) -> str:
-    number = float(value)
-    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)

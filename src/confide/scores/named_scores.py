@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.scores.kinds import score_kind
+from confide.scores.names import score_kind
 from confide.support import Classes, class_count, public_classes
 
 

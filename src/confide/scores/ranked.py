@@ -28,6 +28,11 @@ class RankRule:
     penalty: float = 0.0
     k_reg: float = 0.0
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether the score adds probabilities up, with a random share of the last; the others follow ranks."""
+        return self.family == "aps"
+
     def score(self, mass: Any, rank: Any, largest: Any, u: Any, xp: Any = np) -> NDArray[np.float64]:
         """f, for arrays of `xp` that broadcast. For APS, `mass` contains the random share; u is used by SAPS alone."""
         scores: NDArray[np.float64] = mass
@@ -64,26 +69,32 @@ def rounded(p: NDArray[Any], classes: int) -> NDArray[np.float64]:
 
 
 def true_class_scores(
-    p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
+    p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule, *, compiled: bool = False
 ) -> NDArray[np.float64]:
-    """The score of class y[i] in row i: p of shape (n, K) in [0, 1], y of shape (n,), u of shape (n,), or ones."""
-    # Few classes are at least as likely: one pass finds their positions, and the remaining work is on them.
+    """The score of class y[i] in row i: p of shape (n, K) in [0, 1], y of shape (n,), u of shape (n,), or ones.
+
+    With `compiled`, machine code counts the classes, in one pass over contiguous float32 or float64 rows.
+    """
+    # The number of the classes that are at least as likely, and of those that are equally likely
     n, k = p.shape
     class_probability = p[np.arange(n), y]
-    places = np.flatnonzero(p >= class_probability[:, None])
-    row_starts = np.searchsorted(places, np.arange(n + 1) * k)
-    rank = np.diff(row_starts)
-    if rule.family != "aps":
-        return rule.score(np.zeros(n), rank, p.max(axis=1).astype(np.float64), u)
+    if compiled:
+        mass_units, rank, equal = np.empty((3, n), np.int64)
+        machine_code(loops.at_or_above)(p, y, magic(k), mass_units, rank, equal)
+    else:
+        likely = p >= class_probability[:, None]
+        rank = np.count_nonzero(likely, axis=1)
+    if not rule.adds_up:
+        return rule.score(np.zeros(n), rank, _largest(p, rule), u)
 
-    # APS adds their probabilities up, and a random share of those that are equal.
-    likely = p.ravel()[places]
-    mass = np.add.reduceat(rounded(likely, k), row_starts[:-1])
-    if not np.all(u == 1):
-        equal = np.add.reduceat(likely == np.repeat(class_probability, rank), row_starts[:-1], dtype=np.int64)
-        group = equal * rounded(class_probability, k)
-        mass = (mass - group) + u * group
-    return rule.score(mass, rank, class_probability, u)
+    # The sum of their probabilities, with a random share of those that are equal
+    if compiled:
+        mass: NDArray[Any] = mass_units * _unit(k)
+    else:
+        mass = np.einsum("ij,ij->i", rounded(p, k), likely)
+        equal = np.count_nonzero(p == class_probability[:, None], axis=1)
+    group = equal * rounded(class_probability, k)
+    return rule.score((mass - group) + u * group, rank, class_probability, u)
 
 
 def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) -> NDArray[np.float64]:
@@ -103,7 +114,7 @@ def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) ->
     # The mass down to the end of the group, with a random share of the group.
     q = rounded(top, k)
     mass = np.take_along_axis(np.cumsum(q, axis=1), last, axis=1)
-    if rule.family == "aps" and not np.all(u == 1):
+    if rule.adds_up:
         group = (last - first + 1) * q
         mass = (mass - group) + u[:, None] * group
 
@@ -114,11 +125,9 @@ def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) ->
     return out
 
 
+# The number of ranks that are evaluated first, and the factor by which it increases for rows that need more.
 _FIRST_RANKS = 64
-"""The number of ranks that are evaluated first."""
-
 _MORE_RANKS = 6
-"""The factor by which this number increases for rows that need more ranks."""
 
 
 def largest_excluded(
@@ -152,14 +161,14 @@ def _first_beyond(
     top = top[:, ::-1]
 
     # Their scores, as if no probabilities were equal.
-    mass = np.cumsum(rounded(top, k), axis=1) if rule.family == "aps" else np.zeros(top.shape)
+    mass = np.cumsum(rounded(top, k), axis=1) if rule.adds_up else np.zeros(top.shape)
     beyond = rule.score(mass, np.arange(1, reach + 1), top[:, :1].astype(np.float64), u[:, None]) > threshold[:, None]
     crossed = beyond[:, -1]
     first = beyond.argmax(axis=1)
     value = top[np.arange(n), first]
 
     # The whole group of the first one beyond may fit by its random share: then the next smaller number is excluded.
-    if rule.family == "aps" and not np.all(u == 1):
+    if rule.adds_up and not np.all(u == 1):
         above = np.count_nonzero(top > value[:, None], axis=1)
         equal = np.count_nonzero(p == value[:, None], axis=1)
         mass_above = np.where(above > 0, mass[np.arange(n), above - 1], 0.0)
@@ -172,7 +181,9 @@ def _first_beyond(
 def margins(p: NDArray[Any]) -> NDArray[np.float64]:
     """The margin scores of all classes, shape (n, K), in float64: the likeliest other class minus the class itself."""
     require("probabilities", p.shape[1] >= 2, "must have at least two classes for the margin score", got="1")
-    second, first = np.partition(p, p.shape[1] - 2, axis=1)[:, -2:].astype(np.float64).T[:, :, None]
+    top = np.partition(p, p.shape[1] - 2, axis=1)[:, -2:].astype(np.float64)
+    second = top[:, :1]
+    first = top[:, 1:]
     margin: NDArray[np.float64] = np.where(p == first, second, first) - p
     return margin
 
@@ -180,39 +191,19 @@ def margins(p: NDArray[Any]) -> NDArray[np.float64]:
 # APS, RAPS and SAPS without sorting rows, by machine code if Numba is installed. Scores and sets are the same, bit for
 # bit, because probabilities are rounded in the same way.
 
+# Entries per block: calls of machine code would dominate smaller ones.
 COMPILED_ELEMENTS = 2**18
-"""Entries per block: calls of machine code would dominate smaller ones."""
 
+# Sorting takes less than a millisecond for fewer entries, and loading the loops some tenths of a second.
 _WORTH_SELECTING = 2**16
-"""Sorting takes less than a millisecond for fewer entries, and loading the loops some tenths of a second."""
 
+# Cells of a histogram over the bits of probabilities.
 _CELLS = 64
-"""Cells of a histogram over the bits of probabilities."""
 
 
 def worth_selecting(entries: int) -> bool:
     """Whether there is machine code for a call on this many entries."""
     return entries >= _WORTH_SELECTING and worth_compiling(entries)
-
-
-def compiled_true_class_scores(
-    p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
-) -> NDArray[np.float64]:
-    """`true_class_scores` in one pass over contiguous float32 or float64 rows."""
-    # Masses are counted in units of rounded probabilities.
-    k = p.shape[1]
-    mass_units, rank, equal = np.empty((3, len(p)), np.int64)
-    machine_code(loops.at_or_above)(p, y, magic(k), mass_units, rank, equal)
-    if rule.family != "aps":
-        return rule.score(np.zeros(len(p)), rank, _largest(p, rule), u)
-
-    # A random share of the classes that are equally likely.
-    class_probability = p[np.arange(len(p)), y]
-    mass: NDArray[Any] = mass_units * _unit(k)
-    if not np.all(u == 1):
-        group = equal * rounded(class_probability, k)
-        mass = (mass - group) + u * group
-    return rule.score(mass, rank, class_probability, u)
 
 
 def compiled_sets(
@@ -222,7 +213,7 @@ def compiled_sets(
     # APS compares masses, with a penalty for each rank; the others compare ranks alone.
     k = p.shape[1]
     ranks = np.arange(k + 1.0)
-    if rule.family == "aps":
+    if rule.adds_up:
         mass_unit = _unit(k)
         limits = threshold
         shares = u
@@ -261,11 +252,13 @@ def _last_rank(
     """The last rank, from 0 to K, whose score is not beyond the threshold, for scores that follow ranks alone."""
     largest = _largest(p, rule)
     mass = np.zeros(len(p))
-    low, high = np.zeros(len(p), np.int64), np.full(len(p), p.shape[1] + 1)
+    low = np.zeros(len(p), np.int64)
+    high = np.full(len(p), p.shape[1] + 1)
     for _ in range(int(p.shape[1]).bit_length()):
         middle = (low + high) // 2
         within = rule.score(mass, middle, largest, u) <= threshold
-        low, high = np.where(within, middle, low), np.where(within, high, middle)
+        low = np.where(within, middle, low)
+        high = np.where(within, high, middle)
     return low.astype(np.float64)
 
 

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import all_valid, as_array, as_numeric, as_vector, finite, refuse_other_rows
 from confide.errors import InputError
-from confide.scores.kinds import ScoreKind, kind_of_task
+from confide.scores.kinds import ScoreKind
 from confide.scores.named_scores import NamedScores
+from confide.scores.names import kind_of_task
 from confide.support import raise_for_rows
 
 
@@ -98,7 +99,7 @@ def interval_ends(
     if as_array("predictions", predictions).shape in ((0,), (0, 1), (0, 2)):
         return np.empty(0), np.empty(0)
     inputs = _Inputs(kind, predictions, difficulty)
-    lower, upper = np.empty(len(inputs)), np.empty(len(inputs))
+    lower, upper = np.empty((2, len(inputs)))
     with np.errstate(over="ignore"):
         reach = np.broadcast_to(np.nextafter(np.asarray(threshold, dtype=np.float64), np.inf), (len(inputs),))
 

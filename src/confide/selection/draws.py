@@ -64,7 +64,8 @@ def laplace(scale: float) -> Any:
     from opendp.measurements import make_laplace
     from opendp.metrics import l1_distance
 
-    domain, metric = vector_domain(atom_domain(T="i64")), l1_distance(T="i64")
+    domain = vector_domain(atom_domain(T="i64"))
+    metric = l1_distance(T="i64")
     return with_contrib(lambda: make_laplace(domain, metric, scale=scale))
 
 

@@ -45,7 +45,8 @@ def range_of_zcdp(rho: float) -> float:
     >>> round(range_of_zcdp(0.125), 3), round(range_of_zcdp(0.5), 3), round(range_of_zcdp(2.0), 2)
     (1.007, 2.056, 4.45)
     """
-    low, high = math.sqrt(8 * rho), MOST_LOSS
+    low = math.sqrt(8 * rho)
+    high = MOST_LOSS
     while zcdp_of_range(low) > rho:  # the root was rounded up
         low = math.nextafter(low, 0.0)
     if low >= high or zcdp_of_range(high) <= rho:

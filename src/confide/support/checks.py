@@ -67,7 +67,7 @@ def as_number(name: str, value: Any, what: str = "a number") -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf
+        return math.inf if value == abs(value) else -math.inf
     except ValueError:  # a signalling NaN
         return math.nan
 

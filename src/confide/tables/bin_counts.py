@@ -21,9 +21,6 @@ from confide.tables.failures import RowErrors
 from confide.tables.record_columns import RecordColumns, rows_per_batch
 from confide.tables.table import PERSON_ERROR_COLUMN, PERSON_ERRORS, Progress, Table
 
-# With more groups, each expects too few records for counting by cells.
-_FEW_GROUPS = 16
-
 # Scores of a group are counted so many at a time.
 _GATHERED = 2**14
 
@@ -112,10 +109,8 @@ class Counters:
     def __init__(self, job: Job) -> None:
         self._job, self.errors = job, RowErrors()
         kind = job.columns.reader.kind
-        expected = None if job.groups <= _FEW_GROUPS else 0
         self._groups = [
-            BinCounter(job.edges, kind.low, kind.high, expected, infinity=kind.takes_infinity)
-            for _ in range(job.groups)
+            BinCounter(job.edges, kind.low, kind.high, infinity=kind.takes_infinity) for _ in range(job.groups)
         ]
         self._gathered: list[list[NDArray[Any]]] = [[] for _ in range(job.groups)]
         self._weights = np.zeros(job.shape[1], dtype=np.int64)

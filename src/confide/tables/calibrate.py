@@ -161,7 +161,7 @@ class TableRequest:
     def check_limit(self) -> None:
         """Check the ledger's limit; for classes and groups, whose names come from the table, as if there were one."""
         bills = {key: step.bill for key, step in prepare(self.request, self.n).items()}
-        with open_account(self.request, self._charged.payments(self.request, bills)) as account:
+        with open_account(self.request, self._charged.payment(self.request, bills)) as account:
             account.check_limit()
 
     @property

@@ -257,7 +257,7 @@ def _is_same(name: str, value: Any, stated: Any) -> bool:
 
 def _payment(
     watch: Watch, look: str, served: Release, ledger: "Ledger | None", dataset: "str | Dataset | None", *, again: bool
-) -> "Payment | None":
+) -> "Payment[None] | None":
     if ledger is None and dataset is None:
         require("again", not again, "must be left out without a ledger, which alone stores earlier looks")
         return None
@@ -278,16 +278,16 @@ def _payment(
     return make_payment(watch.privacy, "look by discrete-laplace", request, ledger, dataset, again=again)
 
 
-def _is_answered(payment: "Payment | None") -> bool:
+def _is_answered(payment: "Payment[None] | None") -> bool:
     """Whether a ledger has a look for this request: the same one, if the batch is the same."""
     if payment is None:
         return False
     from confide.ledger import Transaction
 
-    return None in Transaction.of({None: payment}).stored
+    return None in Transaction.of(payment).stored
 
 
-def _taken(before: Watch, name: str, payment: "Payment | None", count: Callable[[], NDArray[np.int64]]) -> Watch:
+def _taken(before: Watch, name: str, payment: "Payment[None] | None", count: Callable[[], NDArray[np.int64]]) -> Watch:
     """The watch with this look, drawn now or stored in the ledger; unchanged if it has the stored one."""
     if payment is None:
         return before.look(name, count())
