@@ -20,6 +20,8 @@ from confide.core.thresholds import Threshold
 from confide.core.tuning import Tuning, sizes_of, tune
 from confide.guarantee import (
     Guarantee,
+    RecordCount,
+    TargetGoal,
     conditional_offset,
     conditional_target_rank,
     moving_offset,
@@ -261,8 +263,8 @@ def promised(
 
 def certified_guarantee(terms: Terms, n: int, m: int, mechanism: Mechanism | None) -> Guarantee:
     """The guarantee that a certificate gives a mechanism over m candidates, for a public n, or for every secret one."""
-    public, n_min = (n, None) if terms.public_n else (None, terms.n_min)  # for a secret n: for all from n_min on
-    return certify(mechanism, terms.alpha, m, public, n_min, terms.delta)
+    records = RecordCount(n) if terms.public_n else RecordCount(terms.n_min, public=False)
+    return certify(mechanism, terms.alpha, m, records, terms.delta)
 
 
 def sized_privacy(terms: Terms) -> PrivacyStatement:
@@ -350,7 +352,7 @@ class TargetSearch:
         n = max(n_min, self.n)
         rate = tangent_rate(level, delta, n)
         steeper = replace(noise, left=self._build(rate, Fraction(1, unit)).slope_left)
-        return rate, conditional_offset(rate, level, delta, n_min, n, steeper, unit)
+        return rate, conditional_offset(rate, TargetGoal(level, delta, n_min), n, steeper, unit)
 
     def _moving(self, size: NoisySize) -> Slopes | None:
         """The certified mechanism whose target moves half with the noisy number; None if that is too small."""

@@ -24,7 +24,7 @@ from confide.federated.many_silos import (
     expected_in_search,
     target_rank,
 )
-from confide.guarantee import conditional_offset, tangent_rate
+from confide.guarantee import TargetGoal, conditional_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.support import bisect
 
@@ -210,7 +210,7 @@ def _lines(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], None]]:
     for failure, rise in product(_FAILURES, _RISES[1::2]):
         rate = tangent_rate(goal.level, failure, goal.n_typical)
         noise = slopes(rate, Fraction(1, unit), rise).noise(goal.candidates)
-        offset = conditional_offset(rate, goal.level, failure, least, goal.n_typical, noise, unit)
+        offset = conditional_offset(rate, TargetGoal(goal.level, failure, least), goal.n_typical, noise, unit)
         yield (slopes(rate, offset, rise),) * len(goal.sizes), None
 
 

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import line_holds
+from confide.guarantee import TargetGoal, TargetLine, line_holds
 from confide.mechanisms import Mechanism, Slopes
 
 
@@ -192,10 +192,11 @@ def _below_rate(rate: float, gaps: NDArray[np.float64], grid: int) -> list[Fract
 
 def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction) -> float:
     """The smallest delta on a grid such that for every n the reply is below t with probability at most delta."""
+    line = TargetLine(mechanism.rate, mechanism.offset)
     noise = mechanism.noise(candidates)
 
     def holds(log_delta: float) -> bool:
-        return line_holds(mechanism.rate, mechanism.offset, t, math.exp(log_delta), n_min, noise)
+        return line_holds(line, TargetGoal(t, math.exp(log_delta), n_min), noise)
 
     # By bisection of ln delta, from about 1e-7 to 0.98, up to a factor e**0.06
     low, high = -16.0, -0.02

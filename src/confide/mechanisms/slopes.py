@@ -13,7 +13,10 @@ from confide.errors import InputError
 from confide.guarantee import (
     Guarantee,
     RankLaw,
+    RecordCount,
     SlopeNoise,
+    TargetGoal,
+    TargetLine,
     competitor_ratio,
     competitor_ratio_right,
     conditional_failure,
@@ -184,7 +187,7 @@ class Slopes(Mechanism):
 
     def noise(self, m: int) -> SlopeNoise:
         """What the certificates need to know of the noise over m candidates."""
-        return SlopeNoise(self.slope_left, self.slope_right, self.rivals(m), step=self.step(m), scale=self.scale)
+        return SlopeNoise(self.slope_left, self.slope_right, self.rivals(m), step=self.step(m))
 
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
@@ -214,37 +217,37 @@ class Slopes(Mechanism):
         """Draw the index of one candidate: the only step that uses private counts."""
         return select(self.utilities(counts), self.scale)
 
-    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
+    def certified(self, level: Fraction, m: int, records: RecordCount) -> Fraction:
         """Guaranteed marginal coverage; 0 for a secret n without weights: see `serves`.
 
         For a public n by the sharp certificate, and `level` also by the two-sided one (Theorems C2 and T1).
         """
         noise = self.noise(m)
-        if self.weight is not None:
-            if n is not None:
-                return Fraction(0)
+        if self.weight is not None and not records.public:
             shortfall = weighted_shortfall(self.rate, self.offset, self.head_start_ranks, self.fade_ranks, noise)
             return self.rate if shortfall <= 0 else Fraction(0)
-        if n is None:
+        if self.weight is not None or not records.public:
             return Fraction(0)
-        sharp = sharp_coverage(n, self.target(n), noise)
-        return sharp if sharp >= level or not two_sided_holds(n, self.target(n), level, noise) else level
+        n = records.least
+        target = self.target(n)
+        sharp = sharp_coverage(n, target, noise)
+        return sharp if sharp >= level or not two_sided_holds(n, target, level, noise) else level
 
     def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
         """Whether `level` is guaranteed, on average over noisy numbers of records of this scale (Theorem H1)."""
         is_moving = self.weight is None and not self.head_start and not self.fade and self.rate == moving_rate(level)
         return is_moving and moving_line_holds(level, size_scale, counted, self.offset, self.noise(m))
 
-    def covers_conditionally(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float) -> bool:
-        """Whether coverage is at least `level` with probability 1 - delta, for a public n or every n >= n_min.
+    def covers_conditionally(self, level: Fraction, m: int, records: RecordCount, delta: float) -> bool:
+        """Whether coverage is at least `level` with probability 1 - delta.
 
-        By Theorem C1b at one n, and by Theorem C3 at all of them.
+        By Theorem C1b for a public number of records, and by Theorem C3 for all secret ones.
         """
         noise = self.noise(m)
-        if n is not None:
+        n = records.least
+        if records.public:
             return conditional_failure(n, float(level), float(self.target(n)), noise.left, noise.rivals) <= delta
-        assert n_min is not None
-        return line_holds(self.rate, self.offset, level, delta, n_min, noise)
+        return line_holds(TargetLine(self.rate, self.offset), TargetGoal(level, delta, n), noise)
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
         """The law of the random rank for n records (Theorem C1); None for weighted records."""
