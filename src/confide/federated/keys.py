@@ -195,8 +195,7 @@ class Silo:
             raise Refusal(
                 "altered", "the public file is signed with another key than its own; request another from its owner"
             )
-        silo: Silo = read_content("silo", lambda: cls(**msgspec.structs.asdict(stated), signature=signature))
-        return silo
+        return read_content("silo", lambda: cls(**msgspec.structs.asdict(stated), signature=signature))
 
 
 class _Stated(Form):
@@ -282,8 +281,8 @@ class SiloKeys:
             from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
         check_name(name)
-        signing, agreement = Ed25519PrivateKey.generate(), X25519PrivateKey.generate()
-        return cls(name, signing.private_bytes_raw(), agreement.private_bytes_raw())
+        signing = Ed25519PrivateKey.generate().private_bytes_raw()
+        return cls(name, signing, X25519PrivateKey.generate().private_bytes_raw())
 
     def public(self, size: int | None = None, *, ledger: str | None = None, now: datetime | None = None) -> Silo:
         """The public file of these keys, with the number of records if it may be public, signed by its own key.

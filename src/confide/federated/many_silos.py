@@ -244,8 +244,7 @@ def matched(
     variance = (counted * chances * (1 - chances)).sum(axis=0)
     p = np.clip(1 - variance / np.maximum(mean, 1e-300), 1e-12, 1.0)
     trials = np.maximum(mean / p, k)
-    tail: NDArray[np.float64] = np.where(mean < 1e-12, 0.0, betainc(k, trials - k + 1, p))
-    return tail
+    return np.where(mean < 1e-12, 0.0, betainc(k, trials - k + 1, p))
 
 
 def expected_coverage(silos: Sequence[tuple[int, Fraction]], k: int, mechanism: Slopes, candidates: int) -> float:
@@ -312,7 +311,5 @@ def whole_ranks(reply: RandomRankReply) -> RandomRankReply:
     ranks = np.maximum(np.rint(reply.ranks).astype(np.int64), 1)
     law = np.bincount(ranks, weights=reply.probabilities, minlength=reply.n + 1)
     first = min(int(ranks[0]), reply.n)
-    last = min(int(ranks[-1]), reply.n)
-    while last > first and not law[last]:
-        last -= 1
+    last = int(np.flatnonzero(law[: reply.n + 1]).max(initial=first))
     return RandomRankReply(reply.n, tuple(range(first, last + 1)), tuple(law[first : last + 1].tolist()))

@@ -8,7 +8,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -139,7 +139,7 @@ def verify(kind: str, payload: bytes, signer: str, signature: str) -> None:
         raise Refusal("altered", f"the signature of the {kind} does not match; request the original") from None
 
 
-def read_content(kind: str, read: Any) -> Any:
+def read_content(kind: str, read: Callable[[], Content]) -> Content:
     """The value that `read` returns; every error about the content of a message is a `Refusal`, mostly `malformed`."""
     try:
         return read()
@@ -212,8 +212,7 @@ def read_file(kind: str, text: str, form: type[Content], hint: str, most: int = 
             raise ValueError
         return msgspec.convert(content, form)
 
-    stated: Content = read_content(kind, convert)
-    return stated
+    return read_content(kind, convert)
 
 
 # Times in messages, in UTC

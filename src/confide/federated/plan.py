@@ -412,7 +412,7 @@ def read_plan(text: str) -> FederatedPlan:
         raise Refusal("altered", "the plan is signed with another key than its coordinator's; request the original")
 
     # The same follows from it here as at the coordinator
-    plan: FederatedPlan = read_content("plan", lambda: _plan_of(stated))
+    plan = read_content("plan", lambda: _plan_of(stated))
     if plan.derived != stated.derived:
         why = "other mechanisms follow from the plan here than at its coordinator; use the same version of confide"
         raise Refusal("malformed", why)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -134,8 +135,7 @@ def _choice(goal: Goal, mechanisms: tuple[Slopes, ...], guess: int | None) -> Me
     return MechanismChoice(mechanisms, *certificate, expected=math.nan)
 
 
-def _expected(choice: "MechanismChoice | Trial") -> float:
-    return choice.expected
+_expected = attrgetter("expected")
 
 
 def _exactly_expected(goal: Goal, choice: MechanismChoice) -> float:

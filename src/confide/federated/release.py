@@ -435,7 +435,7 @@ def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
 
     # With signed answers in the file the thresholds follow from them, too
     total = _total(plan, stated, positions)
-    released: FederatedRelease = read_content(KIND, lambda: make_release(stated, total))
+    released = read_content(KIND, lambda: make_release(stated, total))
     if _stated_by(released).thresholds != stated.thresholds:
         raise Refusal("malformed", "the thresholds do not follow from the messages in the file; do not use it")
     return replace(released, signature=signature)

@@ -117,8 +117,7 @@ class SecretSizeReply:
         """The step function, shape of t."""
         points = [point for point, _ in self.steps]
         bounds = np.array([*(bound for _, bound in self.steps), 1.0])
-        below: NDArray[np.float64] = np.where(t <= 0, 0.0, bounds[np.searchsorted(points, t, side="left")])
-        return below
+        return np.where(t <= 0, 0.0, bounds[np.searchsorted(points, t, side="left")])
 
 
 def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int, level: Fraction) -> ReplyLaw:
@@ -337,5 +336,4 @@ class WholeRanks:
                 chance *= odds
                 chance *= np.maximum(r + 1, 0) / (n - r)
             below += np.multiply(chance, weight, out=weighed)
-        bounded: NDArray[np.float64] = np.minimum(below, 1.0)
-        return bounded
+        return np.asarray(np.minimum(below, 1.0))

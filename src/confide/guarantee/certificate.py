@@ -77,8 +77,7 @@ def sharp_losses(
     last = rows, np.count_nonzero(positive, axis=1) - 1
     missed = reached[last] * (1 + _ROUNDING) - sums[last] ** 2 / (mass + inverse)[last]
     at_most = (mass * reached / inverse)[rows, first]  # smaller where only rounding is left
-    largest: NDArray[np.float64] = (lost + np.minimum(missed, at_most)) * (1 + _ROUNDING)
-    return largest
+    return np.asarray((lost + np.minimum(missed, at_most)) * (1 + _ROUNDING))
 
 
 @lru_cache(maxsize=4096)

@@ -60,8 +60,7 @@ def tail(deficit: NDArray[Any], slope: float, rivals: float) -> NDArray[np.float
     """
     with np.errstate(under="ignore"):
         p = np.exp(-slope * np.asarray(deficit, dtype=np.float64))
-    bound: NDArray[np.float64] = rivals * p / (1 + rivals * p)
-    return bound
+    return rivals * p / (1 + rivals * p)
 
 
 def mean_overshoot(slope: float, rivals: float) -> float:
@@ -101,8 +100,7 @@ def binomial_at_least(r: NDArray[Any], n: Any, p: float) -> NDArray[np.float64]:
     """P(Bin(n, p) >= r) for 1 <= r <= n, by the incomplete beta function (scipy's `bdtrc` fails from n = 2**24 on)."""
     from scipy.special import betainc
 
-    probability: NDArray[np.float64] = betainc(r, n - r + 1.0, p)
-    return probability
+    return np.asarray(betainc(r, n - r + 1.0, p))
 
 
 def marginal_coverage(n: int, target: float, slope: float, rivals: float) -> float:

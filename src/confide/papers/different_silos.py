@@ -51,8 +51,7 @@ class NonIidReply:
         at = np.asarray(self.scores_below(u), dtype=np.float64)
         if at.shape != u.shape or not bool(np.all((at >= 0) & (at <= 1))):
             raise InputError("scores_below", "must give a number in [0, 1] for every u")
-        result: NDArray[np.float64] = betainc(self.l, self.n - self.l + 1, at)
-        return result
+        return np.asarray(betainc(self.l, self.n - self.l + 1, at))
 
 
 def non_iid_coverage(silos: Sequence[Curve], l: int, k: int, n: int) -> float:
@@ -142,8 +141,7 @@ def total_variation(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[n
     >>> total_variation(np.array([[0.5], [0.5]]), np.array([[1.0], [0.0]]))
     array([0.5])
     """
-    distance: NDArray[np.float64] = np.abs(poisson_binomial(p) - poisson_binomial(q)).sum(axis=1) / 2
-    return distance
+    return np.asarray(np.abs(poisson_binomial(p) - poisson_binomial(q)).sum(axis=1) / 2)
 
 
 def distance_to_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:

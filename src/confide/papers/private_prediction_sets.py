@@ -137,8 +137,7 @@ def weights(counts: ArrayLike, q: float) -> NDArray[np.float64]:
     below, above = _sides(counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         right = np.where(above > 0, above / (1 - _level(q)), 0.0)
-    weight: NDArray[np.float64] = np.maximum(below / q, right)
-    return weight
+    return np.maximum(below / q, right)
 
 
 def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.float64]:
@@ -157,8 +156,7 @@ def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.floa
     q = float(q)
     cost = np.maximum(smaller / q * below, (1.0 if smaller == 1 - q else smaller / (1 - q)) * above)
     weight = np.exp(-positive_number("epsilon", epsilon) * (cost - cost.min()) / 2)
-    law: NDArray[np.float64] = weight / weight.sum()
-    return law
+    return np.asarray(weight / weight.sum())
 
 
 def least_share_at_or_below(n: int, q: float, epsilon: float, m: int, delta: float) -> float:

@@ -112,8 +112,7 @@ class NoisyCounts(ThresholdPlan):
         noise = rng.negative_binomial(shares, p, size) - rng.negative_binomial(shares, p, size)
         counts = rng.multinomial(n, np.diff(below, prepend=0.0), _DRAWS) + noise
         chosen = chosen_by_last_rule(counts, n - self.target)
-        law: NDArray[np.float64] = np.bincount(chosen, minlength=len(below)) / _DRAWS
-        return law
+        return np.bincount(chosen, minlength=len(below)) / _DRAWS
 
 
 def _records(terms: Terms) -> int:
@@ -206,8 +205,7 @@ def noise_law(scale: float, parameter: float) -> NDArray[np.float64]:
     k = np.arange(half + 1)
     log_mass = gammaln(k + parameter) - gammaln(parameter) - gammaln(k + 1.0) + k * -1 / scale
     mass = np.exp(log_mass + parameter * math.log(-math.expm1(-1 / scale))) if p < 1 else np.ones(1)
-    law: NDArray[np.float64] = np.maximum(fftconvolve(mass, mass[::-1]), 0.0)
-    return law
+    return np.asarray(np.maximum(fftconvolve(mass, mass[::-1]), 0.0))
 
 
 # A check of the opened sum, without privacy cost: the number of all records is public and every count lies between 0

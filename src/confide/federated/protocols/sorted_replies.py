@@ -281,5 +281,4 @@ def _mean_law_of_choice(mechanism: Slopes, counts: NDArray[np.int64]) -> NDArray
         utility = mechanism.utilities(row) / mechanism.scale
         likely = utility > utility.max() - _UNLIKELY
         total[likely] += selection_law(np.exp(utility[likely] - utility.max()))
-    mean: NDArray[np.float64] = total / total.sum()
-    return mean
+    return np.asarray(total / total.sum())
