@@ -320,11 +320,10 @@ class SiloKeys:
         self._write(path)
 
     def _write(self, path: str | Path, *, overwrite: bool = False) -> None:
-        fields = {"name": self.name, "signing": self.signing.hex(), "agreement": self.agreement.hex()}
-        if self.ledger is not None:
-            fields["ledger"] = self.ledger
+        stated = _Private(self.name, self.signing.hex(), self.agreement.hex(), self.ledger)
+        text = write_file("private-keys", msgspec.to_builtins(stated))
         try:
-            write_text(path, write_file("private-keys", fields), overwrite=overwrite, durable=True, private=True)
+            write_text(path, text, overwrite=overwrite, durable=True, private=True)
         except InputError as error:
             raise InputError("keys", error.requirement, error.got) from None
 
@@ -370,7 +369,7 @@ class SiloKeys:
 _Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", min_length=64, max_length=64)]
 
 
-class _Private(Form):
+class _Private(Form, omit_defaults=True):
     """The content of a file of private keys."""
 
     name: str

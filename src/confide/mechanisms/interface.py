@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 from dataclasses import fields
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee import Guarantee, GuaranteeKind, RankLaw, RecordCount
+from confide.selection import select
 from confide.support import Facts, float_below
 
 MechanismName: TypeAlias = Literal["slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none"]
@@ -82,11 +83,9 @@ class Mechanism(ABC):
 
     def stated(self) -> dict[str, Any]:
         """Its name and its fields, with fractions as str."""
-        content: dict[str, Any] = {"name": self.name}
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            content[field.name] = str(value) if isinstance(value, Fraction) else value
-        return content
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        texts = {name: str(value) for name, value in values.items() if isinstance(value, Fraction)}
+        return {"name": self.name} | values | texts
 
     def facts(self, m: int) -> Facts:
         """The mechanism and its parameters in words, for m candidates."""
@@ -96,6 +95,22 @@ class Mechanism(ABC):
     def theorem(self, guarantee: Guarantee) -> str:
         """The page of the documentation that proves such a guarantee, and its theorem."""
         return "docs/methods.md"
+
+
+class ExponentialMechanism(Mechanism):
+    """The exponential mechanism: it draws a candidate by integer utilities and one noise scale."""
+
+    range_factor: ClassVar[int] = 1
+
+    scale: float
+
+    @abstractmethod
+    def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,)."""
+
+    def choose(self, counts: NDArray[np.int64]) -> int:
+        """Draw the index of one candidate, with OpenDP's sampler."""
+        return select(self.utilities(counts), self.scale)
 
 
 def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.guarantee import RankLaw, RecordCount, marginal_coverage, mean_overshoot, rank_law
-from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.interface import ExponentialMechanism
 from confide.mechanisms.utilities import INT64_ROOM, saturated
-from confide.selection import select
 from confide.support import ceil_to, float_above, scale_for
 
 # Adjusted levels are multiples of 1/GRID.
@@ -46,7 +45,7 @@ GRID = 2**24
 
 
 @dataclass(frozen=True)
-class PrivatePredictionSets(Mechanism):
+class PrivatePredictionSets(ExponentialMechanism):
     """The published exponential mechanism, stated completely.
 
     Parameters
@@ -60,7 +59,6 @@ class PrivatePredictionSets(Mechanism):
     """
 
     name: ClassVar[Literal["pps"]] = "pps"
-    range_factor: ClassVar[int] = 1
 
     level: Fraction
     gamma: float
@@ -97,13 +95,9 @@ class PrivatePredictionSets(Mechanism):
         if self.level.denominator * n > INT64_ROOM:
             raise InputError("counts", "must fit into 64-bit utilities", remedy="Use mechanism='slopes'")
         at_or_below = np.cumsum(counts, dtype=np.int64)
-        below, above = at_or_below - counts, n - at_or_below
-        weights: NDArray[np.int64] = np.maximum(self._units_above * below, self.level.numerator * above)
-        return -weights
-
-    def choose(self, counts: NDArray[np.int64]) -> int:
-        """Draw the index of one candidate with OpenDP's exponential mechanism."""
-        return select(self.utilities(counts), self.scale)
+        below = self._units_above * (at_or_below - counts)
+        above = self.level.numerator * (n - at_or_below)
+        return np.asarray(-np.maximum(below, above))
 
     def certified(self, level: Fraction, m: int, records: RecordCount) -> Fraction:
         """The published claim, `level`, if it holds; otherwise the coverage of the random-rank lemma."""
@@ -204,7 +198,7 @@ def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Genera
 
 
 @dataclass(frozen=True)
-class PpsOfSecretSize(Mechanism):
+class PpsOfSecretSize(ExponentialMechanism):
     """The published exponential mechanism for a secret number of records. Its fields do not depend on n.
 
     Parameters
@@ -218,7 +212,6 @@ class PpsOfSecretSize(Mechanism):
     """
 
     name: ClassVar[Literal["pps"]] = "pps"
-    range_factor: ClassVar[int] = 1
 
     rate: Fraction
     offset: Fraction
@@ -279,10 +272,6 @@ class PpsOfSecretSize(Mechanism):
         above = GRID * (n - at_or_below).astype(np.int64 if fits else object)
         below = (at_or_below - counts).astype(object) * (GRID * odds.numerator) // odds.denominator
         return saturated(-np.maximum(below.astype(np.int64) if fits else below, above))
-
-    def choose(self, counts: NDArray[np.int64]) -> int:
-        """Draw the index of one candidate with OpenDP's exponential mechanism."""
-        return select(self.utilities(counts), self.scale)
 
     def certified(self, level: Fraction, m: int, records: RecordCount) -> Fraction:
         """The published claim, `level`, if it holds for all numbers; else the coverage of the random-rank lemma.

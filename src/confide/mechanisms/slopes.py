@@ -29,9 +29,8 @@ from confide.guarantee import (
     two_sided_holds,
     weighted_shortfall,
 )
-from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.interface import ExponentialMechanism
 from confide.mechanisms.utilities import INT64_ROOM, saturated
-from confide.selection import select
 from confide.support import Facts, float_above, scale_for
 
 # Target ranks are searched in steps of 1/16 rank, or of 1/denominator of the level if that is finer.
@@ -57,7 +56,7 @@ UNIT = 16
 
 
 @dataclass(frozen=True)
-class Slopes(Mechanism):
+class Slopes(ExponentialMechanism):
     """A complete, public statement of the mechanism, sufficient to run it and to account for it.
 
     Parameters
@@ -90,7 +89,6 @@ class Slopes(Mechanism):
     """
 
     name: ClassVar[Literal["slopes"]] = "slopes"
-    range_factor: ClassVar[int] = 1
 
     rate: Fraction
     offset: Fraction
@@ -195,7 +193,8 @@ class Slopes(Mechanism):
         If they might exceed 64 bits, they are computed with Python's integers, and saturated.
         """
         # The target, in steps of 1/unit of the smallest weight.
-        n, unit = int(counts.sum()), self.unit
+        n = int(counts.sum())
+        unit = self.unit
         target = int(self.target(Fraction(n, self.heaviest)) * unit * self.heaviest)
         bonus = self.prior_bonus(n)
         fits = max(self.left, self.right) * (unit * n + abs(target)) + bonus + self.rise <= INT64_ROOM
@@ -212,10 +211,6 @@ class Slopes(Mechanism):
         utility: NDArray[Any] = self.log_prior_weights(len(counts)) - np.maximum(beyond_penalty, short_penalty)
         utility[-1] += bonus
         return saturated(utility)
-
-    def choose(self, counts: NDArray[np.int64]) -> int:
-        """Draw the index of one candidate: the only step that uses private counts."""
-        return select(self.utilities(counts), self.scale)
 
     def certified(self, level: Fraction, m: int, records: RecordCount) -> Fraction:
         """Guaranteed marginal coverage; 0 for a secret n without weights: see `serves`.
@@ -363,12 +358,14 @@ def replace_one_range(left: int, right: int, unit: int) -> int:
 
 def add_remove_range(left: int, right: int, rate: Fraction, unit: int, fade: int = 0) -> int:
     """Range distance of the integer utilities when one record is added or removed (Theorem P1b)."""
-    up, down = int(rate * unit), int((1 - rate) * unit)
+    up = int(rate * unit)
+    down = int((1 - rate) * unit)
     return max(unit * left, unit * right + fade, up * (left + right), down * (left + right) + fade)
 
 
 def free_fade(mechanism: Slopes) -> int:
     """The largest fade of a prior bonus that does not increase the mechanism's privacy loss (Theorem P1b)."""
-    left, right, unit = mechanism.left, mechanism.right, mechanism.unit
+    unit = mechanism.unit
     down = int((1 - mechanism.rate) * unit)
-    return add_remove_range(left, right, mechanism.rate, unit) - max(unit * right, down * (left + right))
+    least = max(unit * mechanism.right, down * (mechanism.left + mechanism.right))
+    return add_remove_range(mechanism.left, mechanism.right, mechanism.rate, unit) - least

@@ -17,32 +17,13 @@ from confide.papers.checked import at_least_zero, without_nan
 from confide.papers.private_prediction_sets import beta_of_quantile
 from confide.support import Level, exact_level, positive_integer, positive_number, require
 
+# `beta_of_quantile`: Lemma 4 is Lemma 2 of versions 2 and 3; its proof prints ceil(n alpha) for ceil(n q)
 __all__ = [
-    "GAMMAS",
-    "adjusted_level",
-    "are_neighbours",
-    "balanced_bins",
-    "bernstein_tail",
-    "beta_of_quantile",  # Lemma 4 is Lemma 2 of versions 2 and 3; its proof prints ceil(n alpha) for ceil(n q)
-    "calibrate",
-    "coverage_lower_bound",
-    "coverage_upper_bound",
-    "coverage_upper_bound_by_rank",
-    "cutoff",
-    "exceedance",
-    "excess_rate",
-    "laplace_moment",
-    "levy_bound",
-    "moment_bound",
-    "optimal_bins",
-    "private_distribution",
-    "simplified_upper_bound",
-    "simplified_zeta",
-    "simulated_zeta",
-    "subexponential_parameters",
-    "sum_tail",
-    "zeta",
-]
+    "GAMMAS", "adjusted_level", "are_neighbours", "balanced_bins", "bernstein_tail", "beta_of_quantile", "calibrate",
+    "coverage_lower_bound", "coverage_upper_bound", "coverage_upper_bound_by_rank", "cutoff", "exceedance",
+    "excess_rate", "laplace_moment", "levy_bound", "moment_bound", "optimal_bins", "private_distribution",
+    "simplified_upper_bound", "simplified_zeta", "simulated_zeta", "subexponential_parameters", "sum_tail", "zeta",
+]  # fmt: skip
 
 GAMMAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 """Coarsely spaced values from 1e-4 to 0.1, as in App. C.1."""

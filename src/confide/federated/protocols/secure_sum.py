@@ -8,7 +8,7 @@ docs/theory-federated.md, Theorems F5, F6 and F7). Sizes must be public.
 import math
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Self
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.federated.protocols.channels import Channel
+from confide.federated.protocols.channels import Channel, Masked
 from confide.federated.protocols.threshold_plan import Promise, ThresholdPlan, too_few_records
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Counts, Terms
@@ -68,8 +68,9 @@ class NoisyCounts(ThresholdPlan):
         beyond = most_beyond(terms.level, _exchangeable(terms), _cost(scale, silos, honest))
         if not 0 <= beyond < n:
             raise too_few_records()
-        channel = channel.with_bits(modulus_bits(n, scale, silos, honest))
-        return cls(**vars(terms), method=method, channel=channel, scale=scale, target=n - beyond, honest=honest)
+        assert isinstance(channel, Masked)
+        masked = replace(channel, bits=modulus_bits(n, scale, silos, honest))
+        return cls(**vars(terms), method=method, channel=masked, scale=scale, target=n - beyond, honest=honest)
 
     def loss(self, i: int) -> float:
         """2/scale, because a replaced record changes two counts by one."""
@@ -93,7 +94,7 @@ class NoisyCounts(ThresholdPlan):
         coverage = limit_coverage(_records(self) - self.target, _exchangeable(self), cost)
         return 0, self.guarantee(float(coverage), answered)
 
-    def promises_of(self, numbers: Sequence[int]) -> dict[int, Promise]:
+    def promises(self) -> dict[int, Promise]:
         """The guarantee for all silos."""
         return {len(self.silos): Promise(self.certify()[1].coverage, 0, "never")}
 

@@ -94,14 +94,14 @@ class SortedReplies(ThresholdPlan):
         k = self._rank_of_threshold(len(answered), partial(self._smallest_k, self._laws(answered)))
         return k, self.guarantee(float(self.level) if k <= len(answered) else 1.0, answered)
 
-    def promises_of(self, numbers: Sequence[int]) -> dict[int, Promise]:
-        """The guarantees for these numbers of answers, the largest first."""
+    def promises(self) -> dict[int, Promise]:
+        """The guarantee by number of answers, from all silos down to the least number that gives a threshold."""
         level = float(self.level)
         replies = self._laws(range(len(self.silos)))
         equal = len(set(replies)) == 1
         smallest_ks = self._smallest_ks(replies)
         promises = {}
-        for answers in numbers:
+        for answers in range(len(self.silos), self.channel.least_answers(self) - 1, -1):
             # This k is enough for the silos with the lowest replies, and so for any of this number
             k = self._rank_of_threshold(answers, smallest_ks.get)
             if k <= answers:

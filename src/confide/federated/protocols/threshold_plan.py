@@ -158,13 +158,9 @@ class ThresholdPlan(Terms, ABC):
     def certificate(self, answered: Sequence[int]) -> tuple[int, Guarantee]:
         """The result of `certify`."""
 
+    @abstractmethod
     def promises(self) -> dict[int, Promise]:
         """The guarantee by number of answers, from all silos down to the least number that gives a threshold."""
-        return self.promises_of(range(len(self.silos), self.channel.least_answers(self) - 1, -1))
-
-    @abstractmethod
-    def promises_of(self, numbers: Sequence[int]) -> dict[int, Promise]:
-        """The guarantees for these numbers of answers, the largest first."""
 
     @abstractmethod
     def coverage_failure(self, answered: Sequence[int], k: int) -> Callable[[float], float]:
