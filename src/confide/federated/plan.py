@@ -35,10 +35,9 @@ from confide.core import (
 from confide.errors import InputError
 from confide.federated.keys import Silo, SiloForm, SiloKeys, fingerprint, roster
 from confide.federated.messages import Form, digest, encode, read_content, read_message, read_time, sign
-from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Promise, ThresholdPlan
+from confide.federated.protocols import METHODS, PROTOCOLS, Certificate, Channel, Promise, ThresholdPlan
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Federation, Missing, Population, Terms
-from confide.guarantee import Guarantee
 from confide.ledger import MOST_RELEASE
 from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
 from confide.support import Described, Section, one_of, require
@@ -167,8 +166,8 @@ class FederatedPlan(Federation, Described):
 
     # Guarantee and privacy
 
-    def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
-        """The k and the guarantee of the only threshold, or of the first."""
+    def certify(self, answered: Collection[int] | None = None) -> Certificate:
+        """The certificate of the only threshold, or of the first."""
         return self.first.certify(answered)
 
     def promises(self) -> dict[int, Promise]:

@@ -68,7 +68,7 @@ class FedCP2QQ(SortedReplies):
         targets = (choice.rank,) * m
         planned = cls(**vars(terms), method=method, channel=channel, targets=targets, published_k=choice.k)
         # A sum needs a finite threshold, because it opens with all silos only
-        if summed and planned.certify()[0] > m:
+        if summed and planned.certify().k > m:
             raise too_few_records()
         return planned
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.protocols.channels import Channel, Masked
-from confide.federated.protocols.threshold_plan import Promise, ThresholdPlan, too_few_records
+from confide.federated.protocols.threshold_plan import Certificate, Promise, ThresholdPlan, too_few_records
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Counts, Terms
-from confide.guarantee import Guarantee, chosen_by_last_rule, limit_coverage, log_concave_residual_life, most_beyond
+from confide.guarantee import chosen_by_last_rule, limit_coverage, log_concave_residual_life, most_beyond
 from confide.selection import noisy_counts
 from confide.support import float_above, positive_integer, positive_number, require, scale_for
 
@@ -88,15 +88,15 @@ class NoisyCounts(ThresholdPlan):
         """The candidate that the last rule selects for the target rank."""
         return float(self.candidates.values[int(chosen_by_last_rule(total, _records(self) - self.target))])
 
-    def certificate(self, answered: Sequence[int]) -> tuple[int, Guarantee]:
+    def certificate(self, answered: Sequence[int]) -> Certificate:
         """The guarantee for the sum of all silos, with k = 0, because replies are not sorted."""
         cost = _cost(self.scale, len(self.silos), self.honest)
         coverage = limit_coverage(_records(self) - self.target, _exchangeable(self), cost)
-        return 0, self.guarantee(float(coverage), answered)
+        return Certificate(0, self.guarantee(float(coverage), answered))
 
     def promises(self) -> dict[int, Promise]:
         """The guarantee for all silos."""
-        return {len(self.silos): Promise(self.certify()[1].coverage, 0, "never")}
+        return {len(self.silos): Promise(self.certify().guarantee.coverage, 0, "never")}
 
     def coverage_failure(self, answered: Sequence[int], k: int) -> Callable[[float], float]:
         """None is proved: the guarantee is marginal."""

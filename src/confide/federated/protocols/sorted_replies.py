@@ -19,7 +19,7 @@ from confide.federated.certificates import certified_k, conditional_coverage_fai
 from confide.federated.many_silos import StandIns, tails
 from confide.federated.private_quantiles import MANY, best_private_qq
 from confide.federated.protocols.channels import Channel
-from confide.federated.protocols.threshold_plan import Promise, ThresholdPlan, too_few_records
+from confide.federated.protocols.threshold_plan import Certificate, Promise, ThresholdPlan, too_few_records
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw, random_rank, slopes_reply
 from confide.federated.terms import Counts, Terms
@@ -89,10 +89,10 @@ class SortedReplies(ThresholdPlan):
         """A k that the plan fixes for the case that all silos answer, or None."""
         return None
 
-    def certificate(self, answered: Sequence[int]) -> tuple[int, Guarantee]:
+    def certificate(self, answered: Sequence[int]) -> Certificate:
         """The smallest certified k; one more than the number of answers if none is."""
         k = self._rank_of_threshold(len(answered), partial(self._smallest_k, self._laws(answered)))
-        return k, self.guarantee(float(self.level) if k <= len(answered) else 1.0, answered)
+        return Certificate(k, self.guarantee(float(self.level) if k <= len(answered) else 1.0, answered))
 
     def promises(self) -> dict[int, Promise]:
         """The guarantee by number of answers, from all silos down to the least number that gives a threshold."""
@@ -249,7 +249,7 @@ class PrivateQQ(SortedReplies):
         ]
 
         # P(at least k replies are at most e_j); +inf is the last candidate, and the threshold if there are fewer
-        k, _ = self.certify()
+        k = self.certify().k
         is_finite = k <= len(self.silos)
         at_most = tails(np.cumsum(replies, axis=1), representative.silos)(k) if is_finite else np.zeros(len(below))
         at_most[-1] = 1.0

@@ -51,6 +51,13 @@ class Promise:
         return f"coverage at least {self.coverage:.6g}{perhaps}"
 
 
+class Certificate(NamedTuple):
+    """The rank k of the answer that becomes the threshold, 0 for sums of counts, and the guarantee."""
+
+    k: int
+    guarantee: Guarantee
+
+
 # Maximum length of a vector of which only the sum opens, because its message contains every number
 _MOST_SUMMED = 2**14
 
@@ -144,18 +151,18 @@ class ThresholdPlan(Terms, ABC):
 
     # The guarantee
 
-    def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
-        """The rank k of the answer that becomes the threshold, and the guarantee, for the silos that answered.
+    def certify(self, answered: Collection[int] | None = None) -> Certificate:
+        """The certificate for the silos that answered.
 
         The threshold is the k-th smallest of all answers, those of Byzantine silos included; if k exceeds their number
-        it is +inf. k = 0 for sums of counts.
+        it is +inf.
         """
         answering = self.answering(answered)
         self.channel.check_answers(self, answering)
         return self.certificate(answering)
 
     @abstractmethod
-    def certificate(self, answered: Sequence[int]) -> tuple[int, Guarantee]:
+    def certificate(self, answered: Sequence[int]) -> Certificate:
         """The result of `certify`."""
 
     @abstractmethod
