@@ -255,9 +255,7 @@ def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fra
     # The integral of each power of t and 1 - t
     missed = sum(ways[k:])
     mask = (1 << bits) - 1
-    weighted = 0
-    for r in range(total + 1):
-        weighted += (missed >> bits * r & mask) * factorial(r) * factorial(total - r)
+    weighted = sum((missed >> bits * r & mask) * factorial(r) * factorial(total - r) for r in range(total + 1))
     return 1 - Fraction(weighted, factorial(total) * (total + 1))
 
 

@@ -140,9 +140,10 @@ class Silo:
     signing: str
     agreement: str
     size: int | None = None
+    # In the order of the public file and of plans
+    ledger: str | None = field(default=None, kw_only=True)
     issued: str | None = None
     signature: str | None = field(default=None, repr=False)
-    ledger: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         # Each field alone
@@ -211,16 +212,6 @@ class _Stated(Form):
     @classmethod
     def of(cls, silo: Silo) -> Self:
         return cls(**{name: getattr(silo, name) for name in cls.__struct_fields__})
-
-
-class SiloForm(_Stated):
-    """A silo in a plan: what its file states, and the signature."""
-
-    signature: str | None
-
-    def silo(self) -> Silo:
-        """The silo, whose signature is checked."""
-        return Silo(**msgspec.structs.asdict(self))
 
 
 def check_name(name: str) -> str:

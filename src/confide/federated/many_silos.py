@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from confide.federated.certificates import (
     certificate_rule,
-    certified_k,
     certifies,
     order_statistic_coverage,
     poisson_binomial,
@@ -75,10 +74,6 @@ class Goal:
     def certifies(self, mechanisms: Sequence[Slopes], k: int) -> bool:
         """Whether the k-th smallest honest reply of these mechanisms is certified."""
         return certifies(self.replies(mechanisms), k, self.level, self.delta, self.honest)
-
-    def certified_k(self, mechanisms: Sequence[Slopes], guess: int | None = None) -> tuple[int, float] | None:
-        """The smallest k that is certified with these mechanisms, and its coverage."""
-        return certified_k(self.replies(mechanisms), self.level, self.delta, self.honest, guess)
 
 
 class StandIns(NamedTuple):

@@ -147,9 +147,10 @@ def read_content(kind: str, read: Callable[[], Content]) -> Content:
         raise
     except (ConfideError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         # msgspec wraps the errors of values that it makes
-        if isinstance(error.__cause__, Refusal | MissingExtraError):
-            raise error.__cause__ from None
-        why = str(error) if isinstance(error, ConfideError) else f"the {kind} lacks a field, or has a wrong one"
+        reason = error.__cause__ if isinstance(error.__cause__, ConfideError) else error
+        if isinstance(reason, Refusal | MissingExtraError):
+            raise reason from None
+        why = str(reason) if isinstance(reason, ConfideError) else f"the {kind} lacks a field, or has a wrong one"
         raise Refusal("malformed", f"{why}; request the original") from None
 
 

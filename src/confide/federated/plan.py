@@ -33,7 +33,7 @@ from confide.core import (
     unusual,
 )
 from confide.errors import InputError
-from confide.federated.keys import Silo, SiloForm, SiloKeys, fingerprint, roster
+from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
 from confide.federated.messages import Form, digest, encode, read_content, read_message, read_time, sign
 from confide.federated.protocols import METHODS, PROTOCOLS, Certificate, Channel, Promise, ThresholdPlan
 from confide.federated.refusals import Refusal
@@ -199,12 +199,8 @@ class FederatedPlan(Federation, Described):
 
     @property
     def _form(self) -> "_PlanForm":
-        return _PlanForm(
-            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
-            silos=tuple(map(SiloForm.of, self.silos)),
-            coordinator=None if self.coordinator is None else SiloForm.of(self.coordinator),
-            request=_request_fields(self.request),
-        )
+        stated = {name: getattr(self, name) for name in _PLAIN_FIELDS}
+        return _PlanForm(**stated, derived=self.derived, request=_request_fields(self.request))
 
     @cached_property
     def digest(self) -> str:
@@ -374,8 +370,8 @@ def _candidates(federation: Federation, method: str, spread: Any, epsilon: float
 class _PlanForm(Form):
     """The fields of a plan in its message; `derived` is the digest of what follows from the others."""
 
-    silos: tuple[SiloForm, ...]
-    coordinator: SiloForm | None
+    silos: tuple[Silo, ...]
+    coordinator: Silo | None
     request: dict[str, Any]
     method: str
     liars: int
@@ -391,7 +387,7 @@ class _PlanForm(Form):
 
 
 # The fields that are written as the plan has them
-_PLAIN_FIELDS = tuple(name for name in _PlanForm.__struct_fields__ if name not in ("silos", "coordinator", "request"))
+_PLAIN_FIELDS = tuple(name for name in _PlanForm.__struct_fields__ if name not in ("request", "derived"))
 
 
 @lru_cache(maxsize=16)
@@ -423,13 +419,8 @@ def read_plan(text: str) -> FederatedPlan:
 def _plan_of(stated: _PlanForm) -> FederatedPlan:
     is_known = stated.request.keys() <= set(_NAMES)
     require("request", is_known, f"must have no other arguments than {', '.join(_NAMES)}")
-    coordinator = stated.coordinator
-    return FederatedPlan(
-        **{name: getattr(stated, name) for name in _PLAIN_FIELDS if name != "derived"},
-        silos=tuple(silo.silo() for silo in stated.silos),
-        coordinator=None if coordinator is None else coordinator.silo(),
-        request=read_request(stated.request),
-    )
+    fields_of_plan = {name: getattr(stated, name) for name in _PLAIN_FIELDS}
+    return FederatedPlan(**fields_of_plan, request=read_request(stated.request))
 
 
 def _unpickled(payload: bytes) -> FederatedPlan:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from confide.core import PARTS, flat_for
+from confide.federated.certificates import certified_k
 from confide.federated.many_silos import (
     Goal,
     Line,
@@ -129,7 +130,7 @@ def _best(goal: Goal) -> MechanismChoice | None:
 
 def _choice(goal: Goal, mechanisms: tuple[Slopes, ...], guess: int | None) -> MechanismChoice | None:
     """These mechanisms with the smallest certified k; None if it is too large. The expected coverage is still open."""
-    certificate = goal.certified_k(mechanisms, guess)
+    certificate = certified_k(goal.replies(mechanisms), goal.level, goal.delta, goal.honest, guess)
     if certificate is None or certificate[0] > goal.most_k:
         return None
     return MechanismChoice(mechanisms, *certificate, expected=math.nan)

@@ -38,10 +38,6 @@ class Channel(ABC):
         """The number of silos that may collude with the coordinator; None if no message relies on other silos."""
         return None
 
-    def least_answers(self, terms: Terms) -> int:
-        """The least number of silos whose answers give a threshold."""
-        return 1 if self.single_replies else len(terms.silos)
-
     def check_answers(self, terms: Terms, answered: Collection[int]) -> None:
         """Reject answers of too few silos for a sum."""
         present = range(len(terms.silos)) if self.single_replies else set(answered)

@@ -97,11 +97,12 @@ class SortedReplies(ThresholdPlan):
     def promises(self) -> dict[int, Promise]:
         """The guarantee by number of answers, from all silos down to the least number that gives a threshold."""
         level = float(self.level)
-        replies = self._laws(range(len(self.silos)))
+        silos = len(self.silos)
+        replies = self._laws(range(silos))
         equal = len(set(replies)) == 1
         smallest_ks = self._smallest_ks(replies)
         promises = {}
-        for answers in range(len(self.silos), self.channel.least_answers(self) - 1, -1):
+        for answers in range(silos, 0, -1) if self.channel.single_replies else [silos]:
             # This k is enough for the silos with the lowest replies, and so for any of this number
             k = self._rank_of_threshold(answers, smallest_ks.get)
             if k <= answers:
