@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
 from confide.guarantee import (
     Guarantee,
     RankLaw,
@@ -31,7 +30,7 @@ from confide.guarantee import (
 )
 from confide.mechanisms.interface import ExponentialMechanism
 from confide.mechanisms.utilities import INT64_ROOM, saturated
-from confide.support import Facts, float_above, scale_for
+from confide.support import Facts, float_above, require, scale_for
 
 # Target ranks are searched in steps of 1/16 rank, or of 1/denominator of the level if that is finer.
 UNIT = 16
@@ -341,13 +340,9 @@ def slopes_for(
     else:
         distance = add_remove_range(left, right, rate, unit)
     scale = scale_for((weight or 1) * distance, epsilon)
-    if scale > _LARGEST_SCALE:
-        weights = "" if weight is None else ", or class weights that are small whole numbers"
-        raise InputError(
-            "alpha",
-            "must give utilities of at most 64 bits",
-            remedy=f"Use an alpha of fewer digits, or a larger epsilon{weights}",
-        )
+    weights = "" if weight is None else ", or class weights that are small whole numbers"
+    remedy = f"Use an alpha of fewer digits, or a larger epsilon{weights}"
+    require("alpha", scale <= _LARGEST_SCALE, "must give utilities of at most 64 bits", remedy=remedy)
     return Slopes(rate, offset, left, right, scale, weight=weight)
 
 

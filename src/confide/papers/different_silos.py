@@ -19,9 +19,6 @@ from confide.papers.checked import as_shares, check_ranks
 
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
-# The absolute error of integrals over the test score.
-_TOLERANCE = 1e-14
-
 
 @dataclass(frozen=True)
 class NonIidReply:
@@ -126,7 +123,7 @@ def non_iid_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary: Cur
         return total_variation(table, np.tile(copy.below(u), (m, 1)))
 
     iid_coverage = float(qq_coverage(l, k, m, n))
-    lost = expectation(distance, _TOLERANCE)
+    lost = expectation(distance)
     return NonIidBound(iid_coverage, lost, iid_coverage - lost)
 
 
@@ -220,4 +217,4 @@ def loss_of_equal_treatment(replies: Sequence[ReplyLaw], *, exact: bool = True) 
         table = np.array([reply.below(t) for reply in replies])
         return distance_to_binomial(table) if exact else np.minimum(ehm_bound(table), 1.0)
 
-    return expectation(distance, _TOLERANCE)
+    return expectation(distance)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide import mechanisms
-from confide.errors import InputError
 from confide.papers.checked import as_counts
 from confide.support import Level, exact_level, positive_integer, positive_number, require
 
@@ -257,10 +256,8 @@ def upper_bound_steps(
     """
     parameters = _Parameters.of(n, alpha, epsilon, m, gamma)
     p_max = positive_number("p_max", p_max)
-    if parameters.level >= 1:
-        must = "must give an adjusted level below 1 for an upper bound"
-        got = f"{parameters.level:.4g}"
-        raise InputError("n", must, got=got, remedy="Take more records")
+    must = "must give an adjusted level below 1 for an upper bound"
+    require("n", parameters.level < 1, must, got=f"{parameters.level:.4g}", remedy="Take more records")
     failure = parameters.failure
     rank = math.ceil(parameters.largest_rank)
     quantile = rank / (n + 1) + p_max

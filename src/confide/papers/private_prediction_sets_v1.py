@@ -11,7 +11,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.errors import InputError
 from confide.mechanisms import laplace_level, noise_closed_form, walk_quantiles, walk_stays_below
 from confide.papers.checked import at_least_zero, without_nan
 from confide.papers.private_prediction_sets import beta_of_quantile
@@ -196,8 +195,8 @@ def simplified_zeta(n: int, m: int, epsilon: float, alpha: Level, gamma: float) 
     a = float(exact_level("alpha", alpha))
     least = 4 * math.exp(-m)
     require("alpha", a > least, f"must be above 4 exp(-m) = {least:.3g} for m = {m} bins", got=f"{a:g}")
-    if not least / a <= gamma < 1:
-        raise InputError("gamma", f"must be at least 4 exp(-m)/alpha = {least / a:.3g} and below 1", got=f"{gamma:g}")
+    must = f"must be at least 4 exp(-m)/alpha = {least / a:.3g} and below 1"
+    require("gamma", least / a <= gamma < 1, must, got=f"{gamma:g}")
     return noise_closed_form(m, gamma * a, 2 / epsilon) / n
 
 
@@ -268,8 +267,7 @@ def excess_rate(n: int, alpha: Level, epsilon: float) -> float:
     0.0112
     """
     ratio = positive_integer("n", n) * positive_number("epsilon", epsilon) / float(exact_level("alpha", alpha))
-    if ratio < 1:
-        raise InputError("n", "must be at least alpha/epsilon, where the logarithm is not negative", got=str(n))
+    require("n", ratio >= 1, "must be at least alpha/epsilon, where the logarithm is not negative", got=str(n))
     return math.sqrt(math.log(ratio)) / math.cbrt(n * epsilon) ** 2
 
 
@@ -323,10 +321,8 @@ def laplace_moment(b: float, rate: float) -> float:
     >>> laplace_moment(1.0, 0.5) <= moment_bound(2.0, 0.5)
     True
     """
-    if not abs(rate) * positive_number("b", b) < 1:
-        raise InputError(
-            "rate", "must lie between -1/b and 1/b, where the moment is finite", got=f"{rate:g} with b = {b:g}"
-        )
+    must = "must lie between -1/b and 1/b, where the moment is finite"
+    require("rate", abs(rate) * positive_number("b", b) < 1, must, got=f"{rate:g} with b = {b:g}")
     return 1 / ((1 - b * rate) * (1 + b * rate))
 
 
