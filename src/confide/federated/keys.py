@@ -177,9 +177,8 @@ class Silo:
     def to_json(self) -> str:
         """The public file of a silo, signed by its own key."""
         if self.signature is None:
-            raise InputError(
-                "public", "a public file must be signed by its own key", remedy="SiloKeys.public makes such a file"
-            )
+            remedy = "SiloKeys.public makes such a file"
+            raise InputError("public", "a public file must be signed by its own key", remedy=remedy)
         return envelope("silo", self._payload, self.signing, self.signature)
 
     @classmethod
@@ -193,9 +192,8 @@ class Silo:
         """
         stated, signer, _, signature = read_message("silo", text, _Stated, _MOST_CHARACTERS)
         if signer != stated.signing:
-            raise Refusal(
-                "altered", "the public file is signed with another key than its own; request another from its owner"
-            )
+            why = "the public file is signed with another key than its own; request another from its owner"
+            raise Refusal("altered", why)
         return read_content("silo", lambda: cls(**msgspec.structs.asdict(stated), signature=signature))
 
 

@@ -102,9 +102,8 @@ def read_message(kind: str, text: str, form: type[Content], most: int = MOST_CHA
     payload, signer, signature = open_message(kind, text, most)
     content = read_content(kind, lambda: msgspec.json.decode(payload, type=form))
     if encode(content) != payload:
-        raise Refusal(
-            "malformed", f"the {kind} is not the text that confide writes for its content; request the original"
-        )
+        why = f"the {kind} is not the text that confide writes for its content; request the original"
+        raise Refusal("malformed", why)
     return Message(content, signer, digest(payload), signature)
 
 

@@ -121,10 +121,9 @@ def _best(goal: Goal) -> MechanismChoice | None:
         return _for_many(goal)
 
     # Of all certified choices that of least expected coverage
-    choices = list[MechanismChoice]()
-    for mechanisms, guess in _targets(goal) if goal.public else _lines(goal):
-        if (choice := _choice(goal, mechanisms, guess)) is not None:
-            choices.append(replace(choice, expected=_exactly_expected(goal, choice)))
+    tried = _targets(goal) if goal.public else _lines(goal)
+    certified = (_choice(goal, mechanisms, guess) for mechanisms, guess in tried)
+    choices = [replace(choice, expected=_exactly_expected(goal, choice)) for choice in certified if choice is not None]
     return min(choices, key=_expected, default=None)
 
 

@@ -17,11 +17,8 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.guarantee import RankLaw, RecordCount, marginal_coverage, mean_overshoot, rank_law
 from confide.mechanisms.interface import ExponentialMechanism
-from confide.mechanisms.utilities import INT64_ROOM, saturated
+from confide.mechanisms.utilities import GRID, INT64_ROOM, saturated
 from confide.support import ceil_to, float_above, scale_for
-
-# Adjusted levels are multiples of 1/GRID.
-GRID = 2**24
 
 # `pps` for a public number of records.
 #

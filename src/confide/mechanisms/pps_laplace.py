@@ -18,16 +18,13 @@ from numpy.typing import NDArray
 
 from confide.guarantee import RankLaw, RecordCount
 from confide.mechanisms.interface import Mechanism
-from confide.mechanisms.utilities import INT64_ROOM
+from confide.mechanisms.utilities import GRID, INT64_ROOM
 from confide.selection import noisy_counts
 from confide.support import ceil_to, float_above, require, scale_for
 
 # Noise is a multiple of 1/STEPS record. Noise on this lattice is sampled exactly by OpenDP. Coupled with continuous
 # Laplace noise it differs by less than one step per bin, which is added to zeta.
 STEPS = 2**20
-
-# Levels are multiples of 1/GRID.
-GRID = 2**24
 
 # The values of gamma that are tried.
 GAMMAS = np.geomspace(1e-4, 0.1, 61)

@@ -149,30 +149,27 @@ def privacy_statement(
     )
 
 
-def _statement_of_draw(mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int) -> PrivacyStatement:
+def _statement_of_draw(mechanism: Mechanism | None, neighbors: Neighbors, records: int) -> PrivacyStatement:
     # Without a mechanism the data are not used.
     if mechanism is None:
-        return PrivacyStatement(neighbors, 0.0, records_per_person, add_remove=None, replace_one=0.0, rho=0.0)
+        return PrivacyStatement(neighbors, 0.0, records, add_remove=None, replace_one=0.0, rho=0.0)
 
     # The privacy map for one record, and group privacy for all records of a person.
     per_record = mechanism.add_remove if neighbors == "add_remove" else mechanism.replace_one
     if per_record is None:
-        raise InputError(
-            "neighbors", f"must be 'replace_one' for mechanism={mechanism.name!r}, which uses the public n"
-        )
+        must = f"must be 'replace_one' for mechanism={mechanism.name!r}, which uses the public n"
+        raise InputError("neighbors", must)
     if math.isinf(per_record):
-        return PrivacyStatement(
-            neighbors, math.inf, records_per_person, add_remove=None, replace_one=math.inf, rho=None
-        )
-    epsilon = float_above(records_per_person * Fraction(per_record))
+        return PrivacyStatement(neighbors, math.inf, records, add_remove=None, replace_one=math.inf, rho=None)
+    epsilon = float_above(records * Fraction(per_record))
     return PrivacyStatement(
         neighbors=neighbors,
         epsilon=epsilon,
-        records_per_person=records_per_person,
+        records_per_person=records,
         add_remove=mechanism.add_remove if neighbors == "add_remove" else None,
         replace_one=mechanism.replace_one,
         rho=zcdp_of_range(mechanism.range_factor * Fraction(epsilon)),
-        claimed=None if mechanism.claimed is None else records_per_person * mechanism.claimed,
+        claimed=None if mechanism.claimed is None else records * mechanism.claimed,
     )
 
 

@@ -159,9 +159,8 @@ def adjusted_level(n: int, alpha: Level, gamma: float, noise: float) -> float:
     >>> round(adjusted_level(5000, 0.1, 0.01, zeta(5000, 36, 1.0, 0.001)), 5)
     0.91291
     """
-    return float(
-        laplace_level(n, exact_level("alpha", alpha), np.array(gamma), np.array(at_least_zero("noise", noise)))
-    )
+    bound = np.array(at_least_zero("noise", noise))
+    return float(laplace_level(n, exact_level("alpha", alpha), np.array(gamma), bound))
 
 
 def coverage_lower_bound(n: int, alpha: Level, gamma: float) -> float:

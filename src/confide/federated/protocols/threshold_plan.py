@@ -120,9 +120,7 @@ class ThresholdPlan(Terms, ABC):
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
         """The loss of one record: silos hold different records, so it is the largest loss of a silo."""
         loss = max(map(self.loss, self.answering(answered)), default=0.0)
-        return PrivacyStatement(
-            "replace_one", epsilon=loss, records_per_person=1, add_remove=None, replace_one=loss, rho=None
-        )
+        return PrivacyStatement("replace_one", loss, 1, add_remove=None, replace_one=loss, rho=None)
 
     def answering(self, answered: Collection[int] | None) -> Sequence[int]:
         """The silos that answered, by default all."""
