@@ -139,7 +139,8 @@ class Search:
         """Up to `steps` evenly spread rates that can be certified, with their k."""
         # Rates are target ranks of the largest silo
         largest = int(self.representative.sizes[-1])
-        first, last = self._falls_to(_HIGHEST_SHARE), self._falls_to(_LOWEST_SHARE)
+        first = self._falls_to(_HIGHEST_SHARE)
+        last = self._falls_to(_LOWEST_SHARE)
         rule = certificate_rule(float(self.goal.level), self.goal.delta)
         for step in sorted({round(step) for step in np.linspace(first, last, steps)}):
             # The smallest k that is enough with this rate

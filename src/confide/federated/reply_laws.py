@@ -98,7 +98,8 @@ class RandomRankReply:
 
         if not self.whole:
             return None
-        n, r = self.n, np.array(self.ranks[:-1], dtype=np.float64)
+        n = self.n
+        r = np.array(self.ranks[:-1], dtype=np.float64)
         log_ways = gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
         return r, log_ways, np.cumsum(self.probabilities[:-1])
 
@@ -323,8 +324,11 @@ class WholeRanks:
         below = self._bottom + self._finite * betainc(self._top, n - self._top + 1, t)
 
         # P(Bin(n, t) = r) for the ranks r below it, each from the one above
-        log_t, log_rest, odds = np.log(t), np.log1p(-t), (1 - t) / t
-        chance, weighed = np.zeros_like(below), np.empty_like(below)
+        log_t = np.log(t)
+        log_rest = np.log1p(-t)
+        odds = (1 - t) / t
+        chance = np.zeros_like(below)
+        weighed = np.empty_like(below)
         for d, weight in enumerate(self._up_to):
             r = self._top - 1 - d
             if d % _AFRESH == 0:

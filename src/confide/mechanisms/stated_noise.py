@@ -34,7 +34,8 @@ _FAMILIES: Mapping[str, _Family] = {
     "discrete_gaussian": _Family("discrete Gaussian", "sigma", lambda z: z**2 / 2, 12),
 }
 
-_LEAST_SCALE, _LARGEST_SCALE = 1e-3, 1e4
+_LEAST_SCALE = 1e-3
+_LARGEST_SCALE = 1e4
 _MOST_COPIES = 100
 
 # The largest number of probabilities in a table, and the largest error of their total mass.
