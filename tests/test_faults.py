@@ -349,7 +349,7 @@ SILOS = [
     Fault(
         "the reply that is released is one rank too low",
         "confide.federated.protocols.sorted_replies:SortedReplies.certificate",
-        result(lambda found: (found[0] - 1, found[1])),
+        result(lambda found: found._replace(k=found.k - 1)),
         "federated/test_coverage.py::test_every_subset_of_silos_is_covered_as_certified",
     ),
     Fault(

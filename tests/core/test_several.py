@@ -14,6 +14,7 @@ from scipy import stats
 import confide
 from confide.core import ClassShift, RecordWeights, records_needed, rounding_text, weighted_sum
 from confide.errors import FormatError, InputError, InputTypeError
+from confide.guarantee import RecordCount
 from confide.mechanisms import certify
 from confide.mechanisms.privacy import PrivacyStatement, parallel_composition, privacy_statement, sequential_composition
 from confide.mechanisms.slopes import slopes_for
@@ -247,7 +248,7 @@ def test_any_level_and_privacy_loss_is_certified(alpha, epsilon, population):
     own = {"records_per_person": 3}
     asked = terms(alpha, 40, epsilon, population=population, **own)
     mechanism = planned(asked, 1000).mechanism
-    assert certify(mechanism, asked.alpha, 40, None, 1, None).coverage == float(asked.level)
+    assert certify(mechanism, asked.alpha, 40, RecordCount(1, public=False), None).coverage == float(asked.level)
     spent = privacy_statement(mechanism, "add_remove", 3, asked.size_scale).epsilon
     assert epsilon * (1 - 1e-9) <= spent <= epsilon
 

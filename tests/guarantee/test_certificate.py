@@ -12,7 +12,14 @@ from scipy import stats
 
 from confide.guarantee import conditional
 from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_losses, sharp_target_rank
-from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
+from confide.guarantee.conditional import (
+    TargetGoal,
+    TargetLine,
+    conditional_offset,
+    conditional_target_rank,
+    line_holds,
+    tangent_rate,
+)
 from confide.guarantee.random_rank import (
     SlopeNoise,
     binomial_at_least,
@@ -77,11 +84,12 @@ def test_sharp_target_rank_is_the_smallest():
 def test_secret_line_holds_at_every_n(level, delta, n_min):
     """Theorem C3, by evaluating Theorem C1b at every n in a long range, and at powers of two far beyond."""
     rate = tangent_rate(level, delta, 500)
-    offset = conditional_offset(rate, level, delta, n_min, 500, SlopeNoise(0.8, 0.3, 99), 20)
+    goal = TargetGoal(level, delta, n_min)
+    offset = conditional_offset(rate, goal, 500, SlopeNoise(0.8, 0.3, 99), 20)
     sizes = [*range(n_min, 1500), *(2**k for k in range(11, 26))]
     worst = max(conditional_failure(n, float(level), float(rate * (n + 1) + offset), 0.8, 99) for n in sizes)
     assert 0.3 * delta < worst <= delta
-    assert not line_holds(rate, offset - 3, level, delta, n_min, SlopeNoise(0.8, 0.3, 99))
+    assert not line_holds(TargetLine(rate, offset - 3), goal, SlopeNoise(0.8, 0.3, 99))
 
 
 def test_conditional_target_rank_is_the_smallest():
@@ -140,9 +148,7 @@ def test_blocks_are_never_better_than_the_lemma(slope, n):
     for beyond in (0.001, 0.5, 3.3, 20 + 8 / slope):
         target = min(level * (n + 1) + beyond, n - 1e-3)
         exact = conditional_failure(n, level, target, slope, rivals)
-        block = conditional._block_failure(np.array([target]), np.array([n]), level, SlopeNoise(slope, slope, rivals))[
-            0
-        ]
+        block = conditional._failures(np.array([target]), np.array([n]), level, SlopeNoise(slope, slope, rivals))[0]
         assert block >= exact - 1e-9
         assert block <= exact * 1.25 + 1e-6
 
@@ -157,19 +163,19 @@ def test_a_line_holds_exactly_where_every_n_does(level, slope):
     delta, rivals, n_min = 0.05, 50, 20
     rate = conditional.tangent_rate(exact_level, delta, 100)
     noise = SlopeNoise(slope, slope, rivals)
-    arguments = (exact_level, delta, n_min, noise)
+    goal = TargetGoal(exact_level, delta, n_min)
 
     def every_n(offset):
         n = np.arange(n_min, 4000)
         target = float(rate) * (n + 1) + float(offset)
-        return bool(np.all(conditional._block_failure(target, n, level, noise) <= delta))
+        return bool(np.all(conditional._failures(target, n, level, noise) <= delta))
 
     low, high = -100 * 64, 200 * 64
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if every_n(Fraction(middle, 64)) else (middle, high)
-    assert not conditional.line_holds(rate, Fraction(low, 64), *arguments)
-    assert conditional.line_holds(rate, Fraction(high, 64) + Fraction(1, 10**6), *arguments)
+    assert not line_holds(TargetLine(rate, Fraction(low, 64)), goal, noise)
+    assert line_holds(TargetLine(rate, Fraction(high, 64) + Fraction(1, 10**6)), goal, noise)
 
 
 def exact_rivals(heights, scale):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from confide.guarantee import RecordCount
 from confide.guarantee.certificate import sharp_coverage
-from confide.guarantee.conditional import line_holds
+from confide.guarantee.conditional import TargetGoal, TargetLine, line_holds
 from confide.guarantee.random_rank import (
     competitor_ratio_right,
     conditional_failure,
@@ -55,7 +56,7 @@ def test_planned_public_mechanism_covers(alpha, epsilon, m):
     """The mechanism of `calibrate(..., neighbors="replace_one")`, for every multiset of scores."""
     plan = planned(9 if m < 5 else 7, m, alpha=alpha, epsilon=epsilon)
     assert plan.mechanism is not None
-    claimed = certify(plan.mechanism, plan.terms.alpha, m, plan.guarantee.n, None, None).coverage
+    claimed = certify(plan.mechanism, plan.terms.alpha, m, RecordCount(plan.guarantee.n), None).coverage
     assert 1 - Fraction(alpha) <= Fraction(claimed) + Fraction(1, 10**15)
     assert worst_coverage(plan.mechanism, plan.n, m) >= claimed - 1e-12
 
@@ -92,7 +93,7 @@ def test_rising_certificate_never_exceeds_the_exact_minimum(slopes, n, m, epsilo
     for target in (Fraction(1), Fraction(7, 2), n - Fraction(3, 4), n - Fraction(1, 16), Fraction(n)):
         for ahead in AHEAD[m]:
             mechanism = stepped(public(n, target, *slopes, epsilon), ahead)
-            promised = mechanism.certified(Fraction(1, 2), m, n, None)
+            promised = mechanism.certified(Fraction(1, 2), m, RecordCount(n))
             assert worst_coverage(mechanism, n, m) >= promised - 1e-12
 
 
@@ -104,7 +105,7 @@ def test_rising_certificate_is_nearly_exact():
     for ahead in [(0, 0.5, 1, 1.5), (0, 0.4, 0.4, 0.4), (0, 1, 2, 3)]:
         mechanism = stepped(public(n, Fraction(n), 18, 7, 2.0), ahead)
         exact = worst_coverage(mechanism, n, 4)
-        sharp = float(mechanism.certified(Fraction(1, 2), 4, n, None))
+        sharp = float(mechanism.certified(Fraction(1, 2), 4, RecordCount(n)))
         flat = float(sharp_coverage(n, Fraction(n), replace(mechanism.noise(4), rivals=3.0)))
         assert 0 <= exact - sharp < 0.01
         assert mechanism.rivals(4) < 3
@@ -134,7 +135,7 @@ def test_planned_public_rise_covers(alpha, epsilon, m, rise, slopes):
         assert (alpha, n) == ("0.1", 9)  # (n + 1)(1 - alpha) is n itself: no rank is left for the noise
         return
     assert plan.mechanism.rivals(m) < m - 1
-    claimed = certify(plan.mechanism, plan.terms.alpha, m, n, None, None).coverage
+    claimed = certify(plan.mechanism, plan.terms.alpha, m, RecordCount(n), None).coverage
     assert claimed >= float(1 - plan.terms.alpha)
     assert worst_coverage(plan.mechanism, n, m) >= claimed - 1e-12
 
@@ -236,8 +237,8 @@ def test_secret_line_bounds_the_exact_failure_at_every_n():
         mechanism = stepped(base, ahead)
 
         def holds(delta, mechanism=mechanism):
-            line = mechanism.rate, mechanism.offset, Fraction(3, 5), delta, 1
-            return line_holds(*line, mechanism.noise(4))
+            goal = TargetGoal(Fraction(3, 5), delta, n_min=1)
+            return line_holds(TargetLine(mechanism.rate, mechanism.offset), goal, mechanism.noise(4))
 
         deltas = np.geomspace(1e-3, 0.9, 40)
         kept = min(delta for delta in deltas if holds(float(delta)))

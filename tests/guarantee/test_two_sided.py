@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from confide.guarantee import RecordCount
 from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_losses, sharp_target_rank
 from confide.guarantee.random_rank import SlopeNoise
 from confide.guarantee.two_sided import (
@@ -299,13 +300,13 @@ def test_a_release_rests_on_the_larger_certificate():
     """With two candidates the sharp certificate is larger, with many the two-sided one; a lower target has neither."""
     level = Fraction(7, 10)
     few = Slopes(level, Fraction(3), left=1, right=1, scale=1.0)
-    assert certify(few, 1 - level, 3, 20, None, None).coverage > level
+    assert certify(few, 1 - level, 3, RecordCount(20), None).coverage > level
     many, level = slopes_for(Fraction(0), Fraction(14401, 16), 1, 1, "replace_one", 1.0), Fraction(9, 10)
     noise = many.noise(29)
     target = two_sided_target_rank(1000, level, noise, 16)
     assert target < sharp_target_rank(1000, level, noise, 16)
     for offset, enough in ((target, True), (target - 1, False)):
-        stated = certify(replace(many, offset=offset), 1 - level, 29, 1000, None, None)
+        stated = certify(replace(many, offset=offset), 1 - level, 29, RecordCount(1000), None)
         assert (stated.coverage == 0.9) is enough
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 import confide
 from confide.errors import InputError
 from confide.mechanisms import MECHANISMS, PrivacyStatement, privacy_statement, weak_privacy_text
-from confide.mechanisms.opendp_quantile import _records, _space, opendp_quantile_for
+from confide.mechanisms.opendp_quantile import _space, opendp_quantile_for
 from confide.mechanisms.pps import pps_for, pps_of_secret_size
 from confide.mechanisms.pps_laplace import pps_laplace_for
 from confide.mechanisms.privacy import sequential_composition
@@ -259,7 +259,7 @@ def quantile_scores(counts, level, size=None):
     domain, metric = _space(size)
     candidates = list(range(len(counts)))
     scorer = with_contrib(lambda: make_quantile_score_candidates(domain, metric, candidates, level))
-    losses = np.array(scorer(_records(counts)), dtype=np.float64)
+    losses = np.array(scorer(np.repeat(np.arange(len(counts), dtype=np.int64), counts)), dtype=np.float64)
     # OpenDP multiplies by a denominator; the map of two additions determines it.
     unit = scorer.map(2) / (2 * max(level, 1 - level)) if size is None else scorer.map(2)
     return -losses / unit

@@ -16,6 +16,7 @@ from scipy import stats
 from confide.candidates import Candidates, Spread
 from confide.core import histogram_size
 from confide.errors import InputError, InputTypeError
+from confide.guarantee import RecordCount
 from confide.mechanisms import Noise, PublishedHistogram, StatedPrivacy, published_histogram_for
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
 from confide.selection import noisy_counts, with_contrib
@@ -96,7 +97,7 @@ def test_public_coverage_for_every_multiset(n, m, scale):
     for beyond in range(n + 1):
         law = law_of(NoisyHistogram(beyond, scale), m, math.ceil(14 * scale))
         worst.append(min(leave_one_out(law, h) for h in histograms(n + 1, m)))
-    claims = [float(NoisyHistogram(beyond, scale).certified(1 - TENTH, m, n, None)) for beyond in range(n + 1)]
+    claims = [float(NoisyHistogram(beyond, scale).certified(1 - TENTH, m, RecordCount(n))) for beyond in range(n + 1)]
     ranks = (np.array(worst) - claims) * (n + 1)
     assert ranks.min() >= -1e-5
     assert ranks.max() <= NoisyHistogram(0, scale).cost(3, 100) + 1
@@ -113,7 +114,7 @@ def test_limits_are_the_largest_that_are_certified(level, epsilon, n):
     z, p = unit_pmf(mechanism.scale, 3000)
     cost = float(z[3001:] @ p[3001:] / p[3001:].sum())
     assert mechanism.cost(3, n) == pytest.approx(cost, rel=1e-9)
-    claims = [NoisyHistogram(limit, mechanism.scale).certified(level, 9, n, None) for limit in range(n + 1)]
+    claims = [NoisyHistogram(limit, mechanism.scale).certified(level, 9, RecordCount(n)) for limit in range(n + 1)]
     assert np.array(claims, float) == pytest.approx(np.maximum(n - np.arange(n + 1) - cost, 0) / (n + 1))
     assert claims[mechanism.beyond] >= level > claims[mechanism.beyond + 1]
     assert mechanism.rank_law(n, 9) is None
@@ -238,7 +239,7 @@ def test_mass_outside_a_table_counts_as_unlimited_noise():
     half, n = Noise.table([0.4, 0.2, 0.1 - 4e-13]), 10**6
     assert half.missing == pytest.approx(8e-13, rel=1e-3)
     whole = Noise.table([0.4, 0.2, 0.1])
-    lost = [PublishedHistogram(noise, 9).certified(LEVEL, 2**20, n, None) for noise in (whole, half)]
+    lost = [PublishedHistogram(noise, 9).certified(LEVEL, 2**20, RecordCount(n)) for noise in (whole, half)]
     assert float(lost[0] - lost[1]) == pytest.approx(2**20 * half.missing, rel=1e-3)
 
 
@@ -296,7 +297,7 @@ def test_coverage_over_all_histograms_and_noise(name, m, n):
     assert SMALL[name].cost == pytest.approx(COSTS[name])
     for beyond in range(n + 1):
         mechanism = PublishedHistogram(SMALL[name], beyond)
-        promised = float(mechanism.certified(LEVEL, m, n, None))
+        promised = float(mechanism.certified(LEVEL, m, RecordCount(n)))
         assert promised == pytest.approx(max(0, n - beyond - COSTS[name]) / (n + 1))
         for change in (unchanged, clipped):
             assert least_coverage(mechanism, m, n, change) >= promised - 1e-12
@@ -341,7 +342,7 @@ def test_a_limit_that_is_too_large_covers_too_little():
 def test_suppressed_counts_break_the_promise():
     """The control: counts below 3 set to 0 cover less than is certified."""
     mechanism, n = PublishedHistogram(SMALL["flat top"], 0), 5
-    assert least_coverage(mechanism, 3, n, suppressed) < float(mechanism.certified(LEVEL, 3, n, None)) - 0.05
+    assert least_coverage(mechanism, 3, n, suppressed) < float(mechanism.certified(LEVEL, 3, RecordCount(n))) - 0.05
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from confide.guarantee import RecordCount
 from confide.mechanisms.noisy_histogram import noisy_histogram_for
 from confide.mechanisms.pps import PrivatePredictionSets, adjusted_level, optimal_gamma, pps_for
 from confide.mechanisms.pps_laplace import (
@@ -90,7 +91,7 @@ def test_certified_coverage_holds_for_every_multiset(q, epsilon):
     """Exact leave-one-out coverage is never below the certified one, also for capped levels."""
     mechanism = at_level(q, epsilon)
     for n, m in [(7, 4), (5, 5)]:
-        claimed = float(mechanism.certified(Fraction(99, 100), m, n, None))
+        claimed = float(mechanism.certified(Fraction(99, 100), m, RecordCount(n)))
         assert worst_coverage(mechanism, n, m) >= claimed - 1e-12
 
 
@@ -99,8 +100,8 @@ def test_published_claim_follows_from_the_lemma(n, epsilon, m):
     """Uncapped, the random-rank lemma certifies more than the 1 - alpha that the paper claims."""
     mechanism = pps_for(n, TENTH, epsilon, m)
     assert mechanism.level < 1
-    assert mechanism.certified(Fraction(9, 10), m, n, None) == Fraction(9, 10)
-    assert mechanism.certified(Fraction(1), m, n, None) > Fraction(9, 10)
+    assert mechanism.certified(Fraction(9, 10), m, RecordCount(n)) == Fraction(9, 10)
+    assert mechanism.certified(Fraction(1), m, RecordCount(n)) > Fraction(9, 10)
 
 
 def test_capped_level_undercovers():
@@ -111,7 +112,7 @@ def test_capped_level_undercovers():
     counts = np.diff(np.searchsorted(scores, edges, side="right"), prepend=0)
     coverage = mechanism_law(mechanism, counts) @ np.minimum(edges, 1)
     assert 0.65 < coverage < 0.75
-    assert mechanism.certified(Fraction(9, 10), 1000, 50, None) < Fraction(7, 10)
+    assert mechanism.certified(Fraction(9, 10), 1000, RecordCount(50)) < Fraction(7, 10)
     assert mechanism.coverage_at_most(50, 1000) == 1.0  # too few records
 
 
@@ -193,9 +194,9 @@ def test_the_law_of_the_rank_is_one():
 
 def test_claim_holds_and_is_computed_again():
     mechanism = pps_laplace_for(2000, TENTH, 1.0, 40)
-    assert mechanism.certified(Fraction(9, 10), 40, 2000, None) == Fraction(9, 10)
+    assert mechanism.certified(Fraction(9, 10), 40, RecordCount(2000)) == Fraction(9, 10)
     lower = LaplaceHistogram(mechanism.level - Fraction(1, 100), mechanism.gamma, mechanism.scale)
-    assert lower.certified(Fraction(9, 10), 40, 2000, None) < Fraction(9, 10)
+    assert lower.certified(Fraction(9, 10), 40, RecordCount(2000)) < Fraction(9, 10)
     assert pps_laplace_for(100, TENTH, 1.0, 40) is None
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 import confide
 from confide.errors import FormatError
-from confide.guarantee import marginal_coverage
+from confide.guarantee import RecordCount, marginal_coverage
 from confide.mechanisms.pps import GRID, PpsOfSecretSize, pps_for, pps_of_secret_size
 from confide.mechanisms.utilities import INT64_ROOM
 from confide.papers import private_prediction_sets as papers
@@ -169,7 +169,7 @@ def test_certified_coverage_holds_for_every_multiset_and_every_n(rate, offset, e
     mechanism, m = line(rate, offset, epsilon), 4
     worst = {n: worst_coverage(mechanism, n, m) for n in range(1, 10)}
     for n_min in range(1, 10):
-        claimed = float(mechanism.certified(Fraction(99, 100), m, None, n_min))
+        claimed = float(mechanism.certified(Fraction(99, 100), m, RecordCount(n_min, public=False)))
         assert min(worst[n] for n in range(n_min, 10)) >= claimed - 1e-12
         assert claimed > 0
 
@@ -182,21 +182,25 @@ def test_certified_coverage_is_that_of_the_smallest_number(n_min):
     assert mechanism.reached_from <= n_min
     assert float(mechanism.offset) < price
     each = [(float(mechanism.target(n)) - price) / (n + 1) for n in range(n_min, 2000)]
-    assert float(mechanism.certified(Fraction(99, 100), m, None, n_min)) == pytest.approx(min(each), abs=1e-9)
+    assert float(mechanism.certified(Fraction(99, 100), m, RecordCount(n_min, public=False))) == pytest.approx(
+        min(each), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize(("alpha", "epsilon", "m"), [(TENTH, 1.0, 1000), (TENTH, 5.0, 50), (Fraction(1, 2), 0.3, 100)])
 def test_the_published_claim_where_the_level_is_not_cut(alpha, epsilon, m):
     mechanism = pps_of_secret_size(alpha, epsilon, m, 1000)
     first, level = mechanism.reached_from, 1 - alpha
-    assert mechanism.certified(level, m, None, first) == level
+    assert mechanism.certified(level, m, RecordCount(first, public=False)) == level
     # each n alone, by the random-rank lemma, from which the bound for all n follows
     for n in [*range(first, first + 40), 10_000]:
         assert marginal_coverage(n, float(mechanism.target(n)), mechanism.slope_left, m - 1.0) >= level
     # if it is capped, the smallest n decides
     lemma = [marginal_coverage(n, float(n), mechanism.slope_left, m - 1.0) for n in range(1, first, 7)]
     assert lemma == sorted(lemma)
-    assert float(mechanism.certified(level, m, None, 1)) == pytest.approx(min(lemma[0], float(level)))
+    assert float(mechanism.certified(level, m, RecordCount(1, public=False))) == pytest.approx(
+        min(lemma[0], float(level))
+    )
     assert lemma[0] < 0.5
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide import plan
-from confide.guarantee import two_sided
+from confide.guarantee import RecordCount, two_sided
 from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_target_rank, worst_loss
 from confide.guarantee.random_rank import SlopeNoise, conditional_failure, tail
 from confide.guarantee.two_sided import two_sided_holds, two_sided_loss
@@ -106,7 +106,7 @@ def test_promises_of_plans(monkeypatch, epsilon, n):
     made = plan(0.1, epsilon, n, neighbors="replace_one")
     certify.cache_clear()
     with watched(monkeypatch) as found:
-        promise = certify(made.mechanism, made.terms.alpha, made.candidates.size, n, None, made.terms.delta)
+        promise = certify(made.mechanism, made.terms.alpha, made.candidates.size, RecordCount(n), made.terms.delta)
     assert len(found)  # the sharp certificate does not reach it
     assert promise.coverage == 0.9
     assert errors(found, np.random.default_rng(7), 500).max() <= two_sided._SPARE / 10

@@ -5,7 +5,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from confide.core.terms import Terms
-from confide.guarantee import Guarantee
+from confide.guarantee import Guarantee, RecordCount
 from confide.mechanisms import (
     Mechanism,
     NoisySize,
@@ -49,8 +49,8 @@ def promised(
 
 def certified_guarantee(terms: Terms, n: int, m: int, mechanism: Mechanism | None) -> Guarantee:
     """The guarantee that a certificate gives a mechanism over m candidates, for a public n, or for every secret one."""
-    public, n_min = (n, None) if terms.public_n else (None, terms.n_min)  # for a secret n: for all from n_min on
-    return certify(mechanism, terms.alpha, m, public, n_min, terms.delta)
+    records = RecordCount(n) if terms.public_n else RecordCount(terms.n_min, public=False)
+    return certify(mechanism, terms.alpha, m, records, terms.delta)
 
 
 def sized_privacy(terms: Terms) -> PrivacyStatement:

@@ -11,6 +11,7 @@ from confide.core.promise import certified_guarantee
 from confide.core.terms import Terms
 from confide.core.tuning import Tuning
 from confide.guarantee import (
+    TargetGoal,
     conditional_offset,
     conditional_target_rank,
     moving_offset,
@@ -87,7 +88,7 @@ class TargetSearch:
         n = max(n_min, self.n)
         rate = tangent_rate(level, delta, n)
         steeper = replace(noise, left=self._build(rate, Fraction(1, unit)).slope_left)
-        return rate, conditional_offset(rate, level, delta, n_min, n, steeper, unit)
+        return rate, conditional_offset(rate, TargetGoal(level, delta, n_min), n, steeper, unit)
 
     def _moving(self, size: NoisySize) -> Slopes | None:
         """The certified mechanism whose target moves half with the noisy number; None if that is too small."""

@@ -107,9 +107,7 @@ def answer(
         if parsed.closed(time):
             raise Refusal("late", "the plan is closed; request a new one")
         counts = _count_for(parsed, scores, groups)
-        records = int(counts.sum()) // (len(counts) if parsed.by == "side" else 1)
-        if parsed.silos[position].size not in (None, records):
-            raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
+        _check_size(parsed, position, counts)
         update_checkpoint(keys.checkpoint, ledger.ledger, charged=False)
         return counts
 
@@ -117,15 +115,7 @@ def answer(
         nonlocal is_new
         is_new = True
         update_checkpoint(keys.checkpoint, ledger.ledger, charged=True)
-        context = f"{parsed.session}|{parsed.digest}".encode()
-        content = Sending(
-            plan=parsed.digest,
-            silo=keys.name,
-            answered=write_time(time),
-            versions=dict(library_versions()),
-            sent=_drawn(parsed, position, counts, keys.agreement, context),
-        )
-        return sign("answer", content, keys.signing)
+        return _drawn(parsed, position, counts, keys, time)
 
     def read_again() -> bytes:
         # Scores that cannot be used count as other data
@@ -174,29 +164,18 @@ def _count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None) ->
     InputError, InputTypeError
         If the scores do not match the plan, or `groups` are missing, not allowed, or not in the plan.
     """
-    # Two sides, of the same records
-    names: tuple[Name, ...] = plan.names
-    if plan.by == "side":
-        if groups is not None or not isinstance(scores, Mapping) or set(scores) != set(names):
-            raise InputError("scores", f"must be given for both sides, by the names {' and '.join(SIDES)}")
-        low, high = (_counts(plan, scores[side], part) for part, side in enumerate(SIDES))
-        must = "must be of the same records for both sides"
-        require("scores", low.sum() == high.sum(), must, got="different numbers of scores")
-        return np.array([low, high])
-
     # One row of counts
     if plan.by is None or plan.by == "level":
         if groups is not None or isinstance(scores, Mapping):
             raise InputError("groups", "must be left out: the plan has no thresholds for groups or classes")
         return _counts(plan, scores)
 
-    # Groups or classes: counts by name
-    if isinstance(scores, Mapping):
-        must = f"must be counts by name for the {len(names)} groups of the plan, without groups"
-        require("scores", groups is None and set(scores) == set(names), must)
-        return np.array([_counts(plan, scores[name]) for name in names])
+    # Two sides; or groups or classes, by name
+    if plan.by == "side" or isinstance(scores, Mapping):
+        return _counts_by_name(plan, scores, groups)
 
     # Groups or classes: the group of each score
+    names: tuple[Name, ...] = plan.names
     if groups is None or isinstance(scores, ScoreHistogram):
         what = "the class" if plan.by == "class" else "the group"
         raise InputError("groups", f"must state {what} of each score: the plan has a threshold for each")
@@ -206,6 +185,20 @@ def _count_for(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None) ->
     refuse_other_rows(scores=scores, groups=groups)
     positions = as_positions("groups", groups, names, len(array))
     return np.array([_counts(plan, array[positions == i]) for i in range(len(names))])
+
+
+def _counts_by_name(plan: FederatedPlan, scores: Scores, groups: ArrayLike | None) -> Counts:
+    """Counts of both sides, which have the same records, or of all groups or classes."""
+    must = f"must be counts by name for the {len(plan.names)} groups of the plan, without groups"
+    if plan.by == "side":
+        must = f"must be given for both sides, by the names {' and '.join(SIDES)}"
+    if groups is not None or not isinstance(scores, Mapping) or set(scores) != set(plan.names):
+        raise InputError("scores", must)
+    counts = np.array([_counts(plan, scores[name], part) for part, name in enumerate(plan.names)])
+    if plan.by == "side":
+        must = "must be of the same records for both sides"
+        require("scores", counts[0].sum() == counts[1].sum(), must, got="different numbers of scores")
+    return counts
 
 
 def _counts(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram, part: int = 0) -> Counts:
@@ -227,11 +220,26 @@ def _bytes_of(counts: Counts) -> bytes:
     return counts.astype("<i8").tobytes()
 
 
-def _drawn(plan: FederatedPlan, position: int, counts: Counts, agreement: bytes, context: bytes) -> list[int]:
-    """What a silo sends, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
+def _check_size(plan: FederatedPlan, position: int, counts: Counts) -> None:
+    """Raise unless the silo has the number of records that the plan states, if it states one."""
+    records = int(counts.sum()) // (len(counts) if plan.by == "side" else 1)
+    if plan.silos[position].size not in (None, records):
+        raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
+
+
+def _drawn(plan: FederatedPlan, position: int, counts: Counts, keys: SiloKeys, time: datetime) -> str:
+    """The signed message of a silo, drawn once. `counts` has shape (m,), for groups and sides (parts, m)."""
     rows = counts if counts.ndim == 2 else [counts] * len(plan.drawn)
-    vectors = [single.draw(position, row) for single, row in zip(plan.drawn, rows, strict=True)]
-    return plan.channel.encode(plan.first, position, np.array(vectors), agreement, context)
+    vectors = np.array([single.draw(position, row) for single, row in zip(plan.drawn, rows, strict=True)])
+    context = f"{plan.session}|{plan.digest}".encode()
+    content = Sending(
+        plan=plan.digest,
+        silo=keys.name,
+        answered=write_time(time),
+        versions=dict(library_versions()),
+        sent=plan.channel.encode(plan.first, position, vectors, keys.agreement, context),
+    )
+    return sign("answer", content, keys.signing)
 
 
 # At the coordinator

@@ -4,7 +4,7 @@ Scores may be taken uniform: a score enters through its value F(S), and ties onl
 with probability G_j(t) (docs/theory-federated.md, Theorems F1 and F2).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from math import comb, factorial
@@ -24,6 +24,9 @@ DOUBT = 1e-12
 
 # Coverages of a sweep within this distance of the level are computed one by one
 _SWEEP_DOUBT = 1e-7
+
+# Nodes in each panel of a sweep
+_SWEEP_NODES = 6
 
 # Number of records up to which exact coverages take little time
 _MOST_EXACT = 300
@@ -165,19 +168,9 @@ def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float
     [None, 2]
     """
     table = ReplyTable.of(replies)
-    rule = certificate_rule(float(level), delta, 6)
-
-    # At every node the silo with the largest G_j comes first: the first silos are the worst case of the honest ones
-    low_chances = -np.sort(-table.below(rule.nodes), axis=0)
-
-    # The law of the number of low replies at every node, by one silo more in each step
-    law = np.zeros((len(table) + 1, len(rule.nodes)))
-    law[0] = 1.0
+    rule = certificate_rule(float(level), delta, _SWEEP_NODES)
     ks = list[int | None]()
-    for honest, chance in enumerate(low_chances, 1):
-        law[1 : honest + 1] += chance * (law[:honest] - law[1 : honest + 1])
-        law[0] *= 1 - chance
-
+    for honest, law in enumerate(_laws_of_low_replies(table, rule.nodes), 1):
         # The smallest k whose surplus over what is enough is not negative; it increases with k = 1, 2, ..., honest
         at_least_k_low = np.cumsum(law[honest:0:-1] @ rule.weights)[::-1]
         surplus = 1 - at_least_k_low - rule.enough
@@ -192,6 +185,17 @@ def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float
     return ks
 
 
+def _laws_of_low_replies(table: ReplyTable, nodes: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+    """The laws of the numbers of low replies of 1, 2, ... silos, shape (silos + 1, nodes), in one array."""
+    law = np.zeros((len(table) + 1, len(nodes)))
+    law[0] = 1.0
+    # At every node the silo with the largest G_j comes first: the first silos are the worst case of the honest ones
+    for honest, chance in enumerate(-np.sort(-table.below(nodes), axis=0), 1):
+        law[1 : honest + 1] += chance * (law[:honest] - law[1 : honest + 1])
+        law[0] *= 1 - chance
+        yield law
+
+
 def smallest(enough: Callable[[int], bool], most: int, guess: int | None = None) -> int | None:
     """The smallest number in 1..most for which `enough` is true, by doubling steps from a guess; None if there is none.
 
@@ -202,19 +206,20 @@ def smallest(enough: Callable[[int], bool], most: int, guess: int | None = None)
     >>> smallest(lambda k: k / 10 >= 0.55, 9), smallest(lambda k: k > 9, 9)
     (6, None)
     """
-    # Gallop down or up, until the border lies between two numbers
-    start = min(max(most // 2 if guess is None else guess, 1), most)
+    # Gallop down, or else up, until the border lies between two numbers
+    high = min(max(most // 2 if guess is None else guess, 1), most)
+    low = high - 1
     step = 1
-    if enough(start):
-        low, high = start - 1, start
-        while low > 0 and enough(low):
-            low, high, step = max(low - step, 0), low, 2 * step
-    else:
-        low, high = start, min(start + 1, most)
-        while not enough(high):
-            if high == most:
-                return None
-            low, high, step = high, min(high + step, most), 2 * step
+    while low > 0 and enough(low):
+        high = low
+        low = max(low - step, 0)
+        step *= 2
+    while not enough(high):
+        if high == most:
+            return None
+        low = high
+        high = min(high + step, most)
+        step *= 2
     return bisect(enough, low, high)
 
 
@@ -250,9 +255,7 @@ def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fra
     # The integral of each power of t and 1 - t
     missed = sum(ways[k:])
     mask = (1 << bits) - 1
-    weighted = 0
-    for r in range(total + 1):
-        weighted += (missed >> bits * r & mask) * factorial(r) * factorial(total - r)
+    weighted = sum((missed >> bits * r & mask) * factorial(r) * factorial(total - r) for r in range(total + 1))
     return 1 - Fraction(weighted, factorial(total) * (total + 1))
 
 
@@ -280,8 +283,7 @@ def poisson_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
             factors = np.concatenate([factors, constant])
         factors = _products(factors[0::2], factors[1::2])
     # FFTs may give slightly negative probabilities
-    law: NDArray[np.float64] = np.maximum(factors[0][:, : m + 1], 0.0)
-    return law
+    return np.asarray(np.maximum(factors[0][:, : m + 1], 0.0))
 
 
 # Length of a factor up to which a product is faster without an FFT
@@ -299,8 +301,7 @@ def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
             product[..., i : i + a.shape[-1]] += a * b[..., i : i + 1]
         return product
     length = next_fast_len(size, real=True)
-    full: NDArray[np.float64] = irfft(rfft(a, length) * rfft(b, length), length)[..., :size]
-    return full
+    return np.asarray(irfft(rfft(a, length) * rfft(b, length), length)[..., :size])
 
 
 def at_least(p: NDArray[np.float64], k: int) -> NDArray[np.float64]:
@@ -320,10 +321,8 @@ def at_least(p: NDArray[np.float64], k: int) -> NDArray[np.float64]:
         return np.zeros(p.shape[1])
     # Equal probabilities: an incomplete beta function
     if m == 1 or bool((p == p[0]).all()):
-        tail: NDArray[np.float64] = betainc(k, m - k + 1, p[0])
-        return tail
+        return np.asarray(betainc(k, m - k + 1, p[0]))
     # The smaller sum is more exact
     law = poisson_binomial(p)
-    upper, lower = law[:, k:].sum(axis=1), law[:, :k].sum(axis=1)
-    tail = np.where(upper < 0.5, upper, 1 - lower)
-    return tail
+    upper = law[:, k:].sum(axis=1)
+    return np.asarray(np.where(upper < 0.5, upper, 1 - law[:, :k].sum(axis=1)))

@@ -140,9 +140,10 @@ class Silo:
     signing: str
     agreement: str
     size: int | None = None
+    # In the order of the public file and of plans
+    ledger: str | None = field(default=None, kw_only=True)
     issued: str | None = None
     signature: str | None = field(default=None, repr=False)
-    ledger: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         # Each field alone
@@ -176,9 +177,8 @@ class Silo:
     def to_json(self) -> str:
         """The public file of a silo, signed by its own key."""
         if self.signature is None:
-            raise InputError(
-                "public", "a public file must be signed by its own key", remedy="SiloKeys.public makes such a file"
-            )
+            remedy = "SiloKeys.public makes such a file"
+            raise InputError("public", "a public file must be signed by its own key", remedy=remedy)
         return envelope("silo", self._payload, self.signing, self.signature)
 
     @classmethod
@@ -192,11 +192,9 @@ class Silo:
         """
         stated, signer, _, signature = read_message("silo", text, _Stated, _MOST_CHARACTERS)
         if signer != stated.signing:
-            raise Refusal(
-                "altered", "the public file is signed with another key than its own; request another from its owner"
-            )
-        silo: Silo = read_content("silo", lambda: cls(**msgspec.structs.asdict(stated), signature=signature))
-        return silo
+            why = "the public file is signed with another key than its own; request another from its owner"
+            raise Refusal("altered", why)
+        return read_content("silo", lambda: cls(**msgspec.structs.asdict(stated), signature=signature))
 
 
 class _Stated(Form):
@@ -212,16 +210,6 @@ class _Stated(Form):
     @classmethod
     def of(cls, silo: Silo) -> Self:
         return cls(**{name: getattr(silo, name) for name in cls.__struct_fields__})
-
-
-class SiloForm(_Stated):
-    """A silo in a plan: what its file states, and the signature."""
-
-    signature: str | None
-
-    def silo(self) -> Silo:
-        """The silo, whose signature is checked."""
-        return Silo(**msgspec.structs.asdict(self))
 
 
 def check_name(name: str) -> str:
@@ -282,8 +270,8 @@ class SiloKeys:
             from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
         check_name(name)
-        signing, agreement = Ed25519PrivateKey.generate(), X25519PrivateKey.generate()
-        return cls(name, signing.private_bytes_raw(), agreement.private_bytes_raw())
+        signing = Ed25519PrivateKey.generate().private_bytes_raw()
+        return cls(name, signing, X25519PrivateKey.generate().private_bytes_raw())
 
     def public(self, size: int | None = None, *, ledger: str | None = None, now: datetime | None = None) -> Silo:
         """The public file of these keys, with the number of records if it may be public, signed by its own key.
@@ -321,11 +309,10 @@ class SiloKeys:
         self._write(path)
 
     def _write(self, path: str | Path, *, overwrite: bool = False) -> None:
-        fields = {"name": self.name, "signing": self.signing.hex(), "agreement": self.agreement.hex()}
-        if self.ledger is not None:
-            fields["ledger"] = self.ledger
+        stated = _Private(self.name, self.signing.hex(), self.agreement.hex(), self.ledger)
+        text = write_file("private-keys", msgspec.to_builtins(stated))
         try:
-            write_text(path, write_file("private-keys", fields), overwrite=overwrite, durable=True, private=True)
+            write_text(path, text, overwrite=overwrite, durable=True, private=True)
         except InputError as error:
             raise InputError("keys", error.requirement, error.got) from None
 
@@ -371,7 +358,7 @@ class SiloKeys:
 _Key = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", min_length=64, max_length=64)]
 
 
-class _Private(Form):
+class _Private(Form, omit_defaults=True):
     """The content of a file of private keys."""
 
     name: str

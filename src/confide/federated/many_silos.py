@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from confide.federated.certificates import (
     certificate_rule,
-    certified_k,
     certifies,
     order_statistic_coverage,
     poisson_binomial,
@@ -75,10 +74,6 @@ class Goal:
     def certifies(self, mechanisms: Sequence[Slopes], k: int) -> bool:
         """Whether the k-th smallest honest reply of these mechanisms is certified."""
         return certifies(self.replies(mechanisms), k, self.level, self.delta, self.honest)
-
-    def certified_k(self, mechanisms: Sequence[Slopes], guess: int | None = None) -> tuple[int, float] | None:
-        """The smallest k that is certified with these mechanisms, and its coverage."""
-        return certified_k(self.replies(mechanisms), self.level, self.delta, self.honest, guess)
 
 
 class StandIns(NamedTuple):
@@ -144,7 +139,8 @@ class Search:
         """Up to `steps` evenly spread rates that can be certified, with their k."""
         # Rates are target ranks of the largest silo
         largest = int(self.representative.sizes[-1])
-        first, last = self._falls_to(_HIGHEST_SHARE), self._falls_to(_LOWEST_SHARE)
+        first = self._falls_to(_HIGHEST_SHARE)
+        last = self._falls_to(_LOWEST_SHARE)
         rule = certificate_rule(float(self.goal.level), self.goal.delta)
         for step in sorted({round(step) for step in np.linspace(first, last, steps)}):
             # The smallest k that is enough with this rate
@@ -244,8 +240,7 @@ def matched(
     variance = (counted * chances * (1 - chances)).sum(axis=0)
     p = np.clip(1 - variance / np.maximum(mean, 1e-300), 1e-12, 1.0)
     trials = np.maximum(mean / p, k)
-    tail: NDArray[np.float64] = np.where(mean < 1e-12, 0.0, betainc(k, trials - k + 1, p))
-    return tail
+    return np.where(mean < 1e-12, 0.0, betainc(k, trials - k + 1, p))
 
 
 def expected_coverage(silos: Sequence[tuple[int, Fraction]], k: int, mechanism: Slopes, candidates: int) -> float:
@@ -312,7 +307,5 @@ def whole_ranks(reply: RandomRankReply) -> RandomRankReply:
     ranks = np.maximum(np.rint(reply.ranks).astype(np.int64), 1)
     law = np.bincount(ranks, weights=reply.probabilities, minlength=reply.n + 1)
     first = min(int(ranks[0]), reply.n)
-    last = min(int(ranks[-1]), reply.n)
-    while last > first and not law[last]:
-        last -= 1
+    last = int(np.flatnonzero(law[: reply.n + 1]).max(initial=first))
     return RandomRankReply(reply.n, tuple(range(first, last + 1)), tuple(law[first : last + 1].tolist()))

@@ -8,7 +8,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -102,9 +102,8 @@ def read_message(kind: str, text: str, form: type[Content], most: int = MOST_CHA
     payload, signer, signature = open_message(kind, text, most)
     content = read_content(kind, lambda: msgspec.json.decode(payload, type=form))
     if encode(content) != payload:
-        raise Refusal(
-            "malformed", f"the {kind} is not the text that confide writes for its content; request the original"
-        )
+        why = f"the {kind} is not the text that confide writes for its content; request the original"
+        raise Refusal("malformed", why)
     return Message(content, signer, digest(payload), signature)
 
 
@@ -139,7 +138,7 @@ def verify(kind: str, payload: bytes, signer: str, signature: str) -> None:
         raise Refusal("altered", f"the signature of the {kind} does not match; request the original") from None
 
 
-def read_content(kind: str, read: Any) -> Any:
+def read_content(kind: str, read: Callable[[], Content]) -> Content:
     """The value that `read` returns; every error about the content of a message is a `Refusal`, mostly `malformed`."""
     try:
         return read()
@@ -147,9 +146,10 @@ def read_content(kind: str, read: Any) -> Any:
         raise
     except (ConfideError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
         # msgspec wraps the errors of values that it makes
-        if isinstance(error.__cause__, Refusal | MissingExtraError):
-            raise error.__cause__ from None
-        why = str(error) if isinstance(error, ConfideError) else f"the {kind} lacks a field, or has a wrong one"
+        reason = error.__cause__ if isinstance(error.__cause__, ConfideError) else error
+        if isinstance(reason, Refusal | MissingExtraError):
+            raise reason from None
+        why = str(reason) if isinstance(reason, ConfideError) else f"the {kind} lacks a field, or has a wrong one"
         raise Refusal("malformed", f"{why}; request the original") from None
 
 
@@ -212,8 +212,7 @@ def read_file(kind: str, text: str, form: type[Content], hint: str, most: int = 
             raise ValueError
         return msgspec.convert(content, form)
 
-    stated: Content = read_content(kind, convert)
-    return stated
+    return read_content(kind, convert)
 
 
 # Times in messages, in UTC

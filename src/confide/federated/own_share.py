@@ -270,7 +270,7 @@ def local(
 # Files
 
 
-class _Stated(msgspec.Struct, forbid_unknown_fields=True):
+class _Stated(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The common release and the answer, from which the rest follows: a file without kind, schema and checksum."""
 
     calibration: str
@@ -279,8 +279,8 @@ class _Stated(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _content(share: OwnShare) -> dict[str, Any]:
-    content = {"calibration": share.released.to_json(), "answer": share.answer}
-    return content if share.of is None else {**content, "of": share.of}
+    content: dict[str, Any] = msgspec.to_builtins(_Stated(share.released.to_json(), share.answer, share.of))
+    return content
 
 
 def _read(content: dict[str, Any]) -> OwnShare:

@@ -8,37 +8,32 @@ before a charge.
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from fractions import Fraction
-from functools import cache, cached_property, lru_cache
-from statistics import median
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import msgspec
 
-from confide.candidates import Candidates, Spread
+from confide.candidates import Candidates
 from confide.core import (
     ABOUT,
     SIDES,
-    Budget,
     By,
     Key,
     Request,
     class_list,
-    exact_shares,
-    histogram_size,
     read_request,
     stated_request,
     unusual,
 )
 from confide.errors import InputError
-from confide.federated.keys import Silo, SiloForm, SiloKeys, fingerprint, roster
+from confide.federated.derivation import threshold_plans
+from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
 from confide.federated.messages import Form, digest, encode, read_content, read_message, read_time, sign
-from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Promise, ThresholdPlan
+from confide.federated.protocols import METHODS, Certificate, Channel, Promise, ThresholdPlan
 from confide.federated.refusals import Refusal
-from confide.federated.terms import Federation, Missing, Population, Terms
-from confide.guarantee import Guarantee
+from confide.federated.terms import Federation, Missing, Population
 from confide.ledger import MOST_RELEASE
 from confide.mechanisms import PrivacyStatement, parallel_composition, sequential_composition
 from confide.support import Described, Section, one_of, require
@@ -167,8 +162,8 @@ class FederatedPlan(Federation, Described):
 
     # Guarantee and privacy
 
-    def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
-        """The k and the guarantee of the only threshold, or of the first."""
+    def certify(self, answered: Collection[int] | None = None) -> Certificate:
+        """The certificate of the only threshold, or of the first."""
         return self.first.certify(answered)
 
     def promises(self) -> dict[int, Promise]:
@@ -200,12 +195,8 @@ class FederatedPlan(Federation, Described):
 
     @property
     def _form(self) -> "_PlanForm":
-        return _PlanForm(
-            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
-            silos=tuple(map(SiloForm.of, self.silos)),
-            coordinator=None if self.coordinator is None else SiloForm.of(self.coordinator),
-            request=_request_fields(self.request),
-        )
+        stated = {name: getattr(self, name) for name in _PLAIN_FIELDS}
+        return _PlanForm(**stated, derived=self.derived, request=_request_fields(self.request))
 
     @cached_property
     def digest(self) -> str:
@@ -301,82 +292,14 @@ class FederatedPlan(Federation, Described):
         return f"{rows['method']}, {rows['requested']}, {silos}, each answer: {rows['privacy of an answer']}"
 
 
-# From the request to the plan of each threshold
-
-
-def threshold_plans(federation: Federation, request: Request, method: str) -> dict[Key, ThresholdPlan]:
-    """The plan of each threshold that a request asks of a federation, by its key."""
-    # All thresholds have the candidates of the one of least loss
-    losses = _losses(request, method)
-    least = min(losses, key=lambda key: losses[key])
-    requested = request.terms[least]
-    candidates = _candidates(federation, method, requested.spread, losses[least], requested.level)
-
-    # Equal terms, such as those of groups, have one plan
-    shared = {item.name: getattr(federation, item.name) for item in fields(Federation)}
-
-    @cache
-    def plan_of(alpha: Fraction, delta: float | None, score: str | None, epsilon: float) -> ThresholdPlan:
-        terms = Terms(alpha=alpha, delta=delta, score=score, epsilon=epsilon, candidates=candidates, **shared)
-        return PROTOCOLS[method].planned(terms)
-
-    return {key: plan_of(part.alpha, part.delta, part.score, losses[key]) for key, part in request.terms.items()}
-
-
-def _losses(request: Request, method: str) -> dict[Key, float]:
-    """The privacy loss of each threshold."""
-    keys = list(request.terms)
-    whole = Budget(request.epsilon)
-    # Groups have the whole, unless a replaced record may change two of them
-    if request.disjoint:
-        (of_group,) = whole.divided(exact_shares(None, 1), replaced=request.neighbors == "replace_one")
-        budgets = [of_group] * len(keys)
-    # All levels follow from one sum
-    elif request.by is None or (request.by == "level" and PROTOCOLS[method].method.one_draw):
-        require("shares", request.shares is None, f"must be left out for {method!r}: one sum serves all levels")
-        budgets = [whole] * len(keys)
-    else:
-        budgets = whole.divided(exact_shares(request.shares, len(keys)))
-    return {key: float(budget.epsilon or 0.0) for key, budget in zip(keys, budgets, strict=True)}
-
-
-# Bounds on the number of candidates of a spread: the most for private-qq, and for secure-sum
-_FEWEST_CANDIDATES = 30
-_MOST_CANDIDATES = 3840
-_MOST_SUMMED_CANDIDATES = 400
-
-# The number of candidates of a spread for the published methods
-_PUBLISHED_CANDIDATES = 1000
-
-
-def _candidates(federation: Federation, method: str, spread: Any, epsilon: float, level: Fraction) -> Candidates:
-    """The given candidates; of a spread as many as cost about as much as they resolve."""
-    if not isinstance(spread, Spread):
-        candidates: Candidates = spread
-        return candidates
-    sizes = [silo.size or federation.n_typical for silo in federation.silos]
-    # As many as a noisy histogram of all records has
-    if method == "secure-sum":
-        bins = histogram_size(spread, sum(sizes), (level,), 2 / epsilon)
-        number = min(max(bins, _FEWEST_CANDIDATES), _MOST_SUMMED_CANDIDATES)
-    # Half as many as a silo of median size has records, times epsilon
-    elif method == "private-qq":
-        factor = 1 if spread.scale else spread.shape.length.federated_factor
-        useful = max(factor * median(sizes) * epsilon / 2, factor * _FEWEST_CANDIDATES)
-        number = round(min(useful, _MOST_CANDIDATES))
-    else:
-        number = _PUBLISHED_CANDIDATES
-    return Candidates.quantiles(spread, number)
-
-
 # The message of a plan
 
 
 class _PlanForm(Form):
     """The fields of a plan in its message; `derived` is the digest of what follows from the others."""
 
-    silos: tuple[SiloForm, ...]
-    coordinator: SiloForm | None
+    silos: tuple[Silo, ...]
+    coordinator: Silo | None
     request: dict[str, Any]
     method: str
     liars: int
@@ -392,7 +315,7 @@ class _PlanForm(Form):
 
 
 # The fields that are written as the plan has them
-_PLAIN_FIELDS = tuple(name for name in _PlanForm.__struct_fields__ if name not in ("silos", "coordinator", "request"))
+_PLAIN_FIELDS = tuple(name for name in _PlanForm.__struct_fields__ if name not in ("request", "derived"))
 
 
 @lru_cache(maxsize=16)
@@ -412,7 +335,7 @@ def read_plan(text: str) -> FederatedPlan:
         raise Refusal("altered", "the plan is signed with another key than its coordinator's; request the original")
 
     # The same follows from it here as at the coordinator
-    plan: FederatedPlan = read_content("plan", lambda: _plan_of(stated))
+    plan = read_content("plan", lambda: _plan_of(stated))
     if plan.derived != stated.derived:
         why = "other mechanisms follow from the plan here than at its coordinator; use the same version of confide"
         raise Refusal("malformed", why)
@@ -424,13 +347,8 @@ def read_plan(text: str) -> FederatedPlan:
 def _plan_of(stated: _PlanForm) -> FederatedPlan:
     is_known = stated.request.keys() <= set(_NAMES)
     require("request", is_known, f"must have no other arguments than {', '.join(_NAMES)}")
-    coordinator = stated.coordinator
-    return FederatedPlan(
-        **{name: getattr(stated, name) for name in _PLAIN_FIELDS if name != "derived"},
-        silos=tuple(silo.silo() for silo in stated.silos),
-        coordinator=None if coordinator is None else coordinator.silo(),
-        request=read_request(stated.request),
-    )
+    fields_of_plan = {name: getattr(stated, name) for name in _PLAIN_FIELDS}
+    return FederatedPlan(**fields_of_plan, request=read_request(stated.request))
 
 
 def _unpickled(payload: bytes) -> FederatedPlan:

@@ -148,5 +148,4 @@ class Policy:
         Refusal
             `malformed`.
         """
-        stated: Policy = read_file("policy", text, cls, f"the file must have kind {PREFIX + 'policy'!r}")
-        return stated
+        return read_file("policy", text, cls, f"the file must have kind {PREFIX + 'policy'!r}")

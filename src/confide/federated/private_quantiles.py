@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from confide.core import PARTS, flat_for
+from confide.federated.certificates import certified_k
 from confide.federated.many_silos import (
     Goal,
     Line,
@@ -24,7 +26,7 @@ from confide.federated.many_silos import (
     expected_in_search,
     target_rank,
 )
-from confide.guarantee import conditional_offset, tangent_rate
+from confide.guarantee import TargetGoal, conditional_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.support import bisect
 
@@ -119,23 +121,21 @@ def _best(goal: Goal) -> MechanismChoice | None:
         return _for_many(goal)
 
     # Of all certified choices that of least expected coverage
-    choices = list[MechanismChoice]()
-    for mechanisms, guess in _targets(goal) if goal.public else _lines(goal):
-        if (choice := _choice(goal, mechanisms, guess)) is not None:
-            choices.append(replace(choice, expected=_exactly_expected(goal, choice)))
+    tried = _targets(goal) if goal.public else _lines(goal)
+    certified = (_choice(goal, mechanisms, guess) for mechanisms, guess in tried)
+    choices = [replace(choice, expected=_exactly_expected(goal, choice)) for choice in certified if choice is not None]
     return min(choices, key=_expected, default=None)
 
 
 def _choice(goal: Goal, mechanisms: tuple[Slopes, ...], guess: int | None) -> MechanismChoice | None:
     """These mechanisms with the smallest certified k; None if it is too large. The expected coverage is still open."""
-    certificate = goal.certified_k(mechanisms, guess)
+    certificate = certified_k(goal.replies(mechanisms), goal.level, goal.delta, goal.honest, guess)
     if certificate is None or certificate[0] > goal.most_k:
         return None
     return MechanismChoice(mechanisms, *certificate, expected=math.nan)
 
 
-def _expected(choice: "MechanismChoice | Trial") -> float:
-    return choice.expected
+_expected = attrgetter("expected")
 
 
 def _exactly_expected(goal: Goal, choice: MechanismChoice) -> float:
@@ -210,7 +210,7 @@ def _lines(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], None]]:
     for failure, rise in product(_FAILURES, _RISES[1::2]):
         rate = tangent_rate(goal.level, failure, goal.n_typical)
         noise = slopes(rate, Fraction(1, unit), rise).noise(goal.candidates)
-        offset = conditional_offset(rate, goal.level, failure, least, goal.n_typical, noise, unit)
+        offset = conditional_offset(rate, TargetGoal(goal.level, failure, least), goal.n_typical, noise, unit)
         yield (slopes(rate, offset, rise),) * len(goal.sizes), None
 
 

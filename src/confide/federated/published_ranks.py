@@ -150,21 +150,21 @@ class CoverageGoal:
         """For every l a k that is too low, or 0, and a larger one that is enough, or m."""
         from scipy.special import betainc
 
-        # Around k = m G(wanted) the coverage crosses the goal: gallop from there
+        # Around k = m G(wanted) the coverage crosses the goal: gallop down from there, then up
         estimate = np.floor(self.m * betainc(l, self.n - l + 1, self.wanted))
         low = np.clip(estimate - _NEAR, 0, self.m - 1)
         high = np.clip(estimate + _NEAR + 1, 1, self.m)
         step = _FIRST_STEP
-        while True:
-            falls = (low > 0) & self.is_reached(l, np.maximum(low, 1))
-            rises = (high < self.m) & ~self.is_reached(l, high)
-            if not (falls.any() or rises.any()):
-                return low, high
-            # The interval moves beyond the end that does not bound it; if by rounding neither does, both ends move
-            next_low = np.select([falls, rises], [np.maximum(low - step, 0), high], low)
-            next_high = np.select([rises, falls], [np.minimum(high + step, self.m), low], high)
-            low, high = next_low, next_high
+        while (falls := (low > 0) & self.is_reached(l, np.maximum(low, 1))).any():
+            high = np.where(falls, low, high)
+            low = np.where(falls, np.maximum(low - step, 0), low)
             step *= 2
+        step = _FIRST_STEP
+        while (rises := (high < self.m) & ~self.is_reached(l, high)).any():
+            low = np.where(rises, high, low)
+            high = np.where(rises, np.minimum(high + step, self.m), high)
+            step *= 2
+        return low, high
 
 
 def least_above(m: int, n: int, wanted: float, most_k: int | None = None) -> RankChoice | None:

@@ -84,8 +84,7 @@ def _halved(curve: Curve, edges: NDArray[np.float64], tolerance: float) -> float
     def panels(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
         nodes = left[:, None] + (right - left)[:, None] * x[None, :]
         values = curve(nodes.ravel()).reshape(len(left), -1)
-        sums: NDArray[np.float64] = (right - left) * (values @ w)
-        return sums
+        return (right - left) * (values @ w)
 
     total = 0.0
     left, right = edges[:-1], edges[1:]

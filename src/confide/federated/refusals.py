@@ -45,7 +45,8 @@ class Refusal(InputError):  # noqa: N818 - a refusal is what the protocol calls 
 
     def __init__(self, code: str, detail: str = "", silo: str | None = None) -> None:
         assert code in CODES
-        self.code, self.silo = code, silo
+        self.code = code
+        self.silo = silo
         super().__init__(code, detail or CODES[code])
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str | None]]:

@@ -28,7 +28,7 @@ from confide.federated.answers import (
 from confide.federated.keys import SiloKeys
 from confide.federated.messages import PREFIX, Form, encode, envelope, read_content, read_message, signature_of
 from confide.federated.plan import FederatedPlan, read_plan
-from confide.federated.protocols import NoisyCounts, ThresholdPlan
+from confide.federated.protocols import Certificate, NoisyCounts, ThresholdPlan
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.terms import Counts
 from confide.ledger import is_hexadecimal
@@ -365,39 +365,49 @@ def make_release(stated: _Stated, total: Counts | None) -> FederatedRelease:
     # The certificates and the thresholds
     plan = read_plan(stated.plan)
     positions = [plan.position(name) for name in stated.answered]
-    certified = plan.of_each(lambda single: single.certify(positions))
-    ks = [k for k, _ in certified]
-    thresholds = [float(value) for value in stated.thresholds] if total is None else _thresholds(plan, total, ks)
+    certificates = plan.of_each(lambda single: single.certify(positions))
+    if total is None:
+        thresholds = [float(value) for value in stated.thresholds]
+    else:
+        thresholds = _thresholds(plan, total, [certificate.k for certificate in certificates])
 
     # Each threshold with what the plan states about it
-    parts = {}
-    classes = plan.request.classes
-    for (key, single), (k, guarantee), threshold in zip(plan.parts.items(), certified, thresholds, strict=True):
-        if threshold not in single.candidates.values or (k > len(positions) and threshold != math.inf):
-            raise Refusal("malformed", "a threshold does not follow from the plan; do not use it")
-        parts[key] = FederatedThreshold(
-            threshold=threshold,
-            alpha=single.alpha,
-            score=single.score,
-            guarantee=guarantee,
-            privacy=single.privacy(positions),
-            mechanism=None,
-            candidates=single.candidates.size,
-            recipe=single.candidates.recipe,
-            largest=kind_asked(single.score).largest(None if classes is None else class_count(classes)),
-            plan=single,
-            plan_digest=plan.digest,
-            k=k,
-            answered=stated.answered,
-        )
+    parts = zip(plan.parts.items(), certificates, thresholds, strict=True)
     return FederatedRelease(
         request=PlanStatement(plan),
-        parts=parts,
+        parts={
+            key: _threshold_of(plan, single, certificate, threshold, stated.answered)
+            for (key, single), certificate, threshold in parts
+        },
         versions=stated.versions,
         plan_text=stated.plan,
         answered=stated.answered,
         refused=stated.refused,
         sent=stated.sent,
+    )
+
+
+def _threshold_of(
+    plan: FederatedPlan, single: ThresholdPlan, certificate: Certificate, threshold: float, answered: tuple[str, ...]
+) -> FederatedThreshold:
+    is_finite = threshold != math.inf
+    if threshold not in single.candidates.values or (certificate.k > len(answered) and is_finite):
+        raise Refusal("malformed", "a threshold does not follow from the plan; do not use it")
+    classes = plan.request.classes
+    return FederatedThreshold(
+        threshold=threshold,
+        alpha=single.alpha,
+        score=single.score,
+        guarantee=certificate.guarantee,
+        privacy=single.privacy([plan.position(name) for name in answered]),
+        mechanism=None,
+        candidates=single.candidates.size,
+        recipe=single.candidates.recipe,
+        largest=kind_asked(single.score).largest(None if classes is None else class_count(classes)),
+        plan=single,
+        plan_digest=plan.digest,
+        k=certificate.k,
+        answered=answered,
     )
 
 
@@ -435,7 +445,7 @@ def _read(stated: _Stated, signature: str | None) -> FederatedRelease:
 
     # With signed answers in the file the thresholds follow from them, too
     total = _total(plan, stated, positions)
-    released: FederatedRelease = read_content(KIND, lambda: make_release(stated, total))
+    released = read_content(KIND, lambda: make_release(stated, total))
     if _stated_by(released).thresholds != stated.thresholds:
         raise Refusal("malformed", "the thresholds do not follow from the messages in the file; do not use it")
     return replace(released, signature=signature)

@@ -140,9 +140,9 @@ def serve(request: Request, setup: Callable[[], SiloSetup], log: logging.Logger 
 def _answer(request: Request, silo: SiloSetup) -> str:
     plan = str(request["plan"])
     scores = silo.scores() if callable(silo.scores) else silo.scores
-    if read_plan(plan).by not in ("group", "class"):
-        return answer(plan, scores, silo.keys, silo.policy, silo.ledger)
-    groups = silo.groups() if callable(silo.groups) else silo.groups
+    groups = None
+    if read_plan(plan).by in ("group", "class"):
+        groups = silo.groups() if callable(silo.groups) else silo.groups
     return answer(plan, scores, silo.keys, silo.policy, silo.ledger, groups=groups)
 
 

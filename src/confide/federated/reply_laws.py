@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import line_holds
+from confide.guarantee import TargetGoal, TargetLine, line_holds
 from confide.mechanisms import Mechanism, Slopes
 
 
@@ -98,7 +98,8 @@ class RandomRankReply:
 
         if not self.whole:
             return None
-        n, r = self.n, np.array(self.ranks[:-1], dtype=np.float64)
+        n = self.n
+        r = np.array(self.ranks[:-1], dtype=np.float64)
         log_ways = gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1)
         return r, log_ways, np.cumsum(self.probabilities[:-1])
 
@@ -117,8 +118,7 @@ class SecretSizeReply:
         """The step function, shape of t."""
         points = [point for point, _ in self.steps]
         bounds = np.array([*(bound for _, bound in self.steps), 1.0])
-        below: NDArray[np.float64] = np.where(t <= 0, 0.0, bounds[np.searchsorted(points, t, side="left")])
-        return below
+        return np.where(t <= 0, 0.0, bounds[np.searchsorted(points, t, side="left")])
 
 
 def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int, level: Fraction) -> ReplyLaw:
@@ -192,10 +192,11 @@ def _below_rate(rate: float, gaps: NDArray[np.float64], grid: int) -> list[Fract
 
 def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction) -> float:
     """The smallest delta on a grid such that for every n the reply is below t with probability at most delta."""
+    line = TargetLine(mechanism.rate, mechanism.offset)
     noise = mechanism.noise(candidates)
 
     def holds(log_delta: float) -> bool:
-        return line_holds(mechanism.rate, mechanism.offset, t, math.exp(log_delta), n_min, noise)
+        return line_holds(line, TargetGoal(t, math.exp(log_delta), n_min), noise)
 
     # By bisection of ln delta, from about 1e-7 to 0.98, up to a factor e**0.06
     low, high = -16.0, -0.02
@@ -323,8 +324,11 @@ class WholeRanks:
         below = self._bottom + self._finite * betainc(self._top, n - self._top + 1, t)
 
         # P(Bin(n, t) = r) for the ranks r below it, each from the one above
-        log_t, log_rest, odds = np.log(t), np.log1p(-t), (1 - t) / t
-        chance, weighed = np.zeros_like(below), np.empty_like(below)
+        log_t = np.log(t)
+        log_rest = np.log1p(-t)
+        odds = (1 - t) / t
+        chance = np.zeros_like(below)
+        weighed = np.empty_like(below)
         for d, weight in enumerate(self._up_to):
             r = self._top - 1 - d
             if d % _AFRESH == 0:
@@ -336,5 +340,4 @@ class WholeRanks:
                 chance *= odds
                 chance *= np.maximum(r + 1, 0) / (n - r)
             below += np.multiply(chance, weight, out=weighed)
-        bounded: NDArray[np.float64] = np.minimum(below, 1.0)
-        return bounded
+        return np.asarray(np.minimum(below, 1.0))

@@ -128,12 +128,9 @@ def check_silos(silos: Sequence[Silo]) -> None:
     if secret and public:
         lacking = len(secret) <= len(public)
         names = secret if lacking else public
-        raise InputError(
-            "silos",
-            "must all state their sizes, or none of them",
-            got=f"{'no size' if lacking else 'a size'} of {listed(names, 3)}",
-            remedy="Is one of them a coordinator, whose public file lies in the folder? Move it away",
-        )
+        got = f"{'no size' if lacking else 'a size'} of {listed(names, 3)}"
+        remedy = "Is one of them a coordinator, whose public file lies in the folder? Move it away"
+        raise InputError("silos", "must all state their sizes, or none of them", got=got, remedy=remedy)
 
 
 def check_count(name: str, value: int, most: int) -> int:

@@ -141,6 +141,18 @@ class Verification:
         return not self.failures
 
 
+class _Check(NamedTuple):
+    """A statement, and whether it holds or was not requested."""
+
+    text: str
+    holds: bool
+
+
+def _verification(checks: Sequence[_Check]) -> Verification:
+    statements = tuple(check.text for check in checks if check.holds)
+    return Verification(statements, tuple(check.text for check in checks if not check.holds))
+
+
 def verify_signer(signer: str | None, required: Silo | None, drawn: str) -> Verification:
     """Compare the signer of a non-federated release with the required one, if any; `drawn` cannot be recomputed.
 
@@ -154,18 +166,18 @@ def verify_signer(signer: str | None, required: Silo | None, drawn: str) -> Veri
         "public choices"
     )
     not_compared = f"signed with the key {signer}; --signer compares it with a public file"
-    return _signed_by(signer, required, unsigned, not_compared)
+    return _verification([_signed_by(signer, required, unsigned, not_compared)])
 
 
-def _signed_by(signer: str | None, required: Silo | None, unsigned: str, not_compared: str) -> Verification:
+def _signed_by(signer: str | None, required: Silo | None, unsigned: str, not_compared: str) -> _Check:
     """A statement about the signer, with the texts for a file without a signature and for no required signer."""
     if signer is None:
-        return Verification((unsigned,), ()) if required is None else Verification((), (unsigned,))
+        return _Check(unsigned, holds=required is None)
     if required is None:
-        return Verification((not_compared,), ())
+        return _Check(not_compared, holds=True)
     if required.signing != signer:
-        return Verification((), (f"signed with another key than that of {required.name!r}",))
-    return Verification((f"signed by {required.name!r}",), ())
+        return _Check(f"signed with another key than that of {required.name!r}", holds=False)
+    return _Check(f"signed by {required.name!r}", holds=True)
 
 
 def verify(released: FederatedRelease, coordinator: Silo | None = None, answers: Sequence[str] = ()) -> Verification:
@@ -200,39 +212,35 @@ def verify(released: FederatedRelease, coordinator: Silo | None = None, answers:
     signer = None if released.signature is None else released.signer
     unsigned = "not signed: no signature vouches for the threshold"
     signed = _signed_by(signer, coordinator, unsigned, "signed with the key that signed the plan")
-    statements, failures = list(signed.statements), list(signed.failures)
 
     # The evidence: reading the release has recomputed what its answers show
+    evidence = "the threshold is stated by the coordinator and cannot be recomputed from this file"
     if released.plan.channel.single_replies:
-        statements.append(f"the threshold was recomputed from {len(released.sent)} signed answers")
-    else:
-        statements.append("the threshold is stated by the coordinator and cannot be recomputed from this file")
+        evidence = f"the threshold was recomputed from {len(released.sent)} signed answers"
 
     # The answers that should count
-    for text in answers:
-        statement, holds = _about_answer(released, text)
-        (statements if holds else failures).append(statement)
-    return Verification(tuple(statements), tuple(failures))
+    counted = [_about_answer(released, text) for text in answers]
+    return _verification([signed, _Check(evidence, holds=True), *counted])
 
 
-def _about_answer(released: FederatedRelease, text: str) -> tuple[str, bool]:
-    """A statement about an answer, and whether the answer counts."""
+def _about_answer(released: FederatedRelease, text: str) -> _Check:
+    """A statement about an answer; it holds if the answer counts."""
     plan = released.plan
     try:
         answer = read_answer(plan, text)
     except Refusal as refusal:
-        return f"an answer cannot be used: {refusal}", False
+        return _Check(f"an answer cannot be used: {refusal}", holds=False)
     name = plan.silos[answer.silo].name
     if name not in released.answered:
         code = dict(released.refused).get(name)
-        return f"the answer of {name!r} {f'was left out ({code})' if code else 'does not count'}", False
+        return _Check(f"the answer of {name!r} {f'was left out ({code})' if code else 'does not count'}", holds=False)
     if plan.channel.single_replies:
         same = answer.digest == read_answer(plan, released.sent[name]).digest
     else:
         same = answer.digest == released.sent[name]
     if not same:
-        return f"another answer of {name!r} counts than this one", False
-    return f"the answer of {name!r} counts", True
+        return _Check(f"another answer of {name!r} counts than this one", holds=False)
+    return _Check(f"the answer of {name!r} counts", holds=True)
 
 
 # Conditions
@@ -303,36 +311,32 @@ class Conditions:
         Verification
             One line for each condition: in `statements` if it holds, else in `failures`.
         """
+        checks: list[_Check] = []
         privacy = document.privacy
-        statements: list[str] = []
-        failures: list[str] = []
-
-        # Privacy
         if not privacy.is_private:
-            failures.append(str(privacy))
+            checks.append(_Check(str(privacy), holds=False))
         elif self.private:
-            statements.append(f"privacy of records is required; stated: {privacy.brief}")
-
-        # The loss of one person
+            checks.append(_Check(f"privacy of records is required; stated: {privacy.brief}", holds=True))
         if self.epsilon_at_most is not None:
-            losses = self._losses(document)
-            holds = max(losses.values()) <= self.epsilon_at_most
-            stated = ", ".join(f"{_number(loss)} under {name}" for name, loss in losses.items())
-            line = f"epsilon at most {_number(self.epsilon_at_most)} is required; stated: {stated}{_looks(document)}"
-            (statements if holds else failures).append(line)
-
-        # Coverage
+            checks.append(self._check_loss(document, self.epsilon_at_most))
         if self.coverage_at_least is not None:
             promised, description = promised_by(document)
-            holds = promised is not None and promised >= self.coverage_at_least - _ROUNDING
             line = f"coverage of at least {self.coverage_at_least:.12g} is required; {description}"
-            (statements if holds else failures).append(line)
-
-        # Signature
+            is_enough = promised is not None and promised >= self.coverage_at_least - _ROUNDING
+            checks.append(_Check(line, is_enough))
         if self.signed:
             signature = "none" if signer is None else f"by the key {signer}"
-            (failures if signer is None else statements).append(f"a signature is required; given: {signature}")
-        return Verification(tuple(statements), tuple(failures))
+            checks.append(_Check(f"a signature is required; given: {signature}", holds=signer is not None))
+        return _verification(checks)
+
+    def _check_loss(self, document: Document, most: float) -> _Check:
+        """Compare the loss of one person."""
+        losses = self._losses(document)
+        stated = ", ".join(f"{_number(loss)} under {name}" for name, loss in losses.items())
+        looks = _looks_of(document)
+        in_looks = f", for a person in all {looks} looks" if looks > 1 else ""
+        line = f"epsilon at most {_number(most)} is required; stated: {stated}{in_looks}"
+        return _Check(line, max(losses.values()) <= most)
 
     def _losses(self, document: Document) -> dict[Neighbors, float]:
         """The loss of one person by adjacency: under `neighbors`, or under all that are stated."""
@@ -379,27 +383,26 @@ def promised_by(document: Document) -> tuple[float | None, str]:
         return None, "promised: none for one record, because the threshold is corrected look by look"
     # The levels that the document, or the release that it is about, states: of coverage, or of a bound on a loss
     loss: tuple[str, float] | None = None
-    promise = ""
     if isinstance(document, Release):
-        promised = [document.promised]
+        levels = [document.promised]
         loss = document.bounded
-        promise = "" if loss is None else f"promised: {document.promise}"
     elif isinstance(document, Evaluation):
-        promised = list(document.query.statements.values())
+        levels = list(document.query.statements.values())
         loss = document.query.loss
     else:
         assert isinstance(document, Watch)
-        promised = list(document.settings.promised.values())
-    if not promised:
+        levels = list(document.settings.promised.values())
+    if not levels:
         return None, "promised: none, because set sizes are monitored"
 
     # A bound on the missed share of labels or area is one on coverage
-    least = min(promised)
+    least = min(levels)
     if loss is None:
         return least, f"promised: {least:.12g}"
     name, bound = loss
     risk = bound * (1 - least)
-    promise = promise or f"promised: a loss {name!r} of at most {risk:.6g}"
+    words = document.promise if isinstance(document, Release) else f"a loss {name!r} of at most {risk:.6g}"
+    promise = f"promised: {words}"
     is_missed_share = name == FALSE_NEGATIVES or MissedAreaLoss.of(name) is not None
     return (1 - risk, promise) if is_missed_share else (None, f"{promise}, which is not a coverage guarantee")
 
@@ -409,11 +412,6 @@ def _looks_of(document: Document) -> int:
     from confide.watching import Watch
 
     return max(1, len(document.looks)) if isinstance(document, Watch) else 1
-
-
-def _looks(document: Document) -> str:
-    looks = _looks_of(document)
-    return f", for a person in all {looks} looks" if looks > 1 else ""
 
 
 def _number(loss: float) -> str:

@@ -12,7 +12,14 @@ from confide.guarantee.certificate import (
     weighted_prior_bonus,
     weighted_shortfall,
 )
-from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
+from confide.guarantee.conditional import (
+    TargetGoal,
+    TargetLine,
+    conditional_offset,
+    conditional_target_rank,
+    line_holds,
+    tangent_rate,
+)
 from confide.guarantee.half_moving import least_number, moving_line_holds, moving_offset, moving_rate
 from confide.guarantee.last_rule import (
     chosen_by_last_rule,
@@ -36,5 +43,13 @@ from confide.guarantee.random_rank import (
     rank_law,
     tail,
 )
-from confide.guarantee.statement import AboutSilos, Guarantee, GuaranteeKind, LongRun, coverage_text, silos_text
+from confide.guarantee.statement import (
+    AboutSilos,
+    Guarantee,
+    GuaranteeKind,
+    LongRun,
+    RecordCount,
+    coverage_text,
+    silos_text,
+)
 from confide.guarantee.two_sided import two_sided_coverage, two_sided_holds, two_sided_loss, two_sided_target_rank

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.guarantee.random_rank import SlopeNoise, tail
-from confide.support import bisect
+from confide.support import bisect, bisect_upwards
 
 # Coverage is the average, over which of N = n + 1 exchangeable points is left out, of the probability that the point is
 # at or below the threshold selected from the others. Count the points from rank ceil(T)+1 downwards. Only candidates
@@ -30,8 +30,11 @@ _GROUPED = 0.04
 # Weights fall by this log-odds per index at most, which only raises L: floats could not tell which W are 0.
 _STEEP = 25.0
 
-# What floats may lose, relative to the number of points that can be missed, and to a probability.
-_ROUNDING, _RELATIVE_SPARE = 1e-12, 1e-9
+# What floats may lose, relative to the number of points that can be missed.
+_ROUNDING = 1e-12
+
+# What floats may lose, relative to a probability.
+_RELATIVE_SPARE = 1e-9
 
 
 def sharp_losses(
@@ -77,8 +80,7 @@ def sharp_losses(
     last = rows, np.count_nonzero(positive, axis=1) - 1
     missed = reached[last] * (1 + _ROUNDING) - sums[last] ** 2 / (mass + inverse)[last]
     at_most = (mass * reached / inverse)[rows, first]  # smaller where only rounding is left
-    largest: NDArray[np.float64] = (lost + np.minimum(missed, at_most)) * (1 + _ROUNDING)
-    return largest
+    return np.asarray((lost + np.minimum(missed, at_most)) * (1 + _ROUNDING))
 
 
 @lru_cache(maxsize=4096)
@@ -197,10 +199,7 @@ def weighted_prior_bonus(rate: Fraction, offset: Fraction, fade: float, noise: S
 
         if is_enough(0):
             continue
-        below, above = 0, 1
-        while not is_enough(above):
-            below, above = above, 2 * above
-        bonus = faded + bisect(is_enough, below, above) * step + fade * weight
+        bonus = faded + bisect_upwards(is_enough, 0, 1) * step + fade * weight
     return bonus
 
 
@@ -208,7 +207,8 @@ def _short_intervals(rate: Fraction, offset: Fraction) -> Iterator[tuple[float, 
     """Triples (low, high, weight): the target exceeds a total weight of at most `weight` by low to high ranks."""
     end = float(offset / (1 - rate))
     for k in range(_INTERVALS if offset > 0 else 0):
-        first, last = end * k / _INTERVALS, end * (k + 1) / _INTERVALS
+        first = end * k / _INTERVALS
+        last = end * (k + 1) / _INTERVALS
         yield max(0.0, float(offset) - float(1 - rate) * last), float(offset) - float(1 - rate) * first, last
 
 

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,15 +73,24 @@ _GROUPED_DEVIATIONS = 0.02
 
 
 @dataclass(frozen=True)
-class _Line:
-    """The target ranks T(n) = rate (n+1) + offset, in floating point."""
+class TargetLine:
+    """The target ranks T(n) = rate (n+1) + offset for a secret number n of records."""
 
-    rate: float
-    offset: float
+    rate: Fraction
+    offset: Fraction | float
 
-    def target(self, n: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The target rank for each number of records."""
-        return np.asarray(self.rate * (n + 1) + self.offset)
+    def targets(self, n: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The target rank for each number of records, in floating point."""
+        return np.asarray(float(self.rate) * (n + 1) + float(self.offset))
+
+
+@dataclass(frozen=True)
+class TargetGoal:
+    """Coverage of at least `level` with probability 1 - delta over the calibration data, for every n >= n_min."""
+
+    level: Fraction
+    delta: float
+    n_min: int
 
 
 def conditional_target_rank(n: int, level: Fraction, delta: float, noise: SlopeNoise, unit: int) -> Fraction | None:
@@ -110,37 +119,40 @@ def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:
     return min(max(math.floor((p + rise) * denominator) * step, level + step), 1 - step)
 
 
-def conditional_offset(
-    rate: Fraction, level: Fraction, delta: float, n_min: int, n_typical: int, noise: SlopeNoise, unit: int
-) -> Fraction:
-    """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min."""
+def conditional_offset(rate: Fraction, goal: TargetGoal, n_typical: int, noise: SlopeNoise, unit: int) -> Fraction:
+    """The offset of a target line rate (n+1) + offset that is high enough for the goal."""
     # Numbers of records, some of which show most failures.
-    tried = np.unique(np.geomspace(n_min, _REACH * max(n_min, n_typical), _TRIED).astype(np.int64))
-    offset = _offset_at(tried, float(rate), float(level), delta, noise)
+    tried = np.unique(np.geomspace(goal.n_min, _REACH * max(goal.n_min, n_typical), _TRIED).astype(np.int64))
+    least = _offset_at(tried, rate, goal, noise)
 
     # All other n are checked in blocks, for which a line needs a margin.
-    deviation = math.sqrt(n_typical * float(level * (1 - level)))
-    missed = n_typical * float(1 - level)
+    deviation = math.sqrt(n_typical * float(goal.level * (1 - goal.level)))
+    missed = n_typical * float(1 - goal.level)
     margin = max(1 / unit, deviation / _PART_OF_DEVIATION, missed / _PART_OF_MISSED)
-    while not line_holds(rate, ceil_to(offset + margin, unit), level, delta, n_min, noise):
+    while True:
+        offset = ceil_to(least + margin, unit)
+        if line_holds(TargetLine(rate, offset), goal, noise):
+            return offset
         margin *= 2
-    return ceil_to(offset + margin, unit)
 
 
-def _offset_at(tried: NDArray[np.int64], rate: float, level: float, delta: float, noise: SlopeNoise) -> float:
+def _offset_at(tried: NDArray[np.int64], rate: Fraction, goal: TargetGoal, noise: SlopeNoise) -> float:
     """The offset of a line that is high enough at these increasing numbers of records."""
+    level = float(goal.level)
     step = _group_size(int(tried[0]), level, noise.left)
 
-    def failing(offset: float, n: NDArray[np.int64]) -> NDArray[np.int64]:
-        if not n.size:
-            return n
-        return n[_block_failure(_Line(rate, offset).target(n), n, level, noise, step) > delta]
+    def failing(offset: float, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        if not numbers.size:
+            return numbers
+        targets = TargetLine(rate, offset).targets(numbers)
+        return numbers[_failures(targets, numbers, level, noise, step) > goal.delta]
 
     # Double the offset until no number fails.
-    few = tried[::_FIRST]
-    low, high = 0.0, 1.0
-    while failing(high, few).size or failing(high, tried).size:
-        low, high = high, 2 * high
+    low = 0.0
+    high = 1.0
+    while failing(high, tried[::_FIRST]).size or failing(high, tried).size:
+        low = high
+        high *= 2
 
     # A higher line fails at fewer n, and an n that passed is not checked again.
     failed = failing(low, tried)
@@ -148,52 +160,67 @@ def _offset_at(tried: NDArray[np.int64], rate: float, level: float, delta: float
         middle = (low + high) / 2
         failed_again = failing(middle, failed)
         if failed_again.size:
-            low, failed = middle, failed_again
+            low = middle
+            failed = failed_again
         else:
             high = middle
     return high
 
 
-@lru_cache(maxsize=256)
-def line_holds(rate: Fraction, offset: Fraction, level: Fraction, delta: float, n_min: int, noise: SlopeNoise) -> bool:
-    """Whether the target line keeps the failure probability at or below delta at every n >= n_min (Theorem C3).
+class _Blocks(NamedTuple):
+    """Blocks of numbers of records, from `low` to `high` each."""
 
-    Blocks of n are checked at once: the failure probability at (n, T) falls with T, grows with n at equal T, and falls
-    with n at equal n - T, so a block from low to high is no worse than (high, T(low)) and (low, low - high + T(high)).
-    A block that fails is split until it passes or is a single n that fails. Beyond the last block a Chernoff bound
-    applies. A line that needs more than 2**16 blocks at once is close to failing and is rejected.
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+    def failures(self, line: TargetLine, level: Fraction, noise: SlopeNoise) -> NDArray[np.float64]:
+        """A bound on the failure probability at every n of each block, by the corner that is closer for such a level.
+
+        The failure probability at (n, T) falls with T, grows with n at equal T, and falls with n at equal n - T. So a
+        block is no worse than (high, T(low)) and (low, low - high + T(high)).
+        """
+        if level > Fraction(1, 2):
+            return _failures(line.targets(self.high) - (self.high - self.low), self.low, float(level), noise)
+        return _failures(line.targets(self.low), self.high, float(level), noise)
+
+    def halves(self, divided: NDArray[np.bool_]) -> "_Blocks":
+        """Both halves of each block that is divided."""
+        low = self.low[divided]
+        high = self.high[divided]
+        middle = (low + high) // 2
+        return _Blocks(np.concatenate([low, middle + 1]), np.concatenate([middle, high]))
+
+
+@lru_cache(maxsize=256)
+def line_holds(line: TargetLine, goal: TargetGoal, noise: SlopeNoise) -> bool:
+    """Whether the target line reaches the goal (Theorem C3).
+
+    Blocks of n are checked at once. A block that fails is split until it passes or is a single n that fails. Beyond the
+    last block a Chernoff bound applies. A line that needs more than 2**16 blocks at once is close to failing and is
+    rejected.
     """
     # The first n for which the Chernoff bound is enough, and blocks up to it.
-    if rate <= level:
+    if line.rate <= goal.level:
         return False
-    line = _Line(float(rate), float(offset))
-    last = _chernoff_from(line, float(level), delta, n_min, noise)
+    last = _chernoff_from(line, goal, noise)
     if last > _LARGEST_N:
         return False
-    starts = np.unique(np.geomspace(n_min, last + 1, _FIRST_BLOCKS).astype(np.int64))
+    starts = np.unique(np.geomspace(goal.n_min, last + 1, _FIRST_BLOCKS).astype(np.int64))
+    blocks = _Blocks(starts[:-1], starts[1:] - 1)
 
-    # A block that fails is divided, down to single n.
-    low, high = starts[:-1], starts[1:] - 1
-    while low.size:
+    while blocks.low.size:
         # The first n of each block alone detects a failure early.
-        single = _block_failure(line.target(low), low, float(level), noise)
-        if np.any(single > delta):
+        if np.any(_failures(line.targets(blocks.low), blocks.low, float(goal.level), noise) > goal.delta):
             return False
-        # The bound that is closer for such a level.
-        if level > Fraction(1, 2):
-            block = _block_failure(line.target(high) - (high - low), low, float(level), noise)
-        else:
-            block = _block_failure(line.target(low), high, float(level), noise)
-        low, high = low[block > delta], high[block > delta]
-        if low.size > _MOST_BLOCKS:
+        failed = blocks.failures(line, goal.level, noise) > goal.delta
+        if np.count_nonzero(failed) > _MOST_BLOCKS:
             return False
-        middle = (low + high) // 2
-        low, high = np.concatenate([low, middle + 1]), np.concatenate([middle, high])
+        blocks = blocks.halves(failed)
     return True
 
 
-def _block_failure(
-    target: NDArray[Any], n: NDArray[np.int64], level: float, noise: SlopeNoise, step: int | None = None
+def _failures(
+    target: NDArray[np.float64], n: NDArray[np.int64], level: float, noise: SlopeNoise, step: int | None = None
 ) -> NDArray[np.float64]:
     """Theorem C1b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
     step = _group_size(int(n.min()), level, noise.left) if step is None else step
@@ -226,15 +253,17 @@ def _group_size(n: int, level: float, slope: float) -> int:
     return max(1, int(_GROUPED_ODDS / slope), int(_GROUPED_DEVIATIONS * math.sqrt(float(n) * level * (1 - level))))
 
 
-def _chernoff_from(line: _Line, level: float, delta: float, n_min: int, noise: SlopeNoise) -> int:
+def _chernoff_from(line: TargetLine, goal: TargetGoal, noise: SlopeNoise) -> int:
     """An n from which on exp(-n KL(rank/n || level)) + tail <= delta: both terms fall from there on."""
-    deficit = (math.log1p(noise.rivals) + math.log(_PARTS_OF_DELTA / delta)) / noise.left
+    rate = float(line.rate)
+    level = float(goal.level)
+    deficit = (math.log1p(noise.rivals) + math.log(_PARTS_OF_DELTA / goal.delta)) / noise.left
     missed = float(tail(np.array(deficit), noise.left, noise.rivals))
-    n = max(n_min, _FIRST_CHERNOFF)
+    n = max(goal.n_min, _FIRST_CHERNOFF)
     while n <= _LARGEST_N:
-        ratio = (line.rate * (n + 1) + line.offset - deficit - 1) / n
-        lowest = min(ratio, line.rate)  # of the ratios from this n on
-        if level < lowest and n * _kl_divergence(lowest, level) >= -math.log(delta - missed):
+        ratio = (rate * (n + 1) + float(line.offset) - deficit - 1) / n
+        lowest = min(ratio, rate)  # of the ratios from this n on
+        if level < lowest and n * _kl_divergence(lowest, level) >= -math.log(goal.delta - missed):
             return n
         n *= 2
     return n

@@ -13,7 +13,7 @@ from confide.guarantee.certificate import sharp_loss, worst_loss
 from confide.guarantee.last_rule import laplace_residual_life
 from confide.guarantee.random_rank import SlopeNoise
 from confide.guarantee.two_sided import two_sided_loss
-from confide.support import bisect, ceil_to
+from confide.support import bisect, bisect_upwards, ceil_to
 
 # A noisy number n~ = n + Z is released first, with discrete Laplace noise Z of scale z_0. The target rank is
 #
@@ -24,11 +24,17 @@ from confide.support import bisect, ceil_to
 # below 0: this costs a reserve in tau, which falls as n~ grows. Below a least n~, n_0, the answer is +inf. Coverage
 # holds on average over Z as well, for every n.
 
-# The rate: one half, and for a level below 5/8 this share of it.
-_HALF, _SHARE_OF_LEVEL = Fraction(1, 2), Fraction(4, 5)
+# The rate,
+_HALF = Fraction(1, 2)
 
-# gamma and gamma_2: tau is at most this share of (1 - level) n~, the second one with the two-sided certificate.
-_SHARP_SHARE, _TWO_SIDED_SHARE = Fraction(1, 3), Fraction(1, 8)
+# and for a level below 5/8 this share of the level.
+_SHARE_OF_LEVEL = Fraction(4, 5)
+
+# gamma: tau is at most this share of (1 - level) n~,
+_SHARP_SHARE = Fraction(1, 3)
+
+# and gamma_2, with the two-sided certificate.
+_TWO_SIDED_SHARE = Fraction(1, 8)
 
 # A target T covers at least T + 2 - x - L(x) of the n + 1 points (Theorem C2a).
 _RANKS_GAINED = 2
@@ -192,10 +198,7 @@ def _reserve_for(level: Fraction, scale: float) -> _Reserve:
     def is_enough(number: int) -> bool:
         return _Reserve(level, scale, number).is_enough
 
-    tried = _FIRST_TRIED
-    while not is_enough(tried):
-        tried *= 2
-    return _Reserve(level, scale, bisect(is_enough, 0, tried))
+    return _Reserve(level, scale, bisect_upwards(is_enough, 0, _FIRST_TRIED))
 
 
 def _base(level: Fraction, counted: int) -> Fraction:
@@ -233,5 +236,6 @@ def _in_scales(number: int | Fraction, scale: float) -> int:
 def _is_two_sided(level: Fraction, scale: float, counted: int) -> bool:
     """Whether n~ is at least n_s of Lemma H5: at least Y_0 points are beyond the target for every Z up to D."""
     # Other rates than one half have too many fractional parts of a target to bound each.
-    cut, points = _in_scales(_CUT, scale), _in_scales(_POINTS, scale)
+    cut = _in_scales(_CUT, scale)
+    points = _in_scales(_POINTS, scale)
     return moving_rate(level) == _HALF and _certain_up_to(level, counted - cut, _TWO_SIDED_SHARE, points) >= cut

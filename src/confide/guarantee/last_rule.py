@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.support import bisect
+from confide.support import bisect_upwards
 
 # Gaps that noise exceeds with less probability are those of the end of a table, where its last values decide.
 _LEAST_MASS = 1e-250
@@ -37,8 +37,11 @@ def laplace_residual_life(scale: float) -> float:
     return -1 / math.expm1(-1 / scale)
 
 
-# What is reserved for the rounding of c: so many ranks, and this share of it.
-_ROUNDED_RANKS, _ROUNDED_SHARE = Fraction(1, 10**9), Fraction(1, 10**12)
+# What is reserved for the rounding of c: so many ranks,
+_ROUNDED_RANKS = Fraction(1, 10**9)
+
+# and this share of it.
+_ROUNDED_SHARE = Fraction(1, 10**12)
 
 
 def _with_rounding(cost: float) -> Fraction:
@@ -70,10 +73,7 @@ def least_counted(level: Fraction, scale: float, cost: float) -> int:
     def covers_two(least: int) -> bool:
         return 2 * ((1 + ratio) * math.exp(min((least - 1) / scale, 700)) - 1) >= least - 2 + life  # exp(700) is finite
 
-    low, high = least - 1, least
-    while not covers_two(high):
-        low, high = high, 2 * high
-    return bisect(covers_two, low, high)
+    return bisect_upwards(covers_two, least - 1, least)
 
 
 def chosen_by_last_rule(noisy: NDArray[np.int64], beyond: int) -> NDArray[np.int64]:

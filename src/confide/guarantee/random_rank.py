@@ -6,7 +6,7 @@ whose rank is drawn from a known law.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +25,12 @@ class SlopeNoise:
         The competitor ratio G, see `competitor_ratio`.
     step
         The smallest ratio of a candidate's prior weight to the next one's: 1 for equal weights, 0 if unknown.
-    scale
-        Steps of the mechanism's integers per unit of log-odds; None if bonus and fade are not rounded to such steps.
-        It is no part of the identity: mechanisms that differ only in rounding share cached results.
     """
 
     left: float
     right: float
     rivals: float
     step: float = 0.0
-    scale: float | None = field(default=None, compare=False)
 
     @property
     def mass(self) -> float:
@@ -64,8 +60,7 @@ def tail(deficit: NDArray[Any], slope: float, rivals: float) -> NDArray[np.float
     """
     with np.errstate(under="ignore"):
         p = np.exp(-slope * np.asarray(deficit, dtype=np.float64))
-    bound: NDArray[np.float64] = rivals * p / (1 + rivals * p)
-    return bound
+    return rivals * p / (1 + rivals * p)
 
 
 def mean_overshoot(slope: float, rivals: float) -> float:
@@ -80,6 +75,9 @@ def mean_overshoot(slope: float, rivals: float) -> float:
 # The law of R leaves out deficits of less probability.
 _NEGLIGIBLE = 1e-18
 
+# Ranks of a group differ by at most this log-odds.
+_GROUPED = 0.02
+
 
 def rank_law(target: float, slope: float, rivals: float) -> RankLaw:
     """The law of the random rank R for target rank `target`.
@@ -89,7 +87,7 @@ def rank_law(target: float, slope: float, rivals: float) -> RankLaw:
     # The ranks below the target, in groups of `step`.
     top = math.ceil(target)
     reach = math.ceil((math.log1p(rivals) - math.log(_NEGLIGIBLE)) / slope)
-    step = max(1, int(0.02 / slope))
+    step = max(1, int(_GROUPED / slope))
     ranks = np.arange(top, max(0, top - reach - 1), -step, dtype=np.int64)[::-1]
 
     # P(R >= r) as probabilities of ranks, and the mass of smaller ones.
@@ -102,8 +100,7 @@ def binomial_at_least(r: NDArray[Any], n: Any, p: float) -> NDArray[np.float64]:
     """P(Bin(n, p) >= r) for 1 <= r <= n, by the incomplete beta function (scipy's `bdtrc` fails from n = 2**24 on)."""
     from scipy.special import betainc
 
-    probability: NDArray[np.float64] = betainc(r, n - r + 1.0, p)
-    return probability
+    return np.asarray(betainc(r, n - r + 1.0, p))
 
 
 def marginal_coverage(n: int, target: float, slope: float, rivals: float) -> float:

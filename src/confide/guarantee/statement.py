@@ -28,6 +28,24 @@ def coverage_text(coverage: float) -> str:
 
 
 @dataclass(frozen=True)
+class RecordCount:
+    """The numbers of records that a certificate is for: the public number `least`, or every secret one from it on."""
+
+    least: int
+    public: bool = True
+
+    @property
+    def n(self) -> int | None:
+        """The public number; None if it is secret."""
+        return self.least if self.public else None
+
+    @property
+    def n_min(self) -> int | None:
+        """The least secret number; None if the number is public."""
+        return None if self.public else self.least
+
+
+@dataclass(frozen=True)
 class Guarantee:
     """A coverage guarantee.
 

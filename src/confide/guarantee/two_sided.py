@@ -173,8 +173,7 @@ def _mixtures(low: _Array, high: _Array) -> _Array:
     climb = last - first - bend
     inside = (bend < 0) & (climb > 0) & (climb < -2 * bend)
     top = first - np.divide(climb**2, 4 * bend, out=np.zeros_like(climb), where=inside)
-    largest: _Array = np.maximum(np.maximum(first, last), top)
-    return largest
+    return np.asarray(np.maximum(np.maximum(first, last), top))
 
 
 def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:

@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 from dataclasses import fields
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import Guarantee, RankLaw
+from confide.guarantee import Guarantee, GuaranteeKind, RankLaw, RecordCount
+from confide.selection import select
 from confide.support import Facts, float_below
 
 MechanismName: TypeAlias = Literal["slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantile", "none"]
@@ -57,8 +58,8 @@ class Mechanism(ABC):
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate: the only step that uses private counts."""
 
-    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
-        """Guaranteed marginal coverage over m candidates, for a public n or every n >= n_min; None if none."""
+    def certified(self, level: Fraction, m: int, records: RecordCount) -> Fraction | None:
+        """Guaranteed marginal coverage over m candidates; None if none."""
         return None
 
     def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
@@ -68,7 +69,7 @@ class Mechanism(ABC):
         """
         return False
 
-    def covers_conditionally(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float) -> bool:
+    def covers_conditionally(self, level: Fraction, m: int, records: RecordCount, delta: float) -> bool:
         """Whether coverage given the calibration data is at least `level` with probability 1 - delta."""
         return False
 
@@ -82,11 +83,9 @@ class Mechanism(ABC):
 
     def stated(self) -> dict[str, Any]:
         """Its name and its fields, with fractions as str."""
-        content: dict[str, Any] = {"name": self.name}
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            content[field.name] = str(value) if isinstance(value, Fraction) else value
-        return content
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        texts = {name: str(value) for name, value in values.items() if isinstance(value, Fraction)}
+        return {"name": self.name} | values | texts
 
     def facts(self, m: int) -> Facts:
         """The mechanism and its parameters in words, for m candidates."""
@@ -96,6 +95,22 @@ class Mechanism(ABC):
     def theorem(self, guarantee: Guarantee) -> str:
         """The page of the documentation that proves such a guarantee, and its theorem."""
         return "docs/methods.md"
+
+
+class ExponentialMechanism(Mechanism):
+    """The exponential mechanism: it draws a candidate by integer utilities and one noise scale."""
+
+    range_factor: ClassVar[int] = 1
+
+    scale: float
+
+    @abstractmethod
+    def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,)."""
+
+    def choose(self, counts: NDArray[np.int64]) -> int:
+        """Draw the index of one candidate, with OpenDP's sampler."""
+        return select(self.utilities(counts), self.scale)
 
 
 def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
@@ -108,29 +123,25 @@ def mechanism_facts(mechanism: Mechanism | None, m: int) -> Facts:
 @lru_cache(maxsize=256)
 @np.errstate(under="ignore")
 def certify(
-    mechanism: Mechanism | None, alpha: Fraction, m: int, n: int | None, n_min: int | None, delta: float | None
+    mechanism: Mechanism | None, alpha: Fraction, m: int, records: RecordCount, delta: float | None
 ) -> Guarantee:
-    """The guarantee of a mechanism over m candidates, for a public n or a secret one (docs/theory.md, Theorems C2, C3).
+    """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems C2, C3).
 
     Without a mechanism the answer is +inf, which covers all records. A training-conditional guarantee that does not
     hold has coverage 0. A mechanism without a certificate has a guarantee of kind `"none"`.
     """
     level = 1 - alpha
-    if delta is None:
-        marginal = Fraction(1) if mechanism is None else mechanism.certified(level, m, n, n_min)
-        if marginal is None:
-            return Guarantee("none", 0.0, None, n, n_min)
-        return Guarantee("marginal", _rounded(marginal, level), None, n, n_min)
-
+    coverage: Fraction | None
     if mechanism is None:
-        conditional = Fraction(1)
-    elif mechanism.covers_conditionally(level, m, n, n_min, delta):
-        conditional = level
+        coverage = Fraction(1)
+    elif delta is None:
+        coverage = mechanism.certified(level, m, records)
     else:
-        conditional = Fraction(0)
-    return Guarantee("training_conditional", _rounded(conditional, level), delta, n, n_min)
+        coverage = level if mechanism.covers_conditionally(level, m, records, delta) else Fraction(0)
+    if coverage is None:
+        return Guarantee("none", 0.0, None, records.n, records.n_min)
 
-
-def _rounded(coverage: Fraction, level: Fraction) -> float:
-    """The coverage as a float, rounded down; the level itself is stated as requested."""
-    return float(level) if coverage == level else float_below(coverage)
+    # As a float, rounded down; the level itself is stated as requested.
+    kind: GuaranteeKind = "marginal" if delta is None else "training_conditional"
+    rounded = float(level) if coverage == level else float_below(coverage)
+    return Guarantee(kind, rounded, delta, records.n, records.n_min)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from confide.guarantee import (
     Guarantee,
+    RecordCount,
     chosen_by_last_rule,
     laplace_residual_life,
     least_counted,
@@ -41,9 +42,10 @@ class _LastRule(Mechanism):
     def cost(self, m: int, n: int) -> float:
         """What the noise in m counts of n records costs, in ranks."""
 
-    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
+    def certified(self, level: Fraction, m: int, records: RecordCount) -> Fraction | None:
         """Guaranteed coverage for a public n (Theorem W3); None for a secret one: see `serves`."""
-        return None if n is None else limit_coverage(self.beyond, n, self.cost(m, n))
+        n = records.least
+        return limit_coverage(self.beyond, n, self.cost(m, n)) if records.public else None
 
     def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
         """Whether `level` is guaranteed, on average over noisy numbers of records of this scale (Theorem W3b)."""

@@ -11,9 +11,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
-from confide.errors import InputError
 from confide.selection import noisy_number
-from confide.support import LEAST_LOSS, MOST_RECORDS, scale_for
+from confide.support import LEAST_LOSS, MOST_RECORDS, require, scale_for
 
 
 class SizeShare(NamedTuple):
@@ -78,8 +77,7 @@ def reach_of_noise(scale: float, error: float) -> int:
 def size_scale(epsilon: float, share: SizeShare) -> float:
     """The scale of the noise for a privacy loss of epsilon per record, if the share of it is large enough."""
     least = LEAST_LOSS / share.loss
-    if epsilon < least:
-        raise InputError("epsilon", f"must be at least {float(least):g} per record, for a noisy number of records")
+    require("epsilon", epsilon >= least, f"must be at least {float(least):g} per record, for a noisy number of records")
     return scale_for(1 / share.loss, epsilon)
 
 

@@ -49,7 +49,8 @@ class OpenDPQuantile(Mechanism):
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate with OpenDP's private quantile."""
-        return int(self.measurement(len(counts))(_records(counts)))
+        records = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+        return int(self.measurement(len(counts))(records))
 
     def measurement(self, m: int) -> Any:
         """OpenDP's measurement over m candidates; its map states a zCDP loss by distance, 2 for a replaced record."""
@@ -76,10 +77,6 @@ def opendp_quantile_for(level: Fraction, epsilon: float, size: int | None) -> Op
     """
     distance = _unsized_range(level) if size is None else Fraction(2)
     return OpenDPQuantile(level, size, scale_for(distance, epsilon))
-
-
-def _records(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
 
 
 def _space(size: int | None) -> tuple[Any, Any]:

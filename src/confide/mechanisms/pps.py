@@ -15,14 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.guarantee import RankLaw, marginal_coverage, mean_overshoot, rank_law
-from confide.mechanisms.interface import Mechanism
-from confide.mechanisms.utilities import INT64_ROOM, saturated
-from confide.selection import select
+from confide.guarantee import RankLaw, RecordCount, marginal_coverage, mean_overshoot, rank_law
+from confide.mechanisms.interface import ExponentialMechanism
+from confide.mechanisms.utilities import GRID, INT64_ROOM, saturated
 from confide.support import ceil_to, float_above, scale_for
-
-# Adjusted levels are multiples of 1/GRID.
-GRID = 2**24
 
 # `pps` for a public number of records.
 #
@@ -46,7 +42,7 @@ GRID = 2**24
 
 
 @dataclass(frozen=True)
-class PrivatePredictionSets(Mechanism):
+class PrivatePredictionSets(ExponentialMechanism):
     """The published exponential mechanism, stated completely.
 
     Parameters
@@ -60,7 +56,6 @@ class PrivatePredictionSets(Mechanism):
     """
 
     name: ClassVar[Literal["pps"]] = "pps"
-    range_factor: ClassVar[int] = 1
 
     level: Fraction
     gamma: float
@@ -97,17 +92,13 @@ class PrivatePredictionSets(Mechanism):
         if self.level.denominator * n > INT64_ROOM:
             raise InputError("counts", "must fit into 64-bit utilities", remedy="Use mechanism='slopes'")
         at_or_below = np.cumsum(counts, dtype=np.int64)
-        below, above = at_or_below - counts, n - at_or_below
-        weights: NDArray[np.int64] = np.maximum(self._units_above * below, self.level.numerator * above)
-        return -weights
+        below = self._units_above * (at_or_below - counts)
+        above = self.level.numerator * (n - at_or_below)
+        return np.asarray(-np.maximum(below, above))
 
-    def choose(self, counts: NDArray[np.int64]) -> int:
-        """Draw the index of one candidate with OpenDP's exponential mechanism."""
-        return select(self.utilities(counts), self.scale)
-
-    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
+    def certified(self, level: Fraction, m: int, records: RecordCount) -> Fraction:
         """The published claim, `level`, if it holds; otherwise the coverage of the random-rank lemma."""
-        assert n is not None
+        n = records.least
         lemma = marginal_coverage(n, float(self.level * n), self.slope_left, m - 1.0)
         return min(level, Fraction(lemma))
 
@@ -204,7 +195,7 @@ def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Genera
 
 
 @dataclass(frozen=True)
-class PpsOfSecretSize(Mechanism):
+class PpsOfSecretSize(ExponentialMechanism):
     """The published exponential mechanism for a secret number of records. Its fields do not depend on n.
 
     Parameters
@@ -218,7 +209,6 @@ class PpsOfSecretSize(Mechanism):
     """
 
     name: ClassVar[Literal["pps"]] = "pps"
-    range_factor: ClassVar[int] = 1
 
     rate: Fraction
     offset: Fraction
@@ -280,34 +270,27 @@ class PpsOfSecretSize(Mechanism):
         below = (at_or_below - counts).astype(object) * (GRID * odds.numerator) // odds.denominator
         return saturated(-np.maximum(below.astype(np.int64) if fits else below, above))
 
-    def choose(self, counts: NDArray[np.int64]) -> int:
-        """Draw the index of one candidate with OpenDP's exponential mechanism."""
-        return select(self.utilities(counts), self.scale)
-
-    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
-        """The published claim, `level`, if it holds for every n >= n_min; else the coverage of the random-rank lemma.
+    def certified(self, level: Fraction, m: int, records: RecordCount) -> Fraction:
+        """The published claim, `level`, if it holds for all numbers; else the coverage of the random-rank lemma.
 
         If T(n) <= n, E[R] >= T(n) - ln(m)/slope, so coverage is at least the rate if the offset is at least
         ln(m)/slope. For fewer records the target is n, and the lemma's coverage grows with n.
         """
-        least = n if n_min is None else n_min
-        assert least is not None
-
         # Numbers of records whose target is not capped; the smallest one covers least.
-        first = max(least, self.reached_from)
+        first = max(records.least, self.reached_from)
         noise_ranks = Fraction(math.log(m) / self.slope_left * (1 + 1e-12))  # rounding must not raise the coverage
         uncapped = max(self.rate + min(self.offset - noise_ranks, Fraction(0)) / (first + 1), Fraction(0))
-        if least >= self.reached_from:
+        if records.least >= self.reached_from:
             return min(level, uncapped)
 
         # Numbers whose target is capped at n.
-        lemma = marginal_coverage(least, float(least), self.slope_left, m - 1.0)
+        lemma = marginal_coverage(records.least, float(records.least), self.slope_left, m - 1.0)
         return min(level, uncapped, Fraction(lemma))
 
     def certified_from(self, level: Fraction, m: int) -> int:
         """The smallest n_min for which the level is certified."""
         capped = range(1, self.reached_from)  # among these, coverage grows with n_min
-        return 1 + bisect_left(capped, level, key=lambda n_min: self.certified(level, m, None, n_min))
+        return 1 + bisect_left(capped, level, key=lambda n_min: self.certified(level, m, RecordCount(n_min, False)))
 
     def rank_law(self, n: int, m: int) -> RankLaw:
         """The law of the random rank (docs/theory.md, Theorem C1) for n records."""

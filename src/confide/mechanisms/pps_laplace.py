@@ -16,18 +16,15 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import RankLaw
+from confide.guarantee import RankLaw, RecordCount
 from confide.mechanisms.interface import Mechanism
-from confide.mechanisms.utilities import INT64_ROOM
+from confide.mechanisms.utilities import GRID, INT64_ROOM
 from confide.selection import noisy_counts
 from confide.support import ceil_to, float_above, require, scale_for
 
 # Noise is a multiple of 1/STEPS record. Noise on this lattice is sampled exactly by OpenDP. Coupled with continuous
 # Laplace noise it differs by less than one step per bin, which is added to zeta.
 STEPS = 2**20
-
-# Levels are multiples of 1/GRID.
-GRID = 2**24
 
 # The values of gamma that are tried.
 GAMMAS = np.geomspace(1e-4, 0.1, 61)
@@ -61,9 +58,9 @@ class LaplaceHistogram(Mechanism):
         reached[-1] = True
         return int(np.argmax(reached))
 
-    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
+    def certified(self, level: Fraction, m: int, records: RecordCount) -> Fraction:
         """The published claim, `level`, if this level is high enough (Theorem 2); else the same argument's bound."""
-        assert n is not None
+        n = records.least
         rank, fails = self._reached_rank(n, m, 1 - level)
         return max(Fraction(0), min(level, (1 - Fraction(fails)) * min(rank, n + 1) / (n + 1)))
 

@@ -149,30 +149,27 @@ def privacy_statement(
     )
 
 
-def _statement_of_draw(mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int) -> PrivacyStatement:
+def _statement_of_draw(mechanism: Mechanism | None, neighbors: Neighbors, records: int) -> PrivacyStatement:
     # Without a mechanism the data are not used.
     if mechanism is None:
-        return PrivacyStatement(neighbors, 0.0, records_per_person, add_remove=None, replace_one=0.0, rho=0.0)
+        return PrivacyStatement(neighbors, 0.0, records, add_remove=None, replace_one=0.0, rho=0.0)
 
     # The privacy map for one record, and group privacy for all records of a person.
     per_record = mechanism.add_remove if neighbors == "add_remove" else mechanism.replace_one
     if per_record is None:
-        raise InputError(
-            "neighbors", f"must be 'replace_one' for mechanism={mechanism.name!r}, which uses the public n"
-        )
+        must = f"must be 'replace_one' for mechanism={mechanism.name!r}, which uses the public n"
+        raise InputError("neighbors", must)
     if math.isinf(per_record):
-        return PrivacyStatement(
-            neighbors, math.inf, records_per_person, add_remove=None, replace_one=math.inf, rho=None
-        )
-    epsilon = float_above(records_per_person * Fraction(per_record))
+        return PrivacyStatement(neighbors, math.inf, records, add_remove=None, replace_one=math.inf, rho=None)
+    epsilon = float_above(records * Fraction(per_record))
     return PrivacyStatement(
         neighbors=neighbors,
         epsilon=epsilon,
-        records_per_person=records_per_person,
+        records_per_person=records,
         add_remove=mechanism.add_remove if neighbors == "add_remove" else None,
         replace_one=mechanism.replace_one,
         rho=zcdp_of_range(mechanism.range_factor * Fraction(epsilon)),
-        claimed=None if mechanism.claimed is None else records_per_person * mechanism.claimed,
+        claimed=None if mechanism.claimed is None else records * mechanism.claimed,
     )
 
 
@@ -200,17 +197,13 @@ def with_choice(threshold: PrivacyStatement, per_record: float | None) -> Privac
 
 def sequential_composition(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
     """The loss of releases on the same records: epsilons add up (basic composition), and so do zCDP losses."""
-    first = _comparable(parts)
-    rhos = [p.rho for p in parts]
-    added = [p.add_remove for p in parts]
-    claimed = _claimed(parts)
     return replace(
-        first,
+        _comparable(parts),
         epsilon=sum_rounded_up([p.epsilon for p in parts]),
-        add_remove=None if None in added else sum_rounded_up([a for a in added if a is not None]),
+        add_remove=_known_sum([p.add_remove for p in parts]),
         replace_one=sum_rounded_up([p.replace_one for p in parts]),
-        rho=None if None in rhos else sum_rounded_up([r for r in rhos if r is not None]),
-        claimed=sum_rounded_up(claimed) if claimed else None,
+        rho=_known_sum([p.rho for p in parts]),
+        claimed=_known_sum(_claimed(parts)),
     )
 
 
@@ -226,39 +219,39 @@ def parallel_composition(
     include noisy numbers of records, whose zCDP losses do not follow from a range.
     """
     first = _comparable(parts)
-    records = first.records_per_person
-    affected = 1 if neighbors == "add_remove" else 2  # the number of groups that one record can change
+    is_replaced = neighbors == "replace_one"
+    affected = 2 if is_replaced else 1  # the number of groups that one record can change
 
-    # The pure loss, of one record and of all records of a person.
+    # The pure loss of one record, of all records of a person, and the published one.
     losses = sorted((math.inf if p.add_remove is None else p.add_remove for p in parts), reverse=True)
-    largest = losses[0]
-    stays = max(p.replace_one for p in parts)
-    replaced = max(sum_rounded_up(losses[:2]), stays)
-    per_record = largest if neighbors == "add_remove" else replaced
-    epsilon = sum_rounded_up([per_record] * records)
-
-    # The zCDP loss: from the ranges of all groups that a change affects, or as the sum of the stated losses.
-    rho = None
-    if all(p.rho is not None for p in parts):
-        rhos = []
-        if sized:
-            rhos.append(sum_rounded_up(sorted((p.rho for p in parts if p.rho is not None), reverse=True)[:affected]))
-        else:
-            rhos.append(zcdp_of_range(*(_times(records, loss) for loss in losses[:affected])))
-        if neighbors == "replace_one":
-            rhos.append(zcdp_of_range(_times(records, stays)))
-        rho = max(rhos)
-
+    replaced = max(sum_rounded_up(losses[:2]), *(p.replace_one for p in parts))
+    per_record = replaced if is_replaced else losses[0]
     published = sorted(_claimed(parts), reverse=True)[:affected]
+
+    # The zCDP loss: of the groups that a change affects, or of one in which a replaced record stays.
+    rho = _zcdp_of_groups(parts, losses[:affected], sized)
+    if rho is not None and is_replaced:
+        stays = max(p.replace_one for p in parts)
+        rho = max(rho, zcdp_of_range(_times(first.records_per_person, stays)))
     return replace(
         first,
         neighbors=neighbors,
-        epsilon=epsilon,
-        add_remove=largest,
+        epsilon=sum_rounded_up([per_record] * first.records_per_person),
+        add_remove=losses[0],
         replace_one=replaced,
         rho=rho,
-        claimed=sum_rounded_up(published) if published else None,
+        claimed=_known_sum(published),
     )
+
+
+def _zcdp_of_groups(parts: Sequence[PrivacyStatement], losses: Sequence[float], sized: bool) -> float | None:
+    """The zCDP loss of as many groups as there are losses, from their ranges, or as the sum of the stated ones."""
+    stated = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
+    if len(stated) < len(parts):
+        return None
+    if sized:
+        return sum_rounded_up(stated[: len(losses)])
+    return zcdp_of_range(*(_times(parts[0].records_per_person, loss) for loss in losses))
 
 
 def _comparable(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
@@ -287,6 +280,12 @@ def sum_rounded_up(values: Sequence[float]) -> float:
     return float_above(sum(map(Fraction, values), Fraction(0)))
 
 
+def _known_sum(values: Sequence[float | None]) -> float | None:
+    """The sum; None if there are no values, or one is unknown."""
+    known = [value for value in values if value is not None]
+    return sum_rounded_up(known) if known and len(known) == len(values) else None
+
+
 def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
     """Floats in proportion to `shares`, which sum to one. The exact sum of the floats is at most epsilon."""
     return [float_below(Fraction(epsilon) * share) for share in shares]
@@ -304,12 +303,12 @@ def loss_facts(privacy: PrivacyStatement, *numbers: int) -> Facts:
     """The privacy loss by unit, rounded up: for each of these numbers of records, and for one."""
     rows = []
     for k in sorted({1, *numbers}):
-        number, s = ("one", "") if k == 1 else (str(k), "s")
+        records = "one record" if k == 1 else f"{k} records"
         by_change = losses(privacy, k)
         for change, unit in (("add_remove", "added or removed"), ("replace_one", "replaced")):
             loss = by_change[change]
             text = _unlimited(privacy, change) if math.isinf(loss) else _rounded_up(loss)
-            rows.append((f"{number} record{s} {unit}", text))
+            rows.append((f"{records} {unit}", text))
     if privacy.rho is not None and math.isfinite(privacy.rho):
         rows.append(("one person, as zCDP (rho)", _rounded_up(privacy.rho)))
     return tuple(rows)

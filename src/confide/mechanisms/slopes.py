@@ -9,11 +9,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
 from confide.guarantee import (
     Guarantee,
     RankLaw,
+    RecordCount,
     SlopeNoise,
+    TargetGoal,
+    TargetLine,
     competitor_ratio,
     competitor_ratio_right,
     conditional_failure,
@@ -26,10 +28,9 @@ from confide.guarantee import (
     two_sided_holds,
     weighted_shortfall,
 )
-from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.interface import ExponentialMechanism
 from confide.mechanisms.utilities import INT64_ROOM, saturated
-from confide.selection import select
-from confide.support import Facts, float_above, scale_for
+from confide.support import Facts, float_above, require, scale_for
 
 # Target ranks are searched in steps of 1/16 rank, or of 1/denominator of the level if that is finer.
 UNIT = 16
@@ -54,7 +55,7 @@ UNIT = 16
 
 
 @dataclass(frozen=True)
-class Slopes(Mechanism):
+class Slopes(ExponentialMechanism):
     """A complete, public statement of the mechanism, sufficient to run it and to account for it.
 
     Parameters
@@ -87,7 +88,6 @@ class Slopes(Mechanism):
     """
 
     name: ClassVar[Literal["slopes"]] = "slopes"
-    range_factor: ClassVar[int] = 1
 
     rate: Fraction
     offset: Fraction
@@ -184,7 +184,7 @@ class Slopes(Mechanism):
 
     def noise(self, m: int) -> SlopeNoise:
         """What the certificates need to know of the noise over m candidates."""
-        return SlopeNoise(self.slope_left, self.slope_right, self.rivals(m), step=self.step(m), scale=self.scale)
+        return SlopeNoise(self.slope_left, self.slope_right, self.rivals(m), step=self.step(m))
 
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
@@ -192,7 +192,8 @@ class Slopes(Mechanism):
         If they might exceed 64 bits, they are computed with Python's integers, and saturated.
         """
         # The target, in steps of 1/unit of the smallest weight.
-        n, unit = int(counts.sum()), self.unit
+        n = int(counts.sum())
+        unit = self.unit
         target = int(self.target(Fraction(n, self.heaviest)) * unit * self.heaviest)
         bonus = self.prior_bonus(n)
         fits = max(self.left, self.right) * (unit * n + abs(target)) + bonus + self.rise <= INT64_ROOM
@@ -210,41 +211,37 @@ class Slopes(Mechanism):
         utility[-1] += bonus
         return saturated(utility)
 
-    def choose(self, counts: NDArray[np.int64]) -> int:
-        """Draw the index of one candidate: the only step that uses private counts."""
-        return select(self.utilities(counts), self.scale)
-
-    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
+    def certified(self, level: Fraction, m: int, records: RecordCount) -> Fraction:
         """Guaranteed marginal coverage; 0 for a secret n without weights: see `serves`.
 
         For a public n by the sharp certificate, and `level` also by the two-sided one (Theorems C2 and T1).
         """
         noise = self.noise(m)
-        if self.weight is not None:
-            if n is not None:
-                return Fraction(0)
+        if self.weight is not None and not records.public:
             shortfall = weighted_shortfall(self.rate, self.offset, self.head_start_ranks, self.fade_ranks, noise)
             return self.rate if shortfall <= 0 else Fraction(0)
-        if n is None:
+        if self.weight is not None or not records.public:
             return Fraction(0)
-        sharp = sharp_coverage(n, self.target(n), noise)
-        return sharp if sharp >= level or not two_sided_holds(n, self.target(n), level, noise) else level
+        n = records.least
+        target = self.target(n)
+        sharp = sharp_coverage(n, target, noise)
+        return sharp if sharp >= level or not two_sided_holds(n, target, level, noise) else level
 
     def serves(self, level: Fraction, m: int, counted: int, size_scale: float) -> bool:
         """Whether `level` is guaranteed, on average over noisy numbers of records of this scale (Theorem H1)."""
         is_moving = self.weight is None and not self.head_start and not self.fade and self.rate == moving_rate(level)
         return is_moving and moving_line_holds(level, size_scale, counted, self.offset, self.noise(m))
 
-    def covers_conditionally(self, level: Fraction, m: int, n: int | None, n_min: int | None, delta: float) -> bool:
-        """Whether coverage is at least `level` with probability 1 - delta, for a public n or every n >= n_min.
+    def covers_conditionally(self, level: Fraction, m: int, records: RecordCount, delta: float) -> bool:
+        """Whether coverage is at least `level` with probability 1 - delta.
 
-        By Theorem C1b at one n, and by Theorem C3 at all of them.
+        By Theorem C1b for a public number of records, and by Theorem C3 for all secret ones.
         """
         noise = self.noise(m)
-        if n is not None:
+        n = records.least
+        if records.public:
             return conditional_failure(n, float(level), float(self.target(n)), noise.left, noise.rivals) <= delta
-        assert n_min is not None
-        return line_holds(self.rate, self.offset, level, delta, n_min, noise)
+        return line_holds(TargetLine(self.rate, self.offset), TargetGoal(level, delta, n), noise)
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
         """The law of the random rank for n records (Theorem C1); None for weighted records."""
@@ -343,13 +340,9 @@ def slopes_for(
     else:
         distance = add_remove_range(left, right, rate, unit)
     scale = scale_for((weight or 1) * distance, epsilon)
-    if scale > _LARGEST_SCALE:
-        weights = "" if weight is None else ", or class weights that are small whole numbers"
-        raise InputError(
-            "alpha",
-            "must give utilities of at most 64 bits",
-            remedy=f"Use an alpha of fewer digits, or a larger epsilon{weights}",
-        )
+    weights = "" if weight is None else ", or class weights that are small whole numbers"
+    remedy = f"Use an alpha of fewer digits, or a larger epsilon{weights}"
+    require("alpha", scale <= _LARGEST_SCALE, "must give utilities of at most 64 bits", remedy=remedy)
     return Slopes(rate, offset, left, right, scale, weight=weight)
 
 
@@ -360,12 +353,14 @@ def replace_one_range(left: int, right: int, unit: int) -> int:
 
 def add_remove_range(left: int, right: int, rate: Fraction, unit: int, fade: int = 0) -> int:
     """Range distance of the integer utilities when one record is added or removed (Theorem P1b)."""
-    up, down = int(rate * unit), int((1 - rate) * unit)
+    up = int(rate * unit)
+    down = int((1 - rate) * unit)
     return max(unit * left, unit * right + fade, up * (left + right), down * (left + right) + fade)
 
 
 def free_fade(mechanism: Slopes) -> int:
     """The largest fade of a prior bonus that does not increase the mechanism's privacy loss (Theorem P1b)."""
-    left, right, unit = mechanism.left, mechanism.right, mechanism.unit
+    unit = mechanism.unit
     down = int((1 - mechanism.rate) * unit)
-    return add_remove_range(left, right, mechanism.rate, unit) - max(unit * right, down * (left + right))
+    least = max(unit * mechanism.right, down * (mechanism.left + mechanism.right))
+    return add_remove_range(mechanism.left, mechanism.right, mechanism.rate, unit) - least

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.guarantee import RankLaw
+from confide.guarantee import RankLaw, RecordCount
 from confide.mechanisms.interface import Mechanism
 
 
@@ -31,10 +31,9 @@ class SplitConformal(Mechanism):
         """The first candidate with at least k scores at or below it."""
         return int(np.searchsorted(np.cumsum(counts), self.rank))
 
-    def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
+    def certified(self, level: Fraction, m: int, records: RecordCount) -> Fraction:
         """k/(n+1), exactly."""
-        assert n is not None
-        return Fraction(min(self.rank, n + 1), n + 1)
+        return Fraction(min(self.rank, records.least + 1), records.least + 1)
 
     def rank_law(self, n: int, m: int) -> RankLaw:
         """The rank k, with probability 1."""

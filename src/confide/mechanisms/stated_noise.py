@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import log_concave_residual_life, residual_life
 from confide.mechanisms.privacy import PrivacyStatement
-from confide.support import decimal_text, float_above, one_of, positive_integer, positive_number
+from confide.support import decimal_text, float_above, one_of, positive_integer, positive_number, require
 
 NoiseKind: TypeAlias = Literal["discrete_laplace", "discrete_gaussian", "table"]
 
@@ -34,7 +34,8 @@ _FAMILIES: Mapping[str, _Family] = {
     "discrete_gaussian": _Family("discrete Gaussian", "sigma", lambda z: z**2 / 2, 12),
 }
 
-_LEAST_SCALE, _LARGEST_SCALE = 1e-3, 1e4
+_LEAST_SCALE = 1e-3
+_LARGEST_SCALE = 1e4
 _MOST_COPIES = 100
 
 # The largest number of probabilities in a table, and the largest error of their total mass.
@@ -139,7 +140,8 @@ class Noise:
         match = _LAW_TEXT.fullmatch(text.replace(" ", ""))
         if match is None or match[1] not in _FAMILIES:
             raise unreadable
-        kind, parameter = match[1], _FAMILIES[match[1]].parameter
+        kind = match[1]
+        parameter = _FAMILIES[kind].parameter
         try:
             options = {key: float(value) for key, _, value in (option.partition("=") for option in match[2].split(","))}
         except ValueError:
@@ -180,7 +182,8 @@ class Noise:
     def in_one_count(self) -> NDArray[np.float64]:
         """P(S = 0), P(S = 1), ... for the noise S of all makers in one count."""
         # A sum of copies is a power of their Fourier transform, on a circle that is longer than the sum reaches.
-        law, reach = self.law, self.reach(1)
+        law = self.law
+        reach = self.reach(1)
         half = len(law) // 2
         circle = np.zeros(2 * reach + 2)
         np.add.at(circle, np.arange(-half, half + 1) % len(circle), law)
@@ -189,7 +192,8 @@ class Noise:
 
     def reach(self, counts: int, probability: float = 1e-16) -> int:
         """A number that the noise in the sum of several counts leaves with this probability at most, by Chernoff."""
-        law, steps = self.law, self.copies * counts
+        law = self.law
+        steps = self.copies * counts
         half = len(law) // 2
         z = np.arange(-half, half + 1)
         deviation = math.sqrt(float(law @ z**2))
@@ -218,9 +222,8 @@ class Noise:
             if self.copies == 1:
                 return residual_life(p)
             is_log_concave = bool((p[1:-1] ** 2 >= p[:-2] * p[2:] * (1 - _CONCAVITY_ERROR)).all())
-            if not is_log_concave:
-                remedy = "State one table of their sum, with copies=1"
-                raise InputError("copies", "must be 1 for a table that is not log-concave", remedy=remedy)
+            remedy = "State one table of their sum, with copies=1"
+            require("copies", is_log_concave, "must be 1 for a table that is not log-concave", remedy=remedy)
         return log_concave_residual_life(self.in_one_count())
 
     def __str__(self) -> str:
@@ -233,12 +236,10 @@ class Noise:
 
 def _check_table(p: NDArray[np.float64]) -> None:
     falls = 0 < len(p) <= _MOST_VALUES and bool((p >= 0).all() and (np.diff(p) <= 0).all())
-    if not falls or abs(p[0] + 2 * p[1:].sum() - 1) > _MASS_ERROR:
-        raise InputError(
-            "probabilities",
-            "must be those of 0, 1, 2, ... of a symmetric law that does not increase, with a mass of 1 within 1e-12",
-            remedy="Other noise, such as floating-point Laplace noise, has no certificate",
-        )
+    is_law = falls and abs(p[0] + 2 * p[1:].sum() - 1) <= _MASS_ERROR
+    must = "must be those of 0, 1, 2, ... of a symmetric law that does not increase, with a mass of 1 within 1e-12"
+    remedy = "Other noise, such as floating-point Laplace noise, has no certificate"
+    require("probabilities", is_law, must, remedy=remedy)
 
 
 _AS_STATED = "as the maker of the counts states"

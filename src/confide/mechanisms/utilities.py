@@ -5,6 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# The adjusted levels of both published methods are multiples of 1/GRID.
+GRID = 2**24
+
 # Utilities and noisy counts up to this fit into 64 bits, and so does the difference of two of them.
 INT64_ROOM = 2**62
 

@@ -25,14 +25,9 @@ from confide.papers import (
 )
 
 __all__ = [
-    "different_silos",
-    "fedcp_qq",
-    "one_shot_federated",
-    "opendp_quantile",
-    "private_prediction_sets",
-    "private_prediction_sets_v1",
-    "shuffling",
-]
+    "different_silos", "fedcp_qq", "one_shot_federated", "opendp_quantile", "private_prediction_sets",
+    "private_prediction_sets_v1", "shuffling",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -19,9 +19,6 @@ from confide.papers.checked import as_shares, check_ranks
 
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
-# The absolute error of integrals over the test score.
-_TOLERANCE = 1e-14
-
 
 @dataclass(frozen=True)
 class NonIidReply:
@@ -51,8 +48,7 @@ class NonIidReply:
         at = np.asarray(self.scores_below(u), dtype=np.float64)
         if at.shape != u.shape or not bool(np.all((at >= 0) & (at <= 1))):
             raise InputError("scores_below", "must give a number in [0, 1] for every u")
-        result: NDArray[np.float64] = betainc(self.l, self.n - self.l + 1, at)
-        return result
+        return np.asarray(betainc(self.l, self.n - self.l + 1, at))
 
 
 def non_iid_coverage(silos: Sequence[Curve], l: int, k: int, n: int) -> float:
@@ -127,7 +123,7 @@ def non_iid_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary: Cur
         return total_variation(table, np.tile(copy.below(u), (m, 1)))
 
     iid_coverage = float(qq_coverage(l, k, m, n))
-    lost = expectation(distance, _TOLERANCE)
+    lost = expectation(distance)
     return NonIidBound(iid_coverage, lost, iid_coverage - lost)
 
 
@@ -142,8 +138,7 @@ def total_variation(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[n
     >>> total_variation(np.array([[0.5], [0.5]]), np.array([[1.0], [0.0]]))
     array([0.5])
     """
-    distance: NDArray[np.float64] = np.abs(poisson_binomial(p) - poisson_binomial(q)).sum(axis=1) / 2
-    return distance
+    return np.asarray(np.abs(poisson_binomial(p) - poisson_binomial(q)).sum(axis=1) / 2)
 
 
 def distance_to_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -222,4 +217,4 @@ def loss_of_equal_treatment(replies: Sequence[ReplyLaw], *, exact: bool = True) 
         table = np.array([reply.below(t) for reply in replies])
         return distance_to_binomial(table) if exact else np.minimum(ehm_bound(table), 1.0)
 
-    return expectation(distance, _TOLERANCE)
+    return expectation(distance)

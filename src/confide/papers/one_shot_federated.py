@@ -162,8 +162,8 @@ def published_deviation(m: int, n: int, delta: Level) -> float:
     0.0387
     """
     exact = exact_level("delta", delta)
-    if exact > Fraction(1, 2):
-        raise InputError("delta", "must be in (0, 0.5], a condition of Theorem 3.3", got=f"{float(exact):g}")
+    must = "must be in (0, 0.5], a condition of Theorem 3.3"
+    require("delta", exact <= Fraction(1, 2), must, got=f"{float(exact):g}")
     return math.sqrt(-math.log(float(exact)) / (2 * positive_integer("m", m) * positive_integer("n", n)))
 
 
@@ -196,9 +196,9 @@ def conditional_miscoverage(l: int, k: int, m: int, n: int, alpha: Level, delta:
     """
     check_ranks(l, k, m, n)
     level = exact_level("alpha", alpha)
-    if l * k < (1 - level) * m * n:
-        must = f"must be at least (1-alpha) m n = {float((1 - level) * m * n):g}, a condition of Theorem 3.3"
-        raise InputError("l k", must, got=str(l * k))
+    least = (1 - level) * m * n
+    must = f"must be at least (1-alpha) m n = {float(least):g}, a condition of Theorem 3.3"
+    require("l k", l * k >= least, must, got=str(l * k))
     return float(level) + published_deviation(m, n, delta)
 
 
@@ -333,7 +333,8 @@ def qq_coverage_by_rectangles(l: int, k: int, m: int, n: int) -> float:
     missed = 0.0
     for j in range(k, m + 1):
         above = np.arange(m) < j
-        low, high = np.where(above, l, 0), np.where(above, n, l - 1)
+        low = np.where(above, l, 0)
+        high = np.where(above, n, l - 1)
         terms = (rectangle_probability(low, high, n, r) for r in range(j * l, j * n + (m - j) * (l - 1) + 1))
         missed += float(comb(m, j)) * sum(terms)
     return 1 - missed / (m * n + 1)

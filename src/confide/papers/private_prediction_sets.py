@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide import mechanisms
-from confide.errors import InputError
 from confide.papers.checked import as_counts
 from confide.support import Level, exact_level, positive_integer, positive_number, require
 
@@ -137,8 +136,7 @@ def weights(counts: ArrayLike, q: float) -> NDArray[np.float64]:
     below, above = _sides(counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         right = np.where(above > 0, above / (1 - _level(q)), 0.0)
-    weight: NDArray[np.float64] = np.maximum(below / q, right)
-    return weight
+    return np.maximum(below / q, right)
 
 
 def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.float64]:
@@ -157,8 +155,7 @@ def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.floa
     q = float(q)
     cost = np.maximum(smaller / q * below, (1.0 if smaller == 1 - q else smaller / (1 - q)) * above)
     weight = np.exp(-positive_number("epsilon", epsilon) * (cost - cost.min()) / 2)
-    law: NDArray[np.float64] = weight / weight.sum()
-    return law
+    return np.asarray(weight / weight.sum())
 
 
 def least_share_at_or_below(n: int, q: float, epsilon: float, m: int, delta: float) -> float:
@@ -259,10 +256,8 @@ def upper_bound_steps(
     """
     parameters = _Parameters.of(n, alpha, epsilon, m, gamma)
     p_max = positive_number("p_max", p_max)
-    if parameters.level >= 1:
-        must = "must give an adjusted level below 1 for an upper bound"
-        got = f"{parameters.level:.4g}"
-        raise InputError("n", must, got=got, remedy="Take more records")
+    must = "must give an adjusted level below 1 for an upper bound"
+    require("n", parameters.level < 1, must, got=f"{parameters.level:.4g}", remedy="Take more records")
     failure = parameters.failure
     rank = math.ceil(parameters.largest_rank)
     quantile = rank / (n + 1) + p_max

@@ -11,38 +11,18 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.errors import InputError
 from confide.mechanisms import laplace_level, noise_closed_form, walk_quantiles, walk_stays_below
 from confide.papers.checked import at_least_zero, without_nan
 from confide.papers.private_prediction_sets import beta_of_quantile
 from confide.support import Level, exact_level, positive_integer, positive_number, require
 
+# `beta_of_quantile`: Lemma 4 is Lemma 2 of versions 2 and 3; its proof prints ceil(n alpha) for ceil(n q)
 __all__ = [
-    "GAMMAS",
-    "adjusted_level",
-    "are_neighbours",
-    "balanced_bins",
-    "bernstein_tail",
-    "beta_of_quantile",  # Lemma 4 is Lemma 2 of versions 2 and 3; its proof prints ceil(n alpha) for ceil(n q)
-    "calibrate",
-    "coverage_lower_bound",
-    "coverage_upper_bound",
-    "coverage_upper_bound_by_rank",
-    "cutoff",
-    "exceedance",
-    "excess_rate",
-    "laplace_moment",
-    "levy_bound",
-    "moment_bound",
-    "optimal_bins",
-    "private_distribution",
-    "simplified_upper_bound",
-    "simplified_zeta",
-    "simulated_zeta",
-    "subexponential_parameters",
-    "sum_tail",
-    "zeta",
-]
+    "GAMMAS", "adjusted_level", "are_neighbours", "balanced_bins", "bernstein_tail", "beta_of_quantile", "calibrate",
+    "coverage_lower_bound", "coverage_upper_bound", "coverage_upper_bound_by_rank", "cutoff", "exceedance",
+    "excess_rate", "laplace_moment", "levy_bound", "moment_bound", "optimal_bins", "private_distribution",
+    "simplified_upper_bound", "simplified_zeta", "simulated_zeta", "subexponential_parameters", "sum_tail", "zeta",
+]  # fmt: skip
 
 GAMMAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
 """Coarsely spaced values from 1e-4 to 0.1, as in App. C.1."""
@@ -179,9 +159,8 @@ def adjusted_level(n: int, alpha: Level, gamma: float, noise: float) -> float:
     >>> round(adjusted_level(5000, 0.1, 0.01, zeta(5000, 36, 1.0, 0.001)), 5)
     0.91291
     """
-    return float(
-        laplace_level(n, exact_level("alpha", alpha), np.array(gamma), np.array(at_least_zero("noise", noise)))
-    )
+    bound = np.array(at_least_zero("noise", noise))
+    return float(laplace_level(n, exact_level("alpha", alpha), np.array(gamma), bound))
 
 
 def coverage_lower_bound(n: int, alpha: Level, gamma: float) -> float:
@@ -215,8 +194,8 @@ def simplified_zeta(n: int, m: int, epsilon: float, alpha: Level, gamma: float) 
     a = float(exact_level("alpha", alpha))
     least = 4 * math.exp(-m)
     require("alpha", a > least, f"must be above 4 exp(-m) = {least:.3g} for m = {m} bins", got=f"{a:g}")
-    if not least / a <= gamma < 1:
-        raise InputError("gamma", f"must be at least 4 exp(-m)/alpha = {least / a:.3g} and below 1", got=f"{gamma:g}")
+    must = f"must be at least 4 exp(-m)/alpha = {least / a:.3g} and below 1"
+    require("gamma", least / a <= gamma < 1, must, got=f"{gamma:g}")
     return noise_closed_form(m, gamma * a, 2 / epsilon) / n
 
 
@@ -287,8 +266,7 @@ def excess_rate(n: int, alpha: Level, epsilon: float) -> float:
     0.0112
     """
     ratio = positive_integer("n", n) * positive_number("epsilon", epsilon) / float(exact_level("alpha", alpha))
-    if ratio < 1:
-        raise InputError("n", "must be at least alpha/epsilon, where the logarithm is not negative", got=str(n))
+    require("n", ratio >= 1, "must be at least alpha/epsilon, where the logarithm is not negative", got=str(n))
     return math.sqrt(math.log(ratio)) / math.cbrt(n * epsilon) ** 2
 
 
@@ -342,10 +320,8 @@ def laplace_moment(b: float, rate: float) -> float:
     >>> laplace_moment(1.0, 0.5) <= moment_bound(2.0, 0.5)
     True
     """
-    if not abs(rate) * positive_number("b", b) < 1:
-        raise InputError(
-            "rate", "must lie between -1/b and 1/b, where the moment is finite", got=f"{rate:g} with b = {b:g}"
-        )
+    must = "must lie between -1/b and 1/b, where the moment is finite"
+    require("rate", abs(rate) * positive_number("b", b) < 1, must, got=f"{rate:g} with b = {b:g}")
     return 1 / ((1 - b * rate) * (1 + b * rate))
 
 

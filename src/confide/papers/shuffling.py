@@ -9,7 +9,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
 from confide.support import Level, exact_level, positive_integer, privacy_loss, require
 
 # What is added for binomial tails that the sum leaves out, on each side.
@@ -58,8 +57,7 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
     # Losses and numbers.
     n = positive_integer("n", n)
     epsilon_0 = privacy_loss("epsilon_0", epsilon_0)
-    if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise InputError("epsilon", "must be a finite number of at least 0", got=repr(epsilon))
+    require("epsilon", 0 <= epsilon < math.inf, "must be a finite number of at least 0", got=repr(epsilon))
     whole = epsilon_0 if whole is None else privacy_loss("whole", whole)
     if epsilon >= epsilon_0:
         return 0.0

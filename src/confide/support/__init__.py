@@ -27,6 +27,7 @@ from confide.support.checks import (
     Level,
     as_number,
     bisect,
+    bisect_upwards,
     ceil_to,
     check_types,
     check_unknown_arguments,

@@ -328,3 +328,17 @@ def bisect(enough: Callable[[int], bool], low: int, high: int) -> int:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def bisect_upwards(enough: Callable[[int], bool], low: int, high: int) -> int:
+    """The smallest number above `low` for which `enough` is true; `high`, at least 1, doubles until it is one.
+
+    Examples
+    --------
+    >>> bisect_upwards(lambda n: n * n >= 50, 0, 1)
+    8
+    """
+    while not enough(high):
+        low = high
+        high *= 2
+    return bisect(enough, low, high)

@@ -7,7 +7,7 @@ from confide.federated.protocols.channels import Channel, Clear, Masked
 from confide.federated.protocols.fedcp2_qq import FedCP2QQ, published_quantile
 from confide.federated.protocols.secure_sum import NoisyCounts
 from confide.federated.protocols.sorted_replies import PrivateQQ
-from confide.federated.protocols.threshold_plan import Promise, Protocol, ThresholdPlan
+from confide.federated.protocols.threshold_plan import Certificate, Promise, Protocol, ThresholdPlan
 
 PROTOCOLS: dict[str, Protocol] = {
     row.name: row

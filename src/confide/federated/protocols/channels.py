@@ -6,7 +6,7 @@ to compute the sum, and learns nothing else (docs/theory-federated.md).
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -37,14 +37,6 @@ class Channel(ABC):
     def colluders(self) -> int | None:
         """The number of silos that may collude with the coordinator; None if no message relies on other silos."""
         return None
-
-    def with_bits(self, bits: int) -> "Channel":
-        """The channel for sums of 32 or 64 bits."""
-        return self
-
-    def least_answers(self, terms: Terms) -> int:
-        """The least number of silos whose answers give a threshold."""
-        return 1 if self.single_replies else len(terms.silos)
 
     def check_answers(self, terms: Terms, answered: Collection[int]) -> None:
         """Reject answers of too few silos for a sum."""
@@ -132,10 +124,6 @@ class Masked(Channel):
     def colluders(self) -> int:
         """The number of silos that may collude."""
         return self.colluding
-
-    def with_bits(self, bits: int) -> "Masked":
-        """The channel with masks of 32 or 64 bits."""
-        return replace(self, bits=bits)
 
     def encode(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """The vectors, one after another, masked."""

@@ -34,7 +34,7 @@ class FedCP2QQ(SortedReplies):
     targets
         l + l_cor for every silo.
     published_k
-        The published rank of the reply that becomes the threshold, if all silos answer; 0 for the rank of confide.
+        The published rank of the reply that becomes the threshold, if all silos answer.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class FedCP2QQ(SortedReplies):
         targets = (choice.rank,) * m
         planned = cls(**vars(terms), method=method, channel=channel, targets=targets, published_k=choice.k)
         # A sum needs a finite threshold, because it opens with all silos only
-        if summed and planned.certify()[0] > m:
+        if summed and planned.certify().k > m:
             raise too_few_records()
         return planned
 
@@ -82,7 +82,7 @@ class FedCP2QQ(SortedReplies):
 
     def planned_k(self) -> int | None:
         """The published k, if no silo is Byzantine, there is no delta, and the certificate confirms it."""
-        if not self.published_k or self.liars or self.delta is not None:
+        if self.liars or self.delta is not None:
             return None
         replies = [self.reply_law(i) for i in range(len(self.silos))]
         return self.published_k if order_statistic_coverage(replies, self.published_k) >= self.level else None

@@ -8,7 +8,7 @@ docs/theory-federated.md, Theorems F5, F6 and F7). Sizes must be public.
 import math
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Self
@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.federated.protocols.channels import Channel
-from confide.federated.protocols.threshold_plan import Promise, ThresholdPlan, too_few_records
+from confide.federated.protocols.channels import Channel, Masked
+from confide.federated.protocols.threshold_plan import Certificate, Promise, ThresholdPlan, too_few_records
 from confide.federated.refusals import Refusal
 from confide.federated.terms import Counts, Terms
-from confide.guarantee import Guarantee, chosen_by_last_rule, limit_coverage, log_concave_residual_life, most_beyond
+from confide.guarantee import chosen_by_last_rule, limit_coverage, log_concave_residual_life, most_beyond
 from confide.selection import noisy_counts
 from confide.support import float_above, positive_integer, positive_number, require, scale_for
 
@@ -68,8 +68,9 @@ class NoisyCounts(ThresholdPlan):
         beyond = most_beyond(terms.level, _exchangeable(terms), _cost(scale, silos, honest))
         if not 0 <= beyond < n:
             raise too_few_records()
-        channel = channel.with_bits(modulus_bits(n, scale, silos, honest))
-        return cls(**vars(terms), method=method, channel=channel, scale=scale, target=n - beyond, honest=honest)
+        assert isinstance(channel, Masked)
+        masked = replace(channel, bits=modulus_bits(n, scale, silos, honest))
+        return cls(**vars(terms), method=method, channel=masked, scale=scale, target=n - beyond, honest=honest)
 
     def loss(self, i: int) -> float:
         """2/scale, because a replaced record changes two counts by one."""
@@ -87,15 +88,15 @@ class NoisyCounts(ThresholdPlan):
         """The candidate that the last rule selects for the target rank."""
         return float(self.candidates.values[int(chosen_by_last_rule(total, _records(self) - self.target))])
 
-    def certificate(self, answered: Sequence[int]) -> tuple[int, Guarantee]:
+    def certificate(self, answered: Sequence[int]) -> Certificate:
         """The guarantee for the sum of all silos, with k = 0, because replies are not sorted."""
         cost = _cost(self.scale, len(self.silos), self.honest)
         coverage = limit_coverage(_records(self) - self.target, _exchangeable(self), cost)
-        return 0, self.guarantee(float(coverage), answered)
+        return Certificate(0, self.guarantee(float(coverage), answered))
 
-    def promises_of(self, numbers: Sequence[int]) -> dict[int, Promise]:
+    def promises(self) -> dict[int, Promise]:
         """The guarantee for all silos."""
-        return {len(self.silos): Promise(self.certify()[1].coverage, 0, "never")}
+        return {len(self.silos): Promise(self.certify().guarantee.coverage, 0, "never")}
 
     def coverage_failure(self, answered: Sequence[int], k: int) -> Callable[[float], float]:
         """None is proved: the guarantee is marginal."""
@@ -112,8 +113,7 @@ class NoisyCounts(ThresholdPlan):
         noise = rng.negative_binomial(shares, p, size) - rng.negative_binomial(shares, p, size)
         counts = rng.multinomial(n, np.diff(below, prepend=0.0), _DRAWS) + noise
         chosen = chosen_by_last_rule(counts, n - self.target)
-        law: NDArray[np.float64] = np.bincount(chosen, minlength=len(below)) / _DRAWS
-        return law
+        return np.bincount(chosen, minlength=len(below)) / _DRAWS
 
 
 def _records(terms: Terms) -> int:
@@ -206,8 +206,7 @@ def noise_law(scale: float, parameter: float) -> NDArray[np.float64]:
     k = np.arange(half + 1)
     log_mass = gammaln(k + parameter) - gammaln(parameter) - gammaln(k + 1.0) + k * -1 / scale
     mass = np.exp(log_mass + parameter * math.log(-math.expm1(-1 / scale))) if p < 1 else np.ones(1)
-    law: NDArray[np.float64] = np.maximum(fftconvolve(mass, mass[::-1]), 0.0)
-    return law
+    return np.asarray(np.maximum(fftconvolve(mass, mass[::-1]), 0.0))
 
 
 # A check of the opened sum, without privacy cost: the number of all records is public and every count lies between 0

@@ -19,7 +19,7 @@ from confide.federated.certificates import certified_k, conditional_coverage_fai
 from confide.federated.many_silos import StandIns, tails
 from confide.federated.private_quantiles import MANY, best_private_qq
 from confide.federated.protocols.channels import Channel
-from confide.federated.protocols.threshold_plan import Promise, ThresholdPlan, too_few_records
+from confide.federated.protocols.threshold_plan import Certificate, Promise, ThresholdPlan, too_few_records
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw, random_rank, slopes_reply
 from confide.federated.terms import Counts, Terms
@@ -89,19 +89,20 @@ class SortedReplies(ThresholdPlan):
         """A k that the plan fixes for the case that all silos answer, or None."""
         return None
 
-    def certificate(self, answered: Sequence[int]) -> tuple[int, Guarantee]:
+    def certificate(self, answered: Sequence[int]) -> Certificate:
         """The smallest certified k; one more than the number of answers if none is."""
         k = self._rank_of_threshold(len(answered), partial(self._smallest_k, self._laws(answered)))
-        return k, self.guarantee(float(self.level) if k <= len(answered) else 1.0, answered)
+        return Certificate(k, self.guarantee(float(self.level) if k <= len(answered) else 1.0, answered))
 
-    def promises_of(self, numbers: Sequence[int]) -> dict[int, Promise]:
-        """The guarantees for these numbers of answers, the largest first."""
+    def promises(self) -> dict[int, Promise]:
+        """The guarantee by number of answers, from all silos down to the least number that gives a threshold."""
         level = float(self.level)
-        replies = self._laws(range(len(self.silos)))
+        silos = len(self.silos)
+        replies = self._laws(range(silos))
         equal = len(set(replies)) == 1
         smallest_ks = self._smallest_ks(replies)
         promises = {}
-        for answers in numbers:
+        for answers in range(silos, 0, -1) if self.channel.single_replies else [silos]:
             # This k is enough for the silos with the lowest replies, and so for any of this number
             k = self._rank_of_threshold(answers, smallest_ks.get)
             if k <= answers:
@@ -249,7 +250,7 @@ class PrivateQQ(SortedReplies):
         ]
 
         # P(at least k replies are at most e_j); +inf is the last candidate, and the threshold if there are fewer
-        k, _ = self.certify()
+        k = self.certify().k
         is_finite = k <= len(self.silos)
         at_most = tails(np.cumsum(replies, axis=1), representative.silos)(k) if is_finite else np.zeros(len(below))
         at_most[-1] = 1.0
@@ -281,5 +282,4 @@ def _mean_law_of_choice(mechanism: Slopes, counts: NDArray[np.int64]) -> NDArray
         utility = mechanism.utilities(row) / mechanism.scale
         likely = utility > utility.max() - _UNLIKELY
         total[likely] += selection_law(np.exp(utility[likely] - utility.max()))
-    mean: NDArray[np.float64] = total / total.sum()
-    return mean
+    return np.asarray(total / total.sum())

@@ -51,6 +51,13 @@ class Promise:
         return f"coverage at least {self.coverage:.6g}{perhaps}"
 
 
+class Certificate(NamedTuple):
+    """The rank k of the answer that becomes the threshold, 0 for sums of counts, and the guarantee."""
+
+    k: int
+    guarantee: Guarantee
+
+
 # Maximum length of a vector of which only the sum opens, because its message contains every number
 _MOST_SUMMED = 2**14
 
@@ -113,9 +120,7 @@ class ThresholdPlan(Terms, ABC):
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
         """The loss of one record: silos hold different records, so it is the largest loss of a silo."""
         loss = max(map(self.loss, self.answering(answered)), default=0.0)
-        return PrivacyStatement(
-            "replace_one", epsilon=loss, records_per_person=1, add_remove=None, replace_one=loss, rho=None
-        )
+        return PrivacyStatement("replace_one", loss, 1, add_remove=None, replace_one=loss, rho=None)
 
     def answering(self, answered: Collection[int] | None) -> Sequence[int]:
         """The silos that answered, by default all."""
@@ -144,27 +149,23 @@ class ThresholdPlan(Terms, ABC):
 
     # The guarantee
 
-    def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
-        """The rank k of the answer that becomes the threshold, and the guarantee, for the silos that answered.
+    def certify(self, answered: Collection[int] | None = None) -> Certificate:
+        """The certificate for the silos that answered.
 
         The threshold is the k-th smallest of all answers, those of Byzantine silos included; if k exceeds their number
-        it is +inf. k = 0 for sums of counts.
+        it is +inf.
         """
         answering = self.answering(answered)
         self.channel.check_answers(self, answering)
         return self.certificate(answering)
 
     @abstractmethod
-    def certificate(self, answered: Sequence[int]) -> tuple[int, Guarantee]:
+    def certificate(self, answered: Sequence[int]) -> Certificate:
         """The result of `certify`."""
 
+    @abstractmethod
     def promises(self) -> dict[int, Promise]:
         """The guarantee by number of answers, from all silos down to the least number that gives a threshold."""
-        return self.promises_of(range(len(self.silos), self.channel.least_answers(self) - 1, -1))
-
-    @abstractmethod
-    def promises_of(self, numbers: Sequence[int]) -> dict[int, Promise]:
-        """The guarantees for these numbers of answers, the largest first."""
 
     @abstractmethod
     def coverage_failure(self, answered: Sequence[int], k: int) -> Callable[[float], float]:
