@@ -13,7 +13,20 @@ section.py        descriptions of values, and their renderings
 axes.py           common parts of all plots
 """
 
-from confide.support.axes import BAD, FILL, INK, PROMISE, axes_of, labelled, legend, named_ticks, promise_line
+from confide.support.axes import (
+    AS_PROMISED,
+    BAD,
+    BELOW,
+    FILL,
+    INK,
+    MARKERS,
+    PROMISE,
+    axes_of,
+    labelled,
+    legend,
+    named_ticks,
+    promise_line,
+)
 from confide.support.checks import (
     LEAST_LOSS,
     MAX_DENOMINATOR,

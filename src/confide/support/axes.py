@@ -1,19 +1,46 @@
 """Common parts of all plots: new axes, their labels, and colours that also differ in lightness."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from confide.support.installed import needs_extra
 
 # Colours of lines and texts, of areas, of what falls short, and of what is guaranteed
-INK, FILL, BAD, PROMISE = "#1b3a57", "#7fa6c9", "#b5412c", "#6b4a00"
+INK = "#1b3a57"
+FILL = "#7fa6c9"
+BAD = "#b5412c"
+PROMISE = "#6b4a00"
+
+# Markers of lines, in their order
+MARKERS = "osD^vP*Xph"
 
 # The size of a figure, in inches
-WIDTH, HEIGHT = 7.0, 4.0
+WIDTH = 7.0
+HEIGHT = 4.0
 
 # Names along an axis, and their characters, up to which they are legible without a slope
 MOST_TICKS = 12
 MOST_CHARACTERS = 60
+
+
+@dataclass(frozen=True)
+class PointStyle:
+    """How points are drawn that are as promised, or that fall short of it."""
+
+    falls_short: bool
+    color: str
+    marker: str
+    size: float
+
+    @property
+    def points(self) -> dict[str, Any]:
+        """The arguments of `axes.plot`."""
+        return {"color": self.color, "marker": self.marker, "markersize": self.size, "linestyle": "none"}
+
+
+AS_PROMISED = PointStyle(falls_short=False, color=INK, marker="o", size=4.5)
+BELOW = PointStyle(falls_short=True, color=BAD, marker="v", size=7)
 
 
 def axes_of(ax: Any, width: float = WIDTH, height: float = HEIGHT) -> Any:
