@@ -4,12 +4,11 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from importlib import import_module
 
 import click
 
-from confide.cli.command import COMMANDS, Declaration, Group
+from confide.cli import commands, federated  # noqa: F401  # which declare the commands
+from confide.cli.command import COMMANDS, Group
 from confide.cli.exit_codes import (
     DONE,
     EXISTS,
@@ -92,18 +91,6 @@ _GROUPS = {
 }
 
 
-def _commands_of(group: str) -> dict[str, Declaration]:
-    # Importing a module declares its commands.
-    import_module("confide.cli.federated" if group == "federated" else "confide.cli.commands")
-    return COMMANDS[group]
-
-
-def _build_group(name: str) -> Group:
-    return Group(name, _commands_of(name), help=_GROUPS[name])
-
-
-_groups = {name: Declaration(text.partition("\n")[0], partial(_build_group, name)) for name, text in _GROUPS.items()}
-
 # The program
 
 _HELP = """Prediction sets with a coverage guarantee and a differential-privacy guarantee.
@@ -133,7 +120,7 @@ _version = click.Option(
 )
 app = Group(
     "confide",
-    commands=_commands_of("") | _groups,
+    commands=[*COMMANDS[""], *(Group(name, COMMANDS[name], help=text) for name, text in _GROUPS.items())],
     params=[_version, click.Option(["--verbose", "-v"], count=True, help=_VERBOSE)],
     callback=_log,
     help=_HELP,

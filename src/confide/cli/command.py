@@ -4,15 +4,14 @@ An option without a default is required. Options are shown in the order of their
 """
 
 import re
-from collections import UserDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from functools import cache
 from inspect import cleandoc
 from pkgutil import resolve_name
 from textwrap import indent
-from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, dataclass_transform, get_origin, get_type_hints
 
 import click
 
@@ -54,28 +53,8 @@ class Command(click.Command):
                 formatter.write_text(", ".join(others))
 
 
-class Declaration(NamedTuple):
-    """A command or a group with its first sentence; it is built when it is used."""
-
-    summary: str
-    build: Callable[[], click.Command]
-
-
-class Declarations(UserDict[str, Any]):
-    """Commands by name, each built when it is used."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        declaration: Declaration = super().__getitem__(name)
-        return declaration.build()
-
-
 class Group(click.Group):
-    """A group of commands."""
-
-    def __init__(self, name: str, commands: Mapping[str, Declaration], **options: Any) -> None:
-        super().__init__(name, **options)
-        self.declarations = commands
-        self.commands = Declarations(commands)
+    """A group of commands, shown in their order."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Show help if no command is given."""
@@ -102,13 +81,17 @@ class Group(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its first sentence; then the options."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, command.summary) for name, command in self.declarations.items()])
+            formatter.write_dl([(name, _first_line(command)) for name, command in self.commands.items()])
         _write_parameters(self.get_params(ctx), ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the epilog verbatim."""
         if self.epilog:
             formatter.write(f"\n{self.epilog}\n")
+
+
+def _first_line(command: click.Command) -> str:
+    return (command.help or "").partition("\n")[0]
 
 
 def _write_text(text: str | None, formatter: click.HelpFormatter) -> None:
@@ -135,31 +118,28 @@ def _write_parameters(
 # Commands from dataclasses
 
 # The commands of each group, in the order of their declaration; those of the program have the group ""
-COMMANDS = defaultdict[str, dict[str, Declaration]](dict)
+COMMANDS = defaultdict[str, list[click.Command]](list)
 
 _Options = TypeVar("_Options")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[type[_Options]], type[_Options]]:
-    """Register the command of a class of options, such as `ledger show`; the class becomes a dataclass when it is used.
+    """Make a class of options a dataclass, and register its command, such as `ledger show`.
 
     The function that runs it, `module:name`, is imported when the command runs. `names` are the arguments of the Python
     API that the command takes by options or by `--set`.
     """
 
-    def register(options: type[_Options]) -> type[_Options]:
-        text = cleandoc(options.__doc__ or "")
-        build = cache(lambda: _build(path, options, text, place, names))
-        group, _, name = path.rpartition(" ")
-        COMMANDS[group][name] = Declaration(text.partition("\n")[0], build)
+    def register(undecorated: type[_Options]) -> type[_Options]:
+        options = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(undecorated)
+        COMMANDS[path.rpartition(" ")[0]].append(_build(path, options, place, names))
         return options
 
     return register
 
 
-def _build(path: str, undecorated: type, text: str, place: str, names: Collection[str]) -> Command:
-    options: type = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(undecorated)
+def _build(path: str, options: type, place: str, names: Collection[str]) -> Command:
     # Arguments first, in the order of their fields, then options in that of their rows.
     rows = list(OPTIONS)
     parameters = [_parameter(path, *option) for option in _nested_fields(options)]
@@ -170,7 +150,7 @@ def _build(path: str, undecorated: type, text: str, place: str, names: Collectio
             code: int | None = resolve_name(f"confide.cli.{place}")(_instance(options, values))
             return code
 
-    command = Command(path.rpartition(" ")[2], params=parameters, callback=run, help=text)
+    command = Command(path.rpartition(" ")[2], params=parameters, callback=run, help=cleandoc(options.__doc__ or ""))
     command.names = names
     return command
 

@@ -162,13 +162,13 @@ def _axes_of_rows(ax: Any, names: Sequence[str]) -> Any:
 
 def _draw_parts(axes: Any, parts: Sequence[Part], below: str) -> None:
     """Draw share and interval of each part; `below` is the legend of those that are covered less."""
-    for style in (AS_PROMISED, BELOW):
-        rows = {place: part for place, part in enumerate(parts) if part.below == style.falls_short}
+    for falls_short, style in ((False, AS_PROMISED), (True, BELOW)):
+        rows = {place: part for place, part in enumerate(parts) if part.below == falls_short}
         places = list(rows)
         lows = [part.low for part in rows.values()]
-        axes.hlines(places, lows, [part.high for part in rows.values()], color=style.color, linewidth=1.6)
-        label = below if rows and style.falls_short else None
-        axes.plot([part.value for part in rows.values()], places, **style.points, label=label)
+        axes.hlines(places, lows, [part.high for part in rows.values()], color=style["color"], linewidth=1.6)
+        label = below if rows and falls_short else None
+        axes.plot([part.value for part in rows.values()], places, **style, label=label)
 
 
 def _draw_promises(axes: Any, parts: Sequence[Part]) -> bool:

@@ -100,8 +100,8 @@ def _draw_sequence(axes: Any, points: Sequence[Point]) -> None:
 def _draw_looks(axes: Any, points: Sequence[Point], shares: _Shares) -> None:
     """Draw looks before the alarm, and since."""
     alarmed = np.array([point.alarmed for point in points])
-    for style in (AS_PROMISED, BELOW):
-        drawn = np.flatnonzero((alarmed == style.falls_short) & np.isfinite(shares.share))
-        axes.vlines(drawn, shares.low[drawn], shares.high[drawn], color=style.color, linewidth=1.2)
-        label = "since the alarm" if style.falls_short else "this look"
-        axes.plot(drawn, shares.share[drawn], **style.points, label=label if drawn.size else None)
+    for since_alarm, style in ((False, AS_PROMISED), (True, BELOW)):
+        drawn = np.flatnonzero((alarmed == since_alarm) & np.isfinite(shares.share))
+        axes.vlines(drawn, shares.low[drawn], shares.high[drawn], color=style["color"], linewidth=1.2)
+        label = "since the alarm" if since_alarm else "this look"
+        axes.plot(drawn, shares.share[drawn], **style, label=label if drawn.size else None)

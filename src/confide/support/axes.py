@@ -1,7 +1,6 @@
 """Common parts of all plots: new axes, their labels, and colours that also differ in lightness."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from confide.support.installed import needs_extra
@@ -23,24 +22,9 @@ HEIGHT = 4.0
 MOST_TICKS = 12
 MOST_CHARACTERS = 60
 
-
-@dataclass(frozen=True)
-class PointStyle:
-    """How points are drawn that are as promised, or that fall short of it."""
-
-    falls_short: bool
-    color: str
-    marker: str
-    size: float
-
-    @property
-    def points(self) -> dict[str, Any]:
-        """The arguments of `axes.plot`."""
-        return {"color": self.color, "marker": self.marker, "markersize": self.size, "linestyle": "none"}
-
-
-AS_PROMISED = PointStyle(falls_short=False, color=INK, marker="o", size=4.5)
-BELOW = PointStyle(falls_short=True, color=BAD, marker="v", size=7)
+# How points are drawn that are as promised, and those that fall short: arguments of `axes.plot`
+AS_PROMISED: dict[str, Any] = {"color": INK, "marker": "o", "markersize": 4.5, "linestyle": "none"}
+BELOW: dict[str, Any] = {"color": BAD, "marker": "v", "markersize": 7, "linestyle": "none"}
 
 
 def axes_of(ax: Any, width: float = WIDTH, height: float = HEIGHT) -> Any:
