@@ -312,10 +312,9 @@ def print_release(
     plan = None if request is None else _informative_plan(released)
     expected = None if plan is None else _expected(plan)
 
-    def document() -> dict[str, Any]:
-        written = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
-        charged = {} if request is None else receipt.fields()
-        return {**written, "records_needed": records_needed(released), **captured.fields(), **charged, **left_out}
+    written = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
+    charged = {} if request is None else receipt.fields()
+    document = {**written, "records_needed": records_needed(released), **captured.fields(), **charged, **left_out}
 
     # What was charged, or that no ledger was named.
     paid = request is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon))

@@ -58,7 +58,7 @@ def _print_summary(summary: Mapping[str, Any], released: Release, notes: Sequenc
     # The sets or intervals, and the promise.
     size = f", {summary['mean_set_size']:.2f} classes each on average" if "mean_set_size" in summary else ""
     print_result(
-        lambda: {"out": options.out, **_promised(released), **summary, "warnings": notes},
+        {"out": options.out, **_promised(released), **summary, "warnings": notes},
         f"{short_number(rows)} {'intervals' if options.probabilities is None else 'sets'}{size}",
         f"empty sets: {empty:,} of {rows:,} ({100 * empty / rows:.2g} %)" if empty else None,
         left_out_text(summary),
@@ -158,14 +158,15 @@ def _print(
         notes += [sentence_of(name, short) for name, short in evaluation.shortfalls.items()]
     print_warnings(notes)
 
-    def document() -> dict[str, Any]:
-        shortfalls = [{"of": name, **short.fields()} for name, short in evaluation.shortfalls.items()]
-        cost = {**receipt.captured.fields(), **receipt.fields()} if evaluation.private else {}
-        return {**evaluation.fields(), **cost, "shortfalls": shortfalls, "warnings": notes, **left_out}
-
     # A private evaluation also has a cost, and may be published.
-    texts: list[object] = [evaluation, left_out_text(left_out), output.saved()]
+    texts: list[object] = [evaluation, left_out_text(left_out)]
+    cost: dict[str, Any] = {}
     if evaluation.private:
-        texts.insert(2, receipt.text())
-        texts = [*receipt.captured.earlier, *texts, "These numbers are private: they may be published."]
+        texts = [*receipt.captured.earlier, *texts, receipt.text()]
+        cost = {**receipt.captured.fields(), **receipt.fields()}
+    texts.append(output.saved())
+    if evaluation.private:
+        texts.append("These numbers are private: they may be published.")
+    shortfalls = [{"of": name, **short.fields()} for name, short in evaluation.shortfalls.items()]
+    document = {**evaluation.fields(), **cost, "shortfalls": shortfalls, "warnings": notes, **left_out}
     print_result(document, *texts, as_json=output.as_json)
