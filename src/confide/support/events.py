@@ -11,7 +11,9 @@ import re
 import sys
 from typing import Any
 
-INFO, DEBUG = 20, 10  # values of `logging`, which is imported only if a program uses it
+# Values of `logging`, which is imported only if a program uses it
+INFO = 20
+DEBUG = 10
 
 # A value without quotation marks
 _PLAIN = re.compile(r"[\w.,:;/@+*-]+")
@@ -77,7 +79,9 @@ _BETWEEN = (__name__.partition(".")[0], "sklearn", "joblib")
 
 def caller_stacklevel() -> int:
     """The `stacklevel` for a warning that refers to the first caller outside this package and scikit-learn."""
-    level, frame = 1, sys._getframe(1)
+    level = 1
+    frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
-        level, frame = level + 1, frame.f_back
+        level += 1
+        frame = frame.f_back
     return level
