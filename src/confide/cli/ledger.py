@@ -56,7 +56,7 @@ def show(options: LedgerShow) -> None:
     account = ledger.account(dataset)
     together = [vars(bound) for bound in account.spent(options.dp_delta).bounds]
     document = account.as_json() | {"together": together}
-    print_result(document, account.describe(options.dp_delta), as_json=output.as_json)
+    print_result(document, account.describe(options.dp_delta), as_json=options.as_json)
 
 
 def limit(options: LedgerLimit) -> None:

@@ -53,17 +53,3 @@ class Output(OptionalOutput):
 
         self.write(text)
         print_text(f"{verb}: {self.out}")
-
-
-@dataclass(frozen=True)
-class PrintedOutput(Output):
-    """A required output file, and the choice of printing JSON."""
-
-    as_json: bool = False
-
-
-@dataclass(frozen=True)
-class OptionalPrintedOutput(OptionalOutput):
-    """An optional output file, and the choice of printing JSON."""
-
-    as_json: bool = False

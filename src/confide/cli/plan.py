@@ -54,7 +54,7 @@ def plan(options: Plan) -> None:
     table_of_needed = _table_of_needed(numbers) if numbers else None
     heading = f"for each group or class, with {planned.n} records in it:" if division else None
     texts = (heading, planned, table_of_needed, left_out_text(left_out), options.output.saved())
-    print_result(document, *texts, as_json=options.output.as_json)
+    print_result(document, *texts, as_json=options.as_json)
 
 
 def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], columns: ColumnSpec | None) -> CalibrationPlan:

@@ -11,7 +11,6 @@ from confide.cli.commands import Evaluate, Predict
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.options import EVALUATE, PREDICT
 from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warnings
-from confide.cli.output_options import OptionalPrintedOutput
 from confide.cli.request import arguments_of, split, take_columns
 from confide.cli.values import Source, read_release
 from confide.core import Release, remarks
@@ -133,7 +132,7 @@ def evaluate(options: Evaluate) -> int:
 
     # Write, print, and judge.
     output.write(evaluation.to_json())
-    _print(evaluation, released, receipt, output, left_out)
+    _print(evaluation, released, receipt, left_out, options)
     broken = any(short.is_broken for short in evaluation.shortfalls.values())
     return CLAIM_FAILED if options.fail_below_promise and broken else DONE
 
@@ -146,15 +145,11 @@ def _check_law(released: Release) -> None:
 
 
 def _print(
-    evaluation: Evaluation,
-    released: Release,
-    receipt: Receipt,
-    output: OptionalPrintedOutput,
-    left_out: Mapping[str, Any],
+    evaluation: Evaluation, released: Release, receipt: Receipt, left_out: Mapping[str, Any], options: Evaluate
 ) -> None:
     # Warnings. The text of an evaluation contains those about coverage, its JSON does not.
     notes = list(receipt.captured.notes if evaluation.private else remarks(released))
-    if output.as_json:
+    if options.as_json:
         notes += [sentence_of(name, short) for name, short in evaluation.shortfalls.items()]
     print_warnings(notes)
 
@@ -164,9 +159,9 @@ def _print(
     if evaluation.private:
         texts = [*receipt.captured.earlier, *texts, receipt.text()]
         cost = {**receipt.captured.fields(), **receipt.fields()}
-    texts.append(output.saved())
+    texts.append(options.output.saved())
     if evaluation.private:
         texts.append("These numbers are private: they may be published.")
     shortfalls = [{"of": name, **short.fields()} for name, short in evaluation.shortfalls.items()]
     document = {**evaluation.fields(), **cost, "shortfalls": shortfalls, "warnings": notes, **left_out}
-    print_result(document, *texts, as_json=output.as_json)
+    print_result(document, *texts, as_json=options.as_json)

@@ -45,7 +45,7 @@ def watch(options: WatchOptions) -> int:
     notes = list(remarks(batch.monitored))
     if not monitor.looks:
         notes += monitor.settings.remarks(batch.monitored)
-        if not options.output.as_json:
+        if not options.as_json:
             _print_start(monitor)
     print_warnings(notes)
 
@@ -70,7 +70,7 @@ def watch(options: WatchOptions) -> int:
     print_result(
         {**_document(monitor, look, corrected), **warned, **receipt.fields()},
         *texts,
-        as_json=options.output.as_json,
+        as_json=options.as_json,
     )
     return DONE if monitor.alarm is None else ALARM
 
