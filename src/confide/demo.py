@@ -160,12 +160,7 @@ class DemoFiles:
 
 
 def describe(
-    data: Digits,
-    released: Release,
-    costs: Plan,
-    private: ThresholdResult,
-    ordinary: ThresholdResult,
-    files: DemoFiles,
+    data: Digits, released: Release, costs: Plan, private: ThresholdResult, ordinary: ThresholdResult, files: DemoFiles
 ) -> str:
     """Build the text to print, in lines of at most 96 characters if the paths are short."""
     parts = (

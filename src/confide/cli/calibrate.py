@@ -276,11 +276,7 @@ def demo(options: Demo) -> None:
 
 
 def make_release(
-    request: TableRequest,
-    source: Source,
-    budget: Accounting,
-    partition: str | None,
-    options: Calibrate | Recalibrate,
+    request: TableRequest, source: Source, budget: Accounting, partition: str | None, options: Calibrate | Recalibrate
 ) -> None:
     """Charge, make, write and print a release."""
     public = request.request.public_n

@@ -5,7 +5,7 @@ An option without a default is required. Options are shown in the order of their
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from inspect import cleandoc
@@ -44,16 +44,37 @@ class Command(click.Command):
     names: Collection[str] = ()
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write usage, docstring and parameters; later versions of click would show arguments twice."""
+        """Write all parts; later versions of click would show arguments twice."""
         self.format_usage(ctx, formatter)
-        _write_text(self.help, formatter)
-        _write_parameters(self.get_params(ctx), ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
+        self.format_epilog(ctx, formatter)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write paragraphs; indented ones verbatim."""
+        for paragraph in cleandoc(self.help or "").split("\n\n"):
+            formatter.write_paragraph()
+            with formatter.indentation():
+                if paragraph.startswith(" "):
+                    formatter.write(indent(paragraph, " " * formatter.current_indent) + "\n")
+                else:
+                    formatter.write_text(paragraph)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write arguments, options, and names."""
+        for title, kind in (("Arguments", click.Argument), ("Options", click.Option)):
+            records = [
+                parameter.get_help_record(ctx) for parameter in self.get_params(ctx) if isinstance(parameter, kind)
+            ]
+            if rows := [record for record in records if record]:
+                with formatter.section(title):
+                    formatter.write_dl(rows, col_max=_WIDEST)
         if others := sorted(set(self.names) - {str(parameter.name) for parameter in self.params}):
             with formatter.section("Names for --set"):
                 formatter.write_text(", ".join(others))
 
 
-class Group(click.Group):
+class Group(Command, click.Group):
     """A group of commands, shown in their order."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -74,45 +95,16 @@ class Group(click.Group):
         """The commands in the order of their use."""
         return list(self.commands)
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the text."""
-        _write_text(self.help, formatter)
-
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its first sentence; then the options."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _first_line(command)) for name, command in self.commands.items()])
-        _write_parameters(self.get_params(ctx), ctx, formatter)
+            formatter.write_dl([(name, str(each.help).partition("\n")[0]) for name, each in self.commands.items()])
+        super().format_options(ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the epilog verbatim."""
         if self.epilog:
             formatter.write(f"\n{self.epilog}\n")
-
-
-def _first_line(command: click.Command) -> str:
-    return (command.help or "").partition("\n")[0]
-
-
-def _write_text(text: str | None, formatter: click.HelpFormatter) -> None:
-    """Write paragraphs; indented ones verbatim."""
-    for paragraph in cleandoc(text or "").split("\n\n"):
-        formatter.write_paragraph()
-        with formatter.indentation():
-            if paragraph.startswith(" "):
-                formatter.write(indent(paragraph, " " * formatter.current_indent) + "\n")
-            else:
-                formatter.write_text(paragraph)
-
-
-def _write_parameters(
-    parameters: Sequence[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
-) -> None:
-    for title, kind in (("Arguments", click.Argument), ("Options", click.Option)):
-        records = [parameter.get_help_record(ctx) for parameter in parameters if isinstance(parameter, kind)]
-        if rows := [record for record in records if record]:
-            with formatter.section(title):
-                formatter.write_dl(rows, col_max=_WIDEST)
 
 
 # Commands from dataclasses

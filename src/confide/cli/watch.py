@@ -67,11 +67,7 @@ def watch(options: WatchOptions) -> int:
         receipt.text(),
         options.output.saved(),
     )
-    print_result(
-        {**_document(monitor, look, corrected), **warned, **receipt.fields()},
-        *texts,
-        as_json=options.as_json,
-    )
+    print_result({**_document(monitor, look, corrected), **warned, **receipt.fields()}, *texts, as_json=options.as_json)
     return DONE if monitor.alarm is None else ALARM
 
 

@@ -11,17 +11,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputTypeError
 from confide.noisy_counts import coverage_interval, coverage_share
-from confide.support import (
-    AS_PROMISED,
-    BELOW,
-    FILL,
-    axes_of,
-    labelled,
-    legend,
-    named_ticks,
-    promise_line,
-    require,
-)
+from confide.support import AS_PROMISED, BELOW, FILL, axes_of, labelled, legend, named_ticks, promise_line, require
 from confide.watching import Point, Watch
 
 
