@@ -52,7 +52,7 @@ def log_to_stderr(level: str) -> Iterator[None]:
     import logging
     import time
 
-    from confide.support import escape_line, escape_text
+    from confide.support import escape_line, escape_text, handled
 
     class OneLine(logging.Formatter):
         """`2026-11-22T10:00:00Z INFO confide.ledger charged dataset=a`, without control characters."""
@@ -62,20 +62,16 @@ def log_to_stderr(level: str) -> Iterator[None]:
 
     # On stderr alone, and only within the block.
     handler = logging.StreamHandler(sys.stderr)
-    logger = logging.getLogger("confide")
     formatter = OneLine("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)
-    before = logger.level
+    logger = logging.getLogger("confide")
     passes = logger.propagate
-    logger.addHandler(handler)
-    logger.setLevel(level.upper())
     logger.propagate = False
     try:
-        yield
+        with handled(logger, handler, level.upper()):
+            yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
         logger.propagate = passes
 
 

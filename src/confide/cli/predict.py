@@ -11,7 +11,7 @@ from confide.cli.commands import Evaluate, Predict
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.options import EVALUATE, PREDICT
 from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warnings
-from confide.cli.request import arguments_of, split, take_columns
+from confide.cli.request import arguments_of, split, take_columns, texts_of
 from confide.cli.values import Source, read_release
 from confide.core import Release, remarks
 from confide.errors import CoverageWarning
@@ -28,8 +28,7 @@ def predict(options: Predict) -> None:
     # The arguments, and the files.
     arguments = arguments_of("predict_table", PREDICT, options)
     if "keep" in arguments:
-        texts = [arguments["keep"]] if isinstance(arguments["keep"], str) else arguments["keep"]
-        arguments["keep"] = tuple(chain.from_iterable(map(split, texts)))
+        arguments["keep"] = tuple(chain.from_iterable(map(split, texts_of(arguments["keep"]))))
     released = read_release(options.release, arguments)
     columns = take_columns(arguments, released)
     source = Source(options.file, options.table, arguments.pop("decimal", "."))

@@ -35,7 +35,6 @@ from confide.support.checks import (
     MOST_PER_PERSON,
     MOST_RECORDS,
     MOST_WEIGHT,
-    OTHER_SCHEMA,
     SCHEMA,
     Level,
     as_number,
@@ -57,7 +56,7 @@ from confide.support.checks import (
     several,
     takes_alpha,
 )
-from confide.support.events import DEBUG, INFO, caller_stacklevel, listening, log_event
+from confide.support.events import DEBUG, INFO, caller_stacklevel, handled, listening, log_event
 from confide.support.file_kinds import (
     LEDGER_ID,
     SHOWN_ELSEWHERE,
@@ -86,7 +85,6 @@ from confide.support.files import (
 from confide.support.forms import (
     UNUSABLE,
     Form,
-    check_checksum,
     check_schema,
     checksum,
     json_number,

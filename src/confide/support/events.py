@@ -9,7 +9,12 @@ or a warning: those are raised, or issued with `warnings`.
 import json
 import re
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from logging import Handler, Logger
 
 # Values of `logging`, which is imported only if a program uses it
 INFO = 20
@@ -53,6 +58,19 @@ def listening(package: str, level: int = INFO) -> bool:
     if not top.handlers:
         top.addHandler(logging.NullHandler())
     return logging.getLogger(f"confide.{package}").isEnabledFor(level)
+
+
+@contextmanager
+def handled(logger: "Logger", handler: "Handler", level: int | str) -> Iterator[None]:
+    """Within the block, hand the events of a logger of this level and above to a handler, too."""
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
 
 
 def _line(event: str, facts: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import TypeVar
 
@@ -246,11 +247,7 @@ _PAUSE = 0.05
 
 def has_locks() -> bool:
     """Whether the system has locks that end with their process; Windows does not."""
-    try:
-        import fcntl  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return find_spec("fcntl") is not None
 
 
 @contextmanager
