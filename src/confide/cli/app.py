@@ -97,32 +97,21 @@ _VERBOSE = f"Before a command: log on stderr, nothing private; -vv logs more. Or
 _EXIT_CODES = "Exit codes:\n" + "\n".join(f"{code:>5}  {meaning}" for code, meaning in IN_WORDS.items())
 
 
-def _print_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        from importlib.metadata import version
-
-        click.echo(f"confide {version('confide')}")
-        context.exit()
-
-
-@click.pass_context
-def _log(context: click.Context, verbose: int) -> None:
-    if level := log_level(verbose):
-        context.with_resource(log_to_stderr(level))
-
-
-_version = click.Option(
-    ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
-)
-app = Group(
+@click.command(
     "confide",
+    cls=Group,
     commands=[*COMMANDS[""], *(Group(name, COMMANDS[name], help=text) for name, text in _GROUPS.items())],
-    params=[_version, click.Option(["--verbose", "-v"], count=True, help=_VERBOSE)],
-    callback=_log,
     help=_HELP,
     epilog=_EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+@click.version_option(package_name="confide", message="confide %(version)s", help="Print the version.")
+@click.option("--verbose", "-v", count=True, help=_VERBOSE)
+@click.pass_context
+def app(context: click.Context, verbose: int) -> None:
+    """Log on stderr while a command runs, if that is wanted."""
+    if level := log_level(verbose):
+        context.with_resource(log_to_stderr(level))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
