@@ -7,11 +7,11 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from inspect import cleandoc
 from pkgutil import resolve_name
 from textwrap import indent
-from typing import Any, TypeVar, cast, dataclass_transform, get_origin, get_type_hints
+from typing import Any, TypeVar, dataclass_transform, get_origin
 
 import click
 
@@ -134,7 +134,7 @@ def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[typ
 def _build(path: str, options: type, place: str, names: Collection[str]) -> Command:
     # Arguments first, in the order of their fields, then options in that of their rows.
     rows = list(OPTIONS)
-    parameters = [_parameter(path, *option) for option in _nested_fields(options)]
+    parameters = [_parameter(path, option) for option in _nested_fields(options)]
     parameters.sort(key=lambda parameter: -1 if isinstance(parameter, Argument) else rows.index(str(parameter.name)))
 
     def run(**values: object) -> int | None:
@@ -147,47 +147,39 @@ def _build(path: str, options: type, place: str, names: Collection[str]) -> Comm
     return command
 
 
-def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter:
+def _parameter(path: str, option: Field[Any]) -> click.Parameter:
     """The option or argument of a field, by its row; a tuple type may be repeated."""
+    name = option.name
     row = row_of(path, name)
-    several = get_origin(kind) is tuple
+    several = get_origin(option.type) is tuple
     # Commands of groups, and the demo, read and write files of this machine only.
     value_type = LOCAL if row.kind is PLACE and (" " in path or path == "demo") else row.kind
-    settings: dict[str, Any] = {"metavar": row.metavar, "required": default is MISSING}
-    if default not in (MISSING, None, ()):
-        settings["default"] = default
+    settings: dict[str, Any] = {"metavar": row.metavar, "required": option.default is MISSING}
+    if option.default not in (MISSING, None, ()):
+        settings["default"] = option.default
     if row.argument:
         argument = Argument([name], type=value_type, nargs=-1 if several else 1, **settings)
         argument.help = row.help
         return argument
-    settings |= {"is_flag": True} if kind is bool else {"type": value_type, "multiple": several}
+    settings |= {"is_flag": True} if option.type is bool else {"type": value_type, "multiple": several}
     names = row.names or (f"--{name.replace('_', '-')}",)
     return click.Option([*names, name], help=row.help, show_default=True, **settings)
 
 
-def _typed_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
-    types = get_type_hints(group)
-    for option in fields(group):
-        yield option.name, types[option.name], option.default
-
-
-def _nested_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
+def _nested_fields(group: Any) -> Iterator[Field[Any]]:
     """The fields of a dataclass, and of the dataclasses in it."""
-    for name, kind, default in _typed_fields(group):
-        if is_dataclass(kind):
-            yield from _nested_fields(cast(type, kind))
+    for option in fields(group):
+        if is_dataclass(option.type):
+            yield from _nested_fields(option.type)
         else:
-            yield name, kind, default
+            yield option
 
 
-def _instance(group: type, values: Mapping[str, object]) -> Any:
+def _instance(group: Any, values: Mapping[str, object]) -> Any:
     """A dataclass, and the dataclasses in it, with these values of their fields."""
-    return group(
-        **{
-            name: _instance(cast(type, kind), values) if is_dataclass(kind) else values[name]
-            for name, kind, _ in _typed_fields(group)
-        }
-    )
+    nested = {option.name: option.type for option in fields(group) if is_dataclass(option.type)}
+    own = {option.name: values[option.name] for option in fields(group) if option.name not in nested}
+    return group(**own, **{name: _instance(part, values) for name, part in nested.items()})
 
 
 # Errors, which name the option that was typed
