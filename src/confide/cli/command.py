@@ -177,9 +177,11 @@ def _nested_fields(group: Any) -> Iterator[Field[Any]]:
 
 def _instance(group: Any, values: Mapping[str, object]) -> Any:
     """A dataclass, and the dataclasses in it, with these values of their fields."""
-    nested = {option.name: option.type for option in fields(group) if is_dataclass(option.type)}
-    own = {option.name: values[option.name] for option in fields(group) if option.name not in nested}
-    return group(**own, **{name: _instance(part, values) for name, part in nested.items()})
+    arguments = {}
+    for option in fields(group):
+        is_nested = is_dataclass(option.type)
+        arguments[option.name] = _instance(option.type, values) if is_nested else values[option.name]
+    return group(**arguments)
 
 
 # Errors, which name the option that was typed

@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def plot_coverage(
     # The parts, with the promise of each and whether it is below; a page of them, the least covered first.
     table = _table(sets, labels, groups, confidence)
     parts = _compared(table, sets.promised if level is None and isinstance(sets, PredictionSets) else level)
-    ranked = _least_covered_first(parts)
+    ranked = sorted((part for part in parts if part.n > 0 and part.value is not None), key=attrgetter("value"))
     require("sets", ranked, "must contain a record with a label", "none")
     shown = _of_page(ranked, page)
 
@@ -138,11 +139,6 @@ def _compared(table: CoverageTable, level: float | None) -> Sequence[Part]:
         return table.parts
     below = table.surely_below(level).tolist()
     return [replace(part, promised=level, below=is_below) for part, is_below in zip(table, below, strict=True)]
-
-
-def _least_covered_first(parts: Sequence[Part]) -> list[Part]:
-    counted = [(part.value, part) for part in parts if part.n > 0 and part.value is not None]
-    return [part for _, part in sorted(counted, key=lambda item: item[0])]
 
 
 def _of_page(ranked: Sequence[Part], page: int) -> Sequence[Part]:

@@ -53,7 +53,8 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
                   transform=axes.get_xaxis_transform())  # fmt: skip
 
     # Names, and words.
-    named_ticks(axes, [_name(release, number) for number, release in enumerate(releases, start=1)])
+    dates = [release.about.get("date") for release in releases]
+    named_ticks(axes, [date or f"number {number}" for number, date in enumerate(dates, start=1)])
     axes.set_xlim(-0.5, len(releases) - 0.5)
     axes.grid(axis="y", color=INK, alpha=0.12)
     if len(names) > 1 or endless:
@@ -70,7 +71,3 @@ def _draw_courses(axes: Any, courses: Mapping[str, Sequence[float]]) -> None:
         color = f"C{place}" if name else INK
         axes.plot(range(len(course)), finite, marker=MARKERS[place], markersize=5, linewidth=1.4, color=color,
                   label=name or "threshold")  # fmt: skip
-
-
-def _name(release: Release, number: int) -> str:
-    return release.about.get("date") or f"number {number}"
