@@ -6,7 +6,6 @@ The data are handwritten digits from scikit-learn (UCI "Optical Recognition of H
 import csv
 import math
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,8 +44,8 @@ class Digits:
         """Share of the new images whose most probable digit is the true one."""
         return float(np.mean(self.new_probabilities.argmax(axis=1) == self.new_labels))
 
-    def columns(self, *, new: bool = False) -> dict[str, NDArray[Any]]:
-        """Columns of the images for calibration, or of the new images: `p_0` to `p_9`, float64, and `digit`, int64.
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Columns of the images for calibration: `p_0` to `p_9`, float64, and `digit`, int64.
 
         Examples
         --------
@@ -55,19 +54,26 @@ class Digits:
         >>> pyarrow.table(digits().columns()).shape
         (700, 11)
         """
-        probabilities, labels = (self.new_probabilities, self.new_labels) if new else (self.probabilities, self.labels)
-        return {**{f"p_{k}": probabilities[:, k] for k in range(10)}, "digit": labels}
+        return _columns(self.probabilities, self.labels)
+
+    def new_columns(self) -> dict[str, NDArray[Any]]:
+        """The same columns of the new images."""
+        return _columns(self.new_probabilities, self.new_labels)
 
     def write(self, folder: str | Path = ".") -> None:
         """Write `calibration.csv` and `new.csv`, with the columns `p_0` to `p_9` and `digit`.
 
         Files of these names are replaced.
         """
-        for name, columns in (("calibration.csv", self.columns()), ("new.csv", self.columns(new=True))):
+        for name, columns in {"calibration.csv": self.columns(), "new.csv": self.new_columns()}.items():
             with (Path(folder) / name).open("w", newline="", encoding="utf-8") as file:
                 rows = csv.writer(file)
                 rows.writerow(columns)
                 rows.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+
+
+def _columns(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    return {**{f"p_{k}": probabilities[:, k] for k in range(10)}, "digit": labels}
 
 
 @dataclass(frozen=True)
@@ -123,33 +129,57 @@ def apply_threshold(data: Digits, threshold: float) -> ThresholdResult:
     return ThresholdResult(threshold, sets, sets.contains(data.new_labels))
 
 
-_NOT_PRIVATE = f"""\
-5. What is not private here
-   The numbers of parts 3 and 4 are computed from the labels of the unseen images. The model
-   was trained on its {TRAINING} images without privacy. confide protects only the calibration images."""
+@dataclass(frozen=True)
+class DemoFiles:
+    """The files that the demo writes."""
+
+    calibration: Path
+    sets: Path
+    images: Path
+    page: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> "DemoFiles":
+        """The files in this folder."""
+        return cls(
+            calibration=folder / "calibration.json",
+            sets=folder / "sets.parquet",
+            images=folder / "images.parquet",
+            page=folder / "report.html",
+        )
+
+    def check(self, *, force: bool) -> None:
+        """Check before anything is computed that only files of an earlier demo are replaced, with `force`."""
+        check_new(self.calibration, overwrite=force, kind=FileKind.RELEASE)
+        refuse_existing_predictions(self.sets, overwrite=force)
+        check_new(self.images, overwrite=force, kind=FileKind.TABLE, what_is=_kind_of_images)
+        check_new(self.page, overwrite=force, kind=FileKind.PAGE)
+
+
+# The text, in six parts
 
 
 def describe(
-    data: Digits,
-    released: Release,
-    costs: Plan,
-    private: ThresholdResult,
-    ordinary: ThresholdResult,
-    files: Sequence[Path],
+    data: Digits, released: Release, costs: Plan, private: ThresholdResult, ordinary: ThresholdResult, files: DemoFiles
 ) -> str:
-    """Build the text to print, in lines of at most 96 characters if the paths are short; `files` as in `run`."""
+    """Build the text to print, in lines of at most 96 characters if the paths are short."""
     parts = (
-        f"""\
-1. A model
-   A logistic regression learns from {TRAINING} images only, so that it is often unsure: its first guess
-   is right for {100 * data.accuracy:.0f} % of the unseen images. A prediction set says "one of these" instead.""",
+        "CONFIDE DEMO: handwritten digits (8 x 8 pixels, from scikit-learn)",
+        _model(data),
         _release(released),
         _result(private, ordinary, costs),
-        "4. Some of the sets\n" + _examples(data, private),
-        _NOT_PRIVATE,
-        _next_steps(released, *(shlex.quote(str(path)) for path in files)),
+        _examples(data, private),
+        _not_private(),
+        _next_steps(released, files),
     )
-    return "CONFIDE DEMO: handwritten digits (8 x 8 pixels, from scikit-learn)\n\n" + "\n\n".join(parts)
+    return "\n\n".join(parts)
+
+
+def _model(data: Digits) -> str:
+    return f"""\
+1. A model
+   A logistic regression learns from {TRAINING} images only, so that it is often unsure: its first guess
+   is right for {100 * data.accuracy:.0f} % of the unseen images. A prediction set says "one of these" instead."""
 
 
 def _release(released: Release) -> str:
@@ -204,7 +234,7 @@ def _examples(data: Digits, private: ThresholdResult) -> str:
     # Up to two sets each of one, two and three digits that contain the true digit, and one set that misses it.
     chosen = [i for size in (1, 2, 3) for i in np.flatnonzero(private.covered & (private.sets.sizes == size))[:2]]
     chosen += list(np.flatnonzero(~private.covered)[:1])
-    lines = []
+    lines = ["4. Some of the sets"]
     for i in chosen:
         members = ", ".join(map(str, np.flatnonzero(private.sets.mask[i]))) or "empty"
         missed = "" if private.covered[i] else "   missed: up to one in ten may be"
@@ -212,13 +242,23 @@ def _examples(data: Digits, private: ThresholdResult) -> str:
     return "\n".join(lines)
 
 
-def _next_steps(released: Release, calibration: str, sets: str, images: str, page: str) -> str:
+def _not_private() -> str:
+    return f"""\
+5. What is not private here
+   The numbers of parts 3 and 4 are computed from the labels of the unseen images. The model
+   was trained on its {TRAINING} images without privacy. confide protects only the calibration images."""
+
+
+def _next_steps(released: Release, files: DemoFiles) -> str:
+    calibration = shlex.quote(str(files.calibration))
+    sets = shlex.quote(str(files.sets))
+    images = shlex.quote(str(files.images))
     return f"""\
 6. Go on from here
    {calibration}: the release, the only result from the calibration images
    {sets}: the sets
    {images}: the unseen images' probabilities and digits
-   {page}: all of this as an HTML page; open it in a browser
+   {shlex.quote(str(files.page))}: all of this as an HTML page; open it in a browser
 
    confide show {calibration}
    confide predict {images} --calibration {calibration} \\
@@ -230,6 +270,9 @@ def _next_steps(released: Release, calibration: str, sets: str, images: str, pag
 
    confide calibrate records.parquet --probabilities 'p_*' --label digit \\
        --alpha {float(released.alpha):g} --epsilon {released.epsilon:g} --out cal.json"""
+
+
+# The run
 
 
 def run(folder: Path, *, force: bool = False) -> str:
@@ -245,12 +288,8 @@ def run(folder: Path, *, force: bool = False) -> str:
         Whether files of an earlier demo may be replaced.
     """
     # Check the files before anything is computed.
-    files = [folder / name for name in ("calibration.json", "sets.parquet", "images.parquet", "report.html")]
-    calibration, sets, images, page = files
-    check_new(calibration, overwrite=force, kind=FileKind.RELEASE)
-    refuse_existing_predictions(sets, overwrite=force)
-    check_new(images, overwrite=force, kind=FileKind.TABLE, what_is=_kind_of_images)
-    check_new(page, overwrite=force, kind=FileKind.PAGE)
+    files = DemoFiles.of(folder)
+    files.check(force=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -261,27 +300,26 @@ def run(folder: Path, *, force: bool = False) -> str:
     scores = lac_score(data.probabilities, data.labels)
     released = calibrate(scores, ALPHA, EPSILON, score="lac")
     costs = plan(ALPHA, EPSILON, CALIBRATION, candidates=released.candidates)
-    ordinary = float(np.sort(scores)[costs.nonprivate_rank - 1])
+    private = apply_threshold(data, released.threshold)
+    ordinary = apply_threshold(data, float(np.sort(scores)[costs.nonprivate_rank - 1]))
 
     # Write the images, the release, the sets and the report.
-    _write_images(images, data, force=force)
-    released.save(calibration, overwrite=force)
-    predict_table(images, ClassColumns("p_*"), released, sets, overwrite=force)
-    evaluation = evaluate_table(images, ClassColumns("p_*", "digit"), released, examples=12)
-    report(released, title="Prediction sets for handwritten digits", evaluation=evaluation).save(page, overwrite=force)
-    private = apply_threshold(data, released.threshold)
-    nonprivate = apply_threshold(data, ordinary)
-    return describe(data, released, costs, private, nonprivate, files)
+    _write_images(files.images, data, force=force)
+    released.save(files.calibration, overwrite=force)
+    predict_table(files.images, ClassColumns("p_*"), released, files.sets, overwrite=force)
+    evaluation = evaluate_table(files.images, ClassColumns("p_*", "digit"), released, examples=12)
+    page = report(released, title="Prediction sets for handwritten digits", evaluation=evaluation)
+    page.save(files.page, overwrite=force)
+    return describe(data, released, costs, private, ordinary, files)
 
 
 def _write_images(path: Path, data: Digits, *, force: bool) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns: dict[str, Any] = {"image": np.arange(len(data.new_labels)), "digit": data.new_labels}
-    columns |= data.columns(new=True)
+    named = {"image": np.arange(len(data.new_labels)), "digit": data.new_labels}
     with new_file(path, overwrite=force, kind=FileKind.TABLE, what_is=_kind_of_images) as file:
-        pq.write_table(pa.table(columns), file)
+        pq.write_table(pa.table(named | data.new_columns()), file)
 
 
 def _kind_of_images(path: FileLocation) -> FileKind:

@@ -16,7 +16,7 @@ import pytest
 import confide
 from confide.cli.app import main
 from confide.cli.exit_codes import REFUSED
-from confide.cli.output import print_json, print_text, print_warning
+from confide.cli.output import print_result, print_text, print_warning
 from confide.support import aligned, checksum, escape_line, escape_text
 from tests.cli.test_evaluate import DATA as RECORDS
 from tests.cli.test_evaluate import LABEL, NUMBER, TRUTH, N, release
@@ -318,7 +318,7 @@ def test_control_characters_are_escaped_and_nothing_else_changes():
 def test_every_way_to_the_screen(capsys):
     print_text(HOSTILE)
     print_warning(HOSTILE + "\nwarning: forged")
-    print_json({"name": HOSTILE})
+    print_result({"name": HOSTILE}, as_json=True)
     assert main(["show", f"no such file {HOSTILE}"]) == 3
     result = capsys.readouterr()
     assert not STEERS & set(result.out + result.err)

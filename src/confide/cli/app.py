@@ -4,12 +4,11 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from importlib import import_module
 
 import click
 
-from confide.cli.command import COMMANDS, Declaration, Group
+from confide.cli import commands, federated  # noqa: F401  # which declare the commands
+from confide.cli.command import COMMANDS, Group
 from confide.cli.exit_codes import (
     DONE,
     EXISTS,
@@ -53,7 +52,7 @@ def log_to_stderr(level: str) -> Iterator[None]:
     import logging
     import time
 
-    from confide.support import escape_line, escape_text
+    from confide.support import escape_line, escape_text, handled
 
     class OneLine(logging.Formatter):
         """`2026-11-22T10:00:00Z INFO confide.ledger charged dataset=a`, without control characters."""
@@ -63,20 +62,16 @@ def log_to_stderr(level: str) -> Iterator[None]:
 
     # On stderr alone, and only within the block.
     handler = logging.StreamHandler(sys.stderr)
-    logger = logging.getLogger("confide")
     formatter = OneLine("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)
-    before = logger.level
+    logger = logging.getLogger("confide")
     passes = logger.propagate
-    logger.addHandler(handler)
-    logger.setLevel(level.upper())
     logger.propagate = False
     try:
-        yield
+        with handled(logger, handler, level.upper()):
+            yield
     finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before)
         logger.propagate = passes
 
 
@@ -92,18 +87,6 @@ _GROUPS = {
 }
 
 
-def _commands_of(group: str) -> dict[str, Declaration]:
-    # Importing a module declares its commands.
-    import_module("confide.cli.federated" if group == "federated" else "confide.cli.commands")
-    return COMMANDS[group]
-
-
-def _build_group(name: str) -> Group:
-    return Group(name, _commands_of(name), help=_GROUPS[name])
-
-
-_groups = {name: Declaration(text.partition("\n")[0], partial(_build_group, name)) for name, text in _GROUPS.items()}
-
 # The program
 
 _HELP = """Prediction sets with a coverage guarantee and a differential-privacy guarantee.
@@ -114,32 +97,21 @@ _VERBOSE = f"Before a command: log on stderr, nothing private; -vv logs more. Or
 _EXIT_CODES = "Exit codes:\n" + "\n".join(f"{code:>5}  {meaning}" for code, meaning in IN_WORDS.items())
 
 
-def _print_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    if wanted and not context.resilient_parsing:
-        from importlib.metadata import version
-
-        click.echo(f"confide {version('confide')}")
-        context.exit()
-
-
-@click.pass_context
-def _log(context: click.Context, verbose: int) -> None:
-    if level := log_level(verbose):
-        context.with_resource(log_to_stderr(level))
-
-
-_version = click.Option(
-    ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
-)
-app = Group(
+@click.command(
     "confide",
-    commands=_commands_of("") | _groups,
-    params=[_version, click.Option(["--verbose", "-v"], count=True, help=_VERBOSE)],
-    callback=_log,
+    cls=Group,
+    commands=[*COMMANDS[""], *(Group(name, COMMANDS[name], help=text) for name, text in _GROUPS.items())],
     help=_HELP,
     epilog=_EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+@click.version_option(package_name="confide", message="confide %(version)s", help="Print the version.")
+@click.option("--verbose", "-v", count=True, help=_VERBOSE)
+@click.pass_context
+def app(context: click.Context, verbose: int) -> None:
+    """Log on stderr while a command runs, if that is wanted."""
+    if level := log_level(verbose):
+        context.with_resource(log_to_stderr(level))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -18,7 +18,6 @@ from confide.cli.command import renamed
 from confide.cli.commands import Calibrate, Demo, Recalibrate, Sql
 from confide.cli.options import ACCOUNTING, CALIBRATE, COLUMN_NAMES, RECALIBRATE
 from confide.cli.output import left_out_text, print_result, print_text
-from confide.cli.output_options import PrintedOutput
 from confide.cli.request import arguments_of, read_request, take, take_columns, take_metadata
 from confide.cli.values import ALTERNATIVES, Source
 from confide.core import (
@@ -64,22 +63,22 @@ def calibrate(options: Calibrate) -> None:
     arguments = read_request(options, CALIBRATE)
     budget = Accounting.of(options.budget, arguments)
     if options.counts:
-        _from_counts(_Counts(str(options.counts[0]), files=options.counts), arguments, budget, options.output)
+        _from_counts(_Counts(str(options.counts[0]), files=options.counts), arguments, budget, options)
     elif options.noisy_counts is not None:
         budget.refuse("--noisy-counts: their maker has chosen the records and spent the privacy loss")
-        _from_published(options.noisy_counts, arguments, options.output)
+        _from_published(options.noisy_counts, arguments, options)
     else:
         source = Source(options.file, options.table, arguments.pop("decimal", "."))
         release_from = _from_choice if "choose" in arguments else _from_table
-        release_from(source, arguments, budget, options.output)
+        release_from(source, arguments, budget, options)
 
 
-def _from_table(source: Source, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
+def _from_table(source: Source, arguments: dict[str, Any], budget: Accounting, options: Calibrate) -> None:
     columns = take_columns(arguments)
     metadata = take_metadata(arguments, *source.files)
     partition = arguments.pop("partition", None)
     request = TableRequest.of(source.require_columns(columns), **arguments, **metadata)
-    make_release(request, source, budget, partition, output)
+    make_release(request, source, budget, partition, options)
 
 
 # From counts
@@ -96,11 +95,11 @@ class _Counts(Source):
         yield CountsFiles(self.files), no_progress
 
 
-def _from_counts(counts: _Counts, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
+def _from_counts(counts: _Counts, arguments: dict[str, Any], budget: Accounting, options: Calibrate) -> None:
     request, partition = _request_without_table(arguments)
     is_one_file = budget.ledger_key is None or len(counts.files) == 1
     require("ledger_key", is_one_file, KEY_OF_ONE_FILE, remedy="Several --counts are several files")
-    make_release(request, counts, budget, partition, output)
+    make_release(request, counts, budget, partition, options)
 
 
 def _request_without_table(arguments: dict[str, Any]) -> tuple[TableRequest, str | None]:
@@ -118,7 +117,7 @@ def sql(options: Sql) -> None:
     print_text(request.query(options.dialect, options.table).rstrip("\n"))
 
 
-def _from_published(file: Path, arguments: dict[str, Any], output: PrintedOutput) -> None:
+def _from_published(file: Path, arguments: dict[str, Any], options: Calibrate) -> None:
     """Release from noisy counts that another engine made."""
     # What the file does not state: the law of the noise, and facts about the records.
     facts = take(arguments, ("noise", "n_noise", "n", "n_noisy", "score", "classes", "candidates"))
@@ -128,49 +127,47 @@ def _from_published(file: Path, arguments: dict[str, Any], output: PrintedOutput
     check_unknown_arguments("calibrate_counts", arguments, ())
 
     # Nothing is charged: the noise was added before.
-    output.check(FileKind.RELEASE, file)
-    with Accounting().charging() as receipt, output.new(FileKind.RELEASE) as path:
+    options.output.check(FileKind.RELEASE, file)
+    with Accounting().charging() as receipt, options.output.new(FileKind.RELEASE) as path:
         with renamed("counts", "noisy_counts"):
             released = calibrate_counts(read_published_counts(file, **facts), alpha, **metadata)
         path.write_text(released.to_json(), encoding="utf-8")
-    print_release(released, None, receipt, {}, output)
+    print_release(released, None, receipt, {}, options)
 
 
 # From scores among which one is chosen
 
 
-def _from_choice(source: Source, arguments: dict[str, Any], budget: Accounting, output: PrintedOutput) -> None:
+def _from_choice(source: Source, arguments: dict[str, Any], budget: Accounting, options: Calibrate) -> None:
     """Choose a score or model on a share of the records, and release its threshold from the others."""
-    # The columns of each score or model.
+    # The columns of each score or model, and the arguments of the choice and of the release.
     columns = _columns_of_choice(arguments.pop("choose"), arguments)
     check_unknown_arguments("choose_score", arguments, CHOICE_ARGUMENTS | {"skip_incomplete"})
-
-    # The arguments of reading, of the choice, and of the release.
     skip = arguments.pop("skip_incomplete", False)
     unit = arguments.pop("unit", None)
-    people = arguments.get("records_per_person", 1)
-    choice = {**take(arguments, ("choice_share", "largest_size")), "unit": unit, "records_per_person": people}
+    choosing = take(arguments, ("choice_share", "largest_size"))
     metadata = take_metadata(arguments, *source.files)
     if len(columns) < 2 or arguments.get("epsilon") is None:
         raise InputError("choose", "needs epsilon, and two or more different scores or models")
-    options = {**arguments, **metadata}
-    check_combinations({"chosen": tuple(columns), **options})
+    releasing = {**arguments, **metadata}
+    check_combinations({"chosen": tuple(columns), **releasing})
 
     # The columns in the table, and how scores are compared.
     specs = {name: source.require_columns(spec) for name, spec in columns.items()}
     by_size = _compares_sizes(list(specs.values()))
 
     # The release of every score must be possible before the choice is charged.
-    output.check(FileKind.RELEASE, *source.files, *budget.files)
-    with budget.charging() as receipt, output.new(FileKind.RELEASE) as path:
+    options.output.check(FileKind.RELEASE, *source.files, *budget.files)
+    with budget.charging() as receipt, options.output.new(FileKind.RELEASE) as path:
         scores, class_scores = _read_choice(source, specs, skip=skip)
-        choosing = {**choice, "sizes": class_scores if by_size else None, **budget.account(source.file)}
-        _rehearse_each(scores.values(), {**options, "unit": unit})
-        chosen = choose_score(scores, options["alpha"], options["epsilon"], **choosing)
-        released = chosen.calibrate(**options)
+        choosing |= {"unit": unit, "records_per_person": releasing.get("records_per_person", 1)}
+        choosing |= {"sizes": class_scores if by_size else None, **budget.account(source.file)}
+        _rehearse_each(scores.values(), {**releasing, "unit": unit})
+        chosen = choose_score(scores, releasing["alpha"], releasing["epsilon"], **choosing)
+        released = chosen.calibrate(**releasing)
         path.write_text(released.to_json(), encoding="utf-8")
-    request = Request(score=released.score, unit=unit, chosen=released.chosen, **options)
-    print_release(released, request, receipt, {}, output)
+    request = Request(score=released.score, unit=unit, chosen=released.chosen, **releasing)
+    print_release(released, request, receipt, {}, options)
 
 
 def _compares_sizes(specs: Sequence[ColumnSpec]) -> bool:
@@ -237,7 +234,7 @@ def recalibrate(options: Recalibrate) -> None:
     metadata = take_metadata(arguments, *source.files)
     partition = arguments.pop("partition", None)
     request = TableRequest.again(release, columns, **arguments, **metadata)
-    make_release(request, source, budget, partition, options.output)
+    make_release(request, source, budget, partition, options)
 
 
 # Fields of a request that a renewal keeps
@@ -279,11 +276,11 @@ def demo(options: Demo) -> None:
 
 
 def make_release(
-    request: TableRequest, source: Source, budget: Accounting, partition: str | None, output: PrintedOutput
+    request: TableRequest, source: Source, budget: Accounting, partition: str | None, options: Calibrate | Recalibrate
 ) -> None:
     """Charge, make, write and print a release."""
     public = request.request.public_n
-    output.check(FileKind.RELEASE, *source.files, *budget.files)
+    options.output.check(FileKind.RELEASE, *source.files, *budget.files)
     with budget.charging() as receipt:
         # Check the ledger's limit before the table is opened, if the charge is known.
         request = replace(request, payer=budget.payer(source.file, partition, divided=request.is_divided))
@@ -292,16 +289,20 @@ def make_release(
             request.check_limit()
 
         # The number of records left out is secret with that of the others, and unknown if only counts are read.
-        with output.new(FileKind.RELEASE) as path, source.open("counting") as (table, progress):
+        with options.output.new(FileKind.RELEASE) as path, source.open("counting") as (table, progress):
             released = request.release(table, progress)
             is_public = public and request.columns.skip_incomplete and not isinstance(table, CountsFiles)
             left_out = {"left_out": table.left_out()} if is_public else {}
             path.write_text(released.to_json(), encoding="utf-8")
-    print_release(released, request.request, receipt, left_out, output)
+    print_release(released, request.request, receipt, left_out, options)
 
 
 def print_release(
-    released: Any, request: Request | None, receipt: Receipt, left_out: Mapping[str, int], output: PrintedOutput
+    released: Any,
+    request: Request | None,
+    receipt: Receipt,
+    left_out: Mapping[str, int],
+    options: Calibrate | Recalibrate,
 ) -> None:
     """Print a release, its expected cost, warnings, and the charge.
 
@@ -312,10 +313,9 @@ def print_release(
     plan = None if request is None else _informative_plan(released)
     expected = None if plan is None else _expected(plan)
 
-    def document() -> dict[str, Any]:
-        written = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
-        charged = {} if request is None else receipt.fields()
-        return {**written, "records_needed": records_needed(released), **captured.fields(), **charged, **left_out}
+    written = {"out": str(options.output.out), "calibration": json.loads(released.to_json()), "expected": expected}
+    charged = {} if request is None else receipt.fields()
+    document = {**written, "records_needed": records_needed(released), **captured.fields(), **charged, **left_out}
 
     # What was charged, or that no ledger was named.
     paid = request is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon))
@@ -326,8 +326,8 @@ def print_release(
         left_out_text(left_out),
         None if plan is None else _cost_of_privacy(released, plan),
         receipt.text() if paid else None,
-        output.saved(),
-        as_json=output.as_json,
+        options.output.saved(),
+        as_json=options.as_json,
     )
 
 

@@ -29,7 +29,7 @@ from confide.ledger import (
     file_of,
     fingerprint,
 )
-from confide.support import FileLocation, require
+from confide.support import FileLocation, handled, require
 
 # The library's events about charges
 _LOGGER = "confide.ledger"
@@ -127,16 +127,11 @@ class Accounting(LedgerOptions):
         """Yield a receipt of the ledger's charges within the block; warnings as in `capture_warnings`."""
         # The library logs its charges at the level of information, whatever level the program has set.
         logger = logging.getLogger(_LOGGER)
+        level = min(logger.getEffectiveLevel(), logging.INFO)
         with capture_warnings(*kinds) as warned:
             receipt = Receipt(self.ledger, self.dataset, warned)
-            before = logger.level
-            logger.addHandler(receipt.charges)
-            logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
-            try:
+            with handled(logger, receipt.charges, level):
                 yield receipt
-            finally:
-                logger.removeHandler(receipt.charges)
-                logger.setLevel(before)
 
         # A mistyped name would begin a second ledger.
         if receipt.charges.created and (path := file_of(self.ledger)) is not None:

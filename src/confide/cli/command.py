@@ -4,15 +4,14 @@ An option without a default is required. Options are shown in the order of their
 """
 
 import re
-from collections import UserDict, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from functools import cache
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from inspect import cleandoc
 from pkgutil import resolve_name
 from textwrap import indent
-from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform, get_origin, get_type_hints
+from typing import Any, TypeVar, dataclass_transform, get_origin
 
 import click
 
@@ -45,37 +44,38 @@ class Command(click.Command):
     names: Collection[str] = ()
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write usage, docstring and parameters; later versions of click would show arguments twice."""
+        """Write all parts; later versions of click would show arguments twice."""
         self.format_usage(ctx, formatter)
-        _write_text(self.help, formatter)
-        _write_parameters(self.get_params(ctx), ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
+        self.format_epilog(ctx, formatter)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write paragraphs; indented ones verbatim."""
+        for paragraph in cleandoc(self.help or "").split("\n\n"):
+            formatter.write_paragraph()
+            with formatter.indentation():
+                if paragraph.startswith(" "):
+                    formatter.write(indent(paragraph, " " * formatter.current_indent) + "\n")
+                else:
+                    formatter.write_text(paragraph)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write arguments, options, and names."""
+        for title, kind in (("Arguments", click.Argument), ("Options", click.Option)):
+            records = [
+                parameter.get_help_record(ctx) for parameter in self.get_params(ctx) if isinstance(parameter, kind)
+            ]
+            if rows := [record for record in records if record]:
+                with formatter.section(title):
+                    formatter.write_dl(rows, col_max=_WIDEST)
         if others := sorted(set(self.names) - {str(parameter.name) for parameter in self.params}):
             with formatter.section("Names for --set"):
                 formatter.write_text(", ".join(others))
 
 
-class Declaration(NamedTuple):
-    """A command or a group with its first sentence; it is built when it is used."""
-
-    summary: str
-    build: Callable[[], click.Command]
-
-
-class Declarations(UserDict[str, Any]):
-    """Commands by name, each built when it is used."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        declaration: Declaration = super().__getitem__(name)
-        return declaration.build()
-
-
-class Group(click.Group):
-    """A group of commands."""
-
-    def __init__(self, name: str, commands: Mapping[str, Declaration], **options: Any) -> None:
-        super().__init__(name, **options)
-        self.declarations = commands
-        self.commands = Declarations(commands)
+class Group(Command, click.Group):
+    """A group of commands, shown in their order."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Show help if no command is given."""
@@ -95,15 +95,11 @@ class Group(click.Group):
         """The commands in the order of their use."""
         return list(self.commands)
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the text."""
-        _write_text(self.help, formatter)
-
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands, each with its first sentence; then the options."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, command.summary) for name, command in self.declarations.items()])
-        _write_parameters(self.get_params(ctx), ctx, formatter)
+            formatter.write_dl([(name, str(each.help).partition("\n")[0]) for name, each in self.commands.items()])
+        super().format_options(ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the epilog verbatim."""
@@ -111,58 +107,34 @@ class Group(click.Group):
             formatter.write(f"\n{self.epilog}\n")
 
 
-def _write_text(text: str | None, formatter: click.HelpFormatter) -> None:
-    """Write paragraphs; indented ones verbatim."""
-    for paragraph in cleandoc(text or "").split("\n\n"):
-        formatter.write_paragraph()
-        with formatter.indentation():
-            if paragraph.startswith(" "):
-                formatter.write(indent(paragraph, " " * formatter.current_indent) + "\n")
-            else:
-                formatter.write_text(paragraph)
-
-
-def _write_parameters(
-    parameters: Sequence[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
-) -> None:
-    for title, kind in (("Arguments", click.Argument), ("Options", click.Option)):
-        records = [parameter.get_help_record(ctx) for parameter in parameters if isinstance(parameter, kind)]
-        if rows := [record for record in records if record]:
-            with formatter.section(title):
-                formatter.write_dl(rows, col_max=_WIDEST)
-
-
 # Commands from dataclasses
 
 # The commands of each group, in the order of their declaration; those of the program have the group ""
-COMMANDS = defaultdict[str, dict[str, Declaration]](dict)
+COMMANDS = defaultdict[str, list[click.Command]](list)
 
 _Options = TypeVar("_Options")
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def command(path: str, place: str, names: Collection[str] = ()) -> Callable[[type[_Options]], type[_Options]]:
-    """Register the command of a class of options, such as `ledger show`; the class becomes a dataclass when it is used.
+    """Make a class of options a dataclass, and register its command, such as `ledger show`.
 
     The function that runs it, `module:name`, is imported when the command runs. `names` are the arguments of the Python
     API that the command takes by options or by `--set`.
     """
 
-    def register(options: type[_Options]) -> type[_Options]:
-        text = cleandoc(options.__doc__ or "")
-        build = cache(lambda: _build(path, options, text, place, names))
-        group, _, name = path.rpartition(" ")
-        COMMANDS[group][name] = Declaration(text.partition("\n")[0], build)
+    def register(undecorated: type[_Options]) -> type[_Options]:
+        options = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(undecorated)
+        COMMANDS[path.rpartition(" ")[0]].append(_build(path, options, place, names))
         return options
 
     return register
 
 
-def _build(path: str, undecorated: type, text: str, place: str, names: Collection[str]) -> Command:
-    options: type = dataclass(frozen=True, kw_only=True, eq=False, repr=False)(undecorated)
+def _build(path: str, options: type, place: str, names: Collection[str]) -> Command:
     # Arguments first, in the order of their fields, then options in that of their rows.
     rows = list(OPTIONS)
-    parameters = [_parameter(path, *option) for option in _nested_fields(options)]
+    parameters = [_parameter(path, option) for option in _nested_fields(options)]
     parameters.sort(key=lambda parameter: -1 if isinstance(parameter, Argument) else rows.index(str(parameter.name)))
 
     def run(**values: object) -> int | None:
@@ -170,52 +142,46 @@ def _build(path: str, undecorated: type, text: str, place: str, names: Collectio
             code: int | None = resolve_name(f"confide.cli.{place}")(_instance(options, values))
             return code
 
-    command = Command(path.rpartition(" ")[2], params=parameters, callback=run, help=text)
+    command = Command(path.rpartition(" ")[2], params=parameters, callback=run, help=cleandoc(options.__doc__ or ""))
     command.names = names
     return command
 
 
-def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter:
+def _parameter(path: str, option: Field[Any]) -> click.Parameter:
     """The option or argument of a field, by its row; a tuple type may be repeated."""
+    name = option.name
     row = row_of(path, name)
-    several = get_origin(kind) is tuple
+    several = get_origin(option.type) is tuple
     # Commands of groups, and the demo, read and write files of this machine only.
     value_type = LOCAL if row.kind is PLACE and (" " in path or path == "demo") else row.kind
-    settings: dict[str, Any] = {"metavar": row.metavar, "required": default is MISSING}
-    if default not in (MISSING, None, ()):
-        settings["default"] = default
+    settings: dict[str, Any] = {"metavar": row.metavar, "required": option.default is MISSING}
+    if option.default not in (MISSING, None, ()):
+        settings["default"] = option.default
     if row.argument:
         argument = Argument([name], type=value_type, nargs=-1 if several else 1, **settings)
         argument.help = row.help
         return argument
-    settings |= {"is_flag": True} if kind is bool else {"type": value_type, "multiple": several}
+    settings |= {"is_flag": True} if option.type is bool else {"type": value_type, "multiple": several}
     names = row.names or (f"--{name.replace('_', '-')}",)
     return click.Option([*names, name], help=row.help, show_default=True, **settings)
 
 
-def _typed_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
-    types = get_type_hints(group)
-    for option in fields(group):
-        yield option.name, types[option.name], option.default
-
-
-def _nested_fields(group: type) -> Iterator[tuple[str, Any, Any]]:
+def _nested_fields(group: Any) -> Iterator[Field[Any]]:
     """The fields of a dataclass, and of the dataclasses in it."""
-    for name, kind, default in _typed_fields(group):
-        if is_dataclass(kind):
-            yield from _nested_fields(cast(type, kind))
+    for option in fields(group):
+        if is_dataclass(option.type):
+            yield from _nested_fields(option.type)
         else:
-            yield name, kind, default
+            yield option
 
 
-def _instance(group: type, values: Mapping[str, object]) -> Any:
+def _instance(group: Any, values: Mapping[str, object]) -> Any:
     """A dataclass, and the dataclasses in it, with these values of their fields."""
-    return group(
-        **{
-            name: _instance(cast(type, kind), values) if is_dataclass(kind) else values[name]
-            for name, kind, _ in _typed_fields(group)
-        }
-    )
+    arguments = {}
+    for option in fields(group):
+        is_nested = is_dataclass(option.type)
+        arguments[option.name] = _instance(option.type, values) if is_nested else values[option.name]
+    return group(**arguments)
 
 
 # Errors, which name the option that was typed

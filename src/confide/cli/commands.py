@@ -8,9 +8,16 @@ from pathlib import Path
 
 from confide.cli.command import command
 from confide.cli.options import CALIBRATE, EVALUATE, NAMES, PREDICT, RECALIBRATE, WATCH, Neighbors
-from confide.cli.output_options import OptionalOutput, OptionalPrintedOutput, Output, PrintedOutput
+from confide.cli.output_options import OptionalOutput, Output
 
 # Options that several commands share
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printed:
+    """The choice of printing JSON."""
+
+    as_json: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +76,7 @@ class LedgerOptions:
 
 
 @command("plan", "plan:plan", NAMES)
-class Plan(RequestOptions):
+class Plan(RequestOptions, Printed):
     """Compute guarantee and cost of a calibration, without private data.
 
     The request is that of `confide calibrate`; its columns matter for the
@@ -83,11 +90,11 @@ class Plan(RequestOptions):
 
     pilot: str | None = None
     table: str | None = None
-    output: OptionalPrintedOutput
+    output: OptionalOutput
 
 
 @command("calibrate", "calibrate:calibrate", CALIBRATE)
-class Calibrate(RequestOptions):
+class Calibrate(RequestOptions, Printed):
     r"""Calibrate privately on records with true labels.
 
     TABLE has one record per row. A private threshold is selected from their
@@ -109,7 +116,7 @@ class Calibrate(RequestOptions):
     counts: tuple[Path, ...] = ()
     noisy_counts: Path | None = None
     budget: LedgerOptions
-    output: PrintedOutput
+    output: Output
 
 
 @command("request", "request:write_request")
@@ -128,7 +135,7 @@ class WriteRequest:
 
 
 @command("recalibrate", "calibrate:recalibrate", RECALIBRATE)
-class Recalibrate(Scored, OfRelease):
+class Recalibrate(Scored, OfRelease, Printed):
     r"""Renew a release on new records with true labels.
 
     The request (level, score, adjacency, groups, privacy loss) is that of the
@@ -147,11 +154,11 @@ class Recalibrate(Scored, OfRelease):
     n: int | None = None
     request_file: Path | None = None
     budget: LedgerOptions
-    output: PrintedOutput
+    output: Output
 
 
 @command("predict", "predict:predict", PREDICT)
-class Predict(Predicted, OfRelease):
+class Predict(Predicted, OfRelease, Printed):
     r"""Predict sets of classes, or intervals, for new records.
 
     The output is a file or a folder. It has the columns of TABLE (without the
@@ -169,11 +176,10 @@ class Predict(Predicted, OfRelease):
     keep: tuple[str, ...] = ()
     out: str
     force: bool = False
-    as_json: bool = False
 
 
 @command("evaluate", "predict:evaluate", EVALUATE)
-class Evaluate(Scored, OfRelease):
+class Evaluate(Scored, OfRelease, Printed):
     r"""Measure coverage and set size on records with true labels.
 
     TABLE has records that were not used for calibration. The output first
@@ -201,11 +207,11 @@ class Evaluate(Scored, OfRelease):
     examples: int | None = None
     fail_below_promise: bool = False
     budget: LedgerOptions
-    output: OptionalPrintedOutput
+    output: OptionalOutput
 
 
 @command("watch", "watch:watch", WATCH)
-class Watch(Scored, OfRelease):
+class Watch(Scored, OfRelease, Printed):
     r"""Monitor coverage privately, batch by batch; exit code 6 is an alarm.
 
     TABLE is a new batch of records with true labels, of a day or a week. One
@@ -232,11 +238,11 @@ class Watch(Scored, OfRelease):
     unlabelled: bool = False
     in_force: Path | None = None
     budget: LedgerOptions
-    output: OptionalPrintedOutput
+    output: OptionalOutput
 
 
 @command("show", "show:show")
-class Show:
+class Show(Printed):
     """Print the promise and the privacy cost of a release.
 
     FILE is a release of `confide calibrate` or `confide federated aggregate`.
@@ -252,11 +258,10 @@ class Show:
 
     path: Path
     records: int = 1
-    as_json: bool = False
 
 
 @command("verify", "show:verify")
-class Verify:
+class Verify(Printed):
     r"""Check a release: its claims, its signature, and your conditions.
 
     Every claim is recomputed from the file; a file that claims more than
@@ -281,7 +286,6 @@ class Verify:
     neighbors: str | None = None
     signer: Path | None = None
     answers: tuple[Path, ...] = ()
-    as_json: bool = False
 
 
 @command("sign", "show:sign_release")
@@ -406,7 +410,7 @@ class Year:
 
 
 @command("budget plan", "plan:budget_plan")
-class Budget:
+class Budget(Printed):
     r"""Divide one total per person among a year's releases, from public numbers.
 
     Compares the rules of composition: the epsilon of each release, the
@@ -424,22 +428,20 @@ class Budget:
     rule: str = "best"
     n: str = "1000"
     alpha: str = "0.1"
-    as_json: bool = False
 
 
 @command("ledger list", "ledger:list_")
-class LedgerList:
+class LedgerList(Printed):
     """List the data sets with the budget spent and left.
 
     Example: confide ledger list budget.db
     """
 
     file: str | None = None
-    as_json: bool = False
 
 
 @command("ledger show", "ledger:show")
-class LedgerShow:
+class LedgerShow(Printed):
     """Show every charge of a data set, their total, and its derivation.
 
     With --out one HTML page for privacy officers, about one data set or all.
@@ -453,11 +455,11 @@ class LedgerShow:
     dp_delta: float = 0.0
     without_names: bool = False
     title: str | None = None
-    output: OptionalPrintedOutput
+    output: OptionalOutput
 
 
 @command("ledger limit", "ledger:limit")
-class LedgerLimit:
+class LedgerLimit(Printed):
     """Set or remove the limit of a data set; create the ledger if it does not exist.
 
     If CONFIDE_LEDGER names a ledger, DATASET [EPSILON] are enough.
@@ -470,7 +472,6 @@ class LedgerLimit:
     epsilon: float | None = None
     dp_delta: float = 0.0
     neighbors: Neighbors = "add_remove"
-    as_json: bool = False
 
 
 @command("ledger export", "ledger:export")

@@ -8,7 +8,7 @@ import click
 
 from confide.cli.commands import LedgerExport, LedgerInit, LedgerLimit, LedgerList, LedgerShow
 from confide.cli.options import DEFAULT_LEDGER
-from confide.cli.output import capture_warnings, print_result, print_text
+from confide.cli.output import capture_warnings, print_result, print_text, print_texts
 from confide.errors import InputError
 from confide.ledger import Cost, Ledger, Server, file_of, make_server_ledger, parse_location, request_digest
 from confide.support import FileKind, require
@@ -26,7 +26,7 @@ def list_(options: LedgerList) -> None:
     accounts = Ledger(_named_ledger(options.file), create=False).accounts().values()
     rows = [account.as_json(entries=False) | {"releases": len(account.entries)} for account in accounts]
     lines = [f"{account.dataset}: {account.summary}" for account in accounts]
-    print_result(lambda: {"datasets": rows}, "\n".join(lines) or "no data sets", as_json=options.as_json)
+    print_result({"datasets": rows}, "\n".join(lines) or "no data sets", as_json=options.as_json)
 
 
 def show(options: LedgerShow) -> None:
@@ -47,7 +47,7 @@ def show(options: LedgerShow) -> None:
             ledger, dataset=dataset, dp_delta=options.dp_delta, who=not options.without_names, title=options.title
         )
         output.write(page.html)
-        print_result(dict, output.saved(), as_json=False)
+        print_texts(output.saved())
         return
 
     # A text, about one data set.
@@ -56,13 +56,15 @@ def show(options: LedgerShow) -> None:
     account = ledger.account(dataset)
     together = [vars(bound) for bound in account.spent(options.dp_delta).bounds]
     document = account.as_json() | {"together": together}
-    print_result(lambda: document, account.describe(options.dp_delta), as_json=output.as_json)
+    print_result(document, account.describe(options.dp_delta), as_json=options.as_json)
 
 
 def limit(options: LedgerLimit) -> None:
     """Set or remove a limit."""
     # Without a ledger the first arguments are the data set and the limit.
-    place, dataset, epsilon = options.file, options.dataset, options.epsilon
+    place = options.file
+    dataset = options.dataset
+    epsilon = options.epsilon
     if dataset is None or (os.environ.get(DEFAULT_LEDGER) and epsilon is None and _number(dataset) is not None):
         place = _named_ledger(None)
         dataset = options.file
@@ -73,7 +75,7 @@ def limit(options: LedgerLimit) -> None:
     with capture_warnings() as captured:
         account = Ledger(place).set_limit(dataset, new_limit, neighbors=options.neighbors)
     captured.warn()
-    print_result(lambda: account.as_json(), f"{account.dataset}: {account.summary}", as_json=options.as_json)
+    print_result(account.as_json(), f"{account.dataset}: {account.summary}", as_json=options.as_json)
 
 
 def _number(text: str | None) -> float | None:
@@ -91,13 +93,15 @@ def export(options: LedgerExport) -> None:
     output.check(FileKind.EXPORT, file_of(place))
     document: dict[str, Any] = Ledger(place, create=False).export()
     output.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
-    print_result(lambda: document, output.saved(), as_json=output.out is None)
+    print_result(document, output.saved(), as_json=output.out is None)
 
 
 def init(options: LedgerInit) -> None:
     """Create a ledger, and enter what was spent before."""
     # A file, or the tables and roles of a server.
-    file, dataset, spent = options.file, options.dataset, options.spent
+    file = options.file
+    dataset = options.dataset
+    spent = options.spent
     require("spent", (dataset is None) == (spent is None), "dataset and spent must be given together")
     if isinstance(parse_location(file), Server):
         file = make_server_ledger(file, charge_roles=options.charge_role, read_roles=options.read_role).url

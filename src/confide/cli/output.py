@@ -50,17 +50,17 @@ def print_warnings(texts: Iterable[str]) -> None:
         print_warning(text)
 
 
-def print_result(document: Callable[[], Mapping[str, Any]], *texts: object, as_json: bool) -> None:
-    """Print a JSON document, or else these texts, one below the other; None is skipped."""
+def print_result(document: Mapping[str, Any], *texts: object, as_json: bool) -> None:
+    """Print a document as one line of JSON, or else these texts, one below the other; None is skipped."""
     if as_json:
-        print_json(document())
+        print_text(escape_json(json.dumps(plain(document), allow_nan=False, ensure_ascii=False)))
     else:
         print_texts(*texts)
 
 
-def print_json(document: Mapping[str, Any]) -> None:
-    """Print one JSON document on stdout, as one line."""
-    print_text(escape_json(json.dumps(plain(document), allow_nan=False, ensure_ascii=False)))
+def fields_of(value: object, *names: str) -> dict[str, Any]:
+    """These attributes of a value, by name."""
+    return {name: getattr(value, name) for name in names}
 
 
 def plain(value: Any) -> Any:

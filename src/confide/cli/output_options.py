@@ -1,7 +1,7 @@
 """Output files as options. What checks and writes them is imported when a command runs."""
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,11 +9,12 @@ if TYPE_CHECKING:
     from confide.support import FileKind, FileLocation
 
 
-class _OutputFile:
-    """An output file."""
+@dataclass(frozen=True)
+class OptionalOutput:
+    """An optional output file."""
 
-    out: Path | None
-    force: bool
+    out: Path | None = None
+    force: bool = False
 
     def check(self, kind: "FileKind", *inputs: "str | FileLocation | None") -> None:
         """Check before any work that the file can be written, and replaces no input."""
@@ -36,15 +37,15 @@ class _OutputFile:
             write_text(self.out, text, overwrite=self.force)
 
     def saved(self) -> str | None:
+        """A line with the path, if there is a file."""
         return None if self.out is None else f"saved: {self.out}"
 
 
 @dataclass(frozen=True)
-class Output(_OutputFile):
+class Output(OptionalOutput):
     """A required output file."""
 
-    out: Path
-    force: bool = False
+    out: Path = field()
 
     def save(self, text: str, verb: str = "saved") -> None:
         """Write the file, and print its path."""
@@ -52,25 +53,3 @@ class Output(_OutputFile):
 
         self.write(text)
         print_text(f"{verb}: {self.out}")
-
-
-@dataclass(frozen=True)
-class PrintedOutput(Output):
-    """A required output file, and the choice of printing JSON."""
-
-    as_json: bool = False
-
-
-@dataclass(frozen=True)
-class OptionalOutput(_OutputFile):
-    """An optional output file."""
-
-    out: Path | None = None
-    force: bool = False
-
-
-@dataclass(frozen=True)
-class OptionalPrintedOutput(OptionalOutput):
-    """An optional output file, and the choice of printing JSON."""
-
-    as_json: bool = False

@@ -8,7 +8,7 @@ import click
 
 from confide.arrays import GroupColumns
 from confide.cli.commands import Budget, Plan
-from confide.cli.output import left_out_text, print_result, progress_bar
+from confide.cli.output import fields_of, left_out_text, print_result, progress_bar
 from confide.cli.request import read_request, split, take, take_columns
 from confide.cli.values import Source
 from confide.core import IN_WORDS, BudgetPlan, Pilot, PlannedReleases, Request, best_of, by_rules
@@ -51,7 +51,7 @@ def plan(options: Plan) -> None:
     document = {**_document(planned), **left_out}
     heading = f"for each group or class, with {planned.n} records in it:" if division else None
     texts = (heading, planned, left_out_text(left_out), options.output.saved())
-    print_result(lambda: document, *texts, as_json=options.output.as_json)
+    print_result(document, *texts, as_json=options.as_json)
 
 
 def _plan(arguments: Mapping[str, Any], division: Mapping[str, Any], columns: ColumnSpec | None) -> CalibrationPlan:
@@ -78,24 +78,20 @@ def read_sample(source: Source, columns: ColumnSpec | None, *, skip: bool) -> tu
 
 def _document(planned: CalibrationPlan) -> dict[str, object]:
     """JSON values of a plan, under the names that scripts read."""
-
-    def fields(value: object, *names: str) -> dict[str, object]:
-        return {name: getattr(value, name) for name in names}
-
     population = planned.terms.population
     shifted = {} if population is None else {"population": population.fields(), "counted": planned.effective_n}
     return {
         **shifted,
         "records": planned.n,
         "alpha": float(planned.terms.alpha),
-        "guarantee": fields(planned.guarantee, "kind", "coverage", "delta", "n", "n_min"),
-        **fields(planned, "target_rank", "nonprivate_rank", "expected_coverage", "expected_excess", "coverage_at_most"),
-        **fields(planned, "chance_of_all", "chance_beyond"),
+        "guarantee": fields_of(planned.guarantee, "kind", "coverage", "delta", "n", "n_min"),
+        **fields_of(planned, "target_rank", "nonprivate_rank", "expected_coverage", "expected_excess"),
+        **fields_of(planned, "coverage_at_most", "chance_of_all", "chance_beyond"),
         "desert": planned.gap,
         "records_needed": planned.records_needed,
         "warnings": list(planned.remarks),
         "privacy": {
-            **fields(planned.privacy, "neighbors", "epsilon", "records_per_person"),
+            **fields_of(planned.privacy, "neighbors", "epsilon", "records_per_person"),
             "add_remove": planned.privacy.loss("add_remove"),
             "replace_one": planned.privacy.loss("replace_one"),
             "rho": planned.privacy.rho,
@@ -129,7 +125,7 @@ def budget_plan(options: Budget) -> None:
         rows = [_row(entry, worth, sizes) for entry, worth in zip(year.entries, rules[name], strict=True)]
         texts.append(f"{IN_WORDS[name]}{', chosen' if year is chosen else ''}:\n{aligned(rows)}")
     document = {"plan": asdict(chosen), "statement": chosen.statement, "n": sizes, "rules": rules}
-    print_result(lambda: document, *texts, as_json=options.as_json)
+    print_result(document, *texts, as_json=options.as_json)
 
 
 def _whole(text: str) -> int:

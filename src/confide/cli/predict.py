@@ -11,8 +11,7 @@ from confide.cli.commands import Evaluate, Predict
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.options import EVALUATE, PREDICT
 from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warnings
-from confide.cli.output_options import OptionalPrintedOutput
-from confide.cli.request import arguments_of, split, take_columns
+from confide.cli.request import arguments_of, split, take_columns, texts_of
 from confide.cli.values import Source, read_release
 from confide.core import Release, remarks
 from confide.errors import CoverageWarning
@@ -29,8 +28,7 @@ def predict(options: Predict) -> None:
     # The arguments, and the files.
     arguments = arguments_of("predict_table", PREDICT, options)
     if "keep" in arguments:
-        texts = [arguments["keep"]] if isinstance(arguments["keep"], str) else arguments["keep"]
-        arguments["keep"] = tuple(chain.from_iterable(map(split, texts)))
+        arguments["keep"] = tuple(chain.from_iterable(map(split, texts_of(arguments["keep"]))))
     released = read_release(options.release, arguments)
     columns = take_columns(arguments, released)
     source = Source(options.file, options.table, arguments.pop("decimal", "."))
@@ -58,7 +56,7 @@ def _print_summary(summary: Mapping[str, Any], released: Release, notes: Sequenc
     # The sets or intervals, and the promise.
     size = f", {summary['mean_set_size']:.2f} classes each on average" if "mean_set_size" in summary else ""
     print_result(
-        lambda: {"out": options.out, **_promised(released), **summary, "warnings": notes},
+        {"out": options.out, **_promised(released), **summary, "warnings": notes},
         f"{short_number(rows)} {'intervals' if options.probabilities is None else 'sets'}{size}",
         f"empty sets: {empty:,} of {rows:,} ({100 * empty / rows:.2g} %)" if empty else None,
         left_out_text(summary),
@@ -133,7 +131,7 @@ def evaluate(options: Evaluate) -> int:
 
     # Write, print, and judge.
     output.write(evaluation.to_json())
-    _print(evaluation, released, receipt, output, left_out)
+    _print(evaluation, released, receipt, left_out, options)
     broken = any(short.is_broken for short in evaluation.shortfalls.values())
     return CLAIM_FAILED if options.fail_below_promise and broken else DONE
 
@@ -146,26 +144,23 @@ def _check_law(released: Release) -> None:
 
 
 def _print(
-    evaluation: Evaluation,
-    released: Release,
-    receipt: Receipt,
-    output: OptionalPrintedOutput,
-    left_out: Mapping[str, Any],
+    evaluation: Evaluation, released: Release, receipt: Receipt, left_out: Mapping[str, Any], options: Evaluate
 ) -> None:
     # Warnings. The text of an evaluation contains those about coverage, its JSON does not.
     notes = list(receipt.captured.notes if evaluation.private else remarks(released))
-    if output.as_json:
+    if options.as_json:
         notes += [sentence_of(name, short) for name, short in evaluation.shortfalls.items()]
     print_warnings(notes)
 
-    def document() -> dict[str, Any]:
-        shortfalls = [{"of": name, **short.fields()} for name, short in evaluation.shortfalls.items()]
-        cost = {**receipt.captured.fields(), **receipt.fields()} if evaluation.private else {}
-        return {**evaluation.fields(), **cost, "shortfalls": shortfalls, "warnings": notes, **left_out}
-
     # A private evaluation also has a cost, and may be published.
-    texts: list[object] = [evaluation, left_out_text(left_out), output.saved()]
+    texts: list[object] = [evaluation, left_out_text(left_out)]
+    cost: dict[str, Any] = {}
     if evaluation.private:
-        texts.insert(2, receipt.text())
-        texts = [*receipt.captured.earlier, *texts, "These numbers are private: they may be published."]
-    print_result(document, *texts, as_json=output.as_json)
+        texts = [*receipt.captured.earlier, *texts, receipt.text()]
+        cost = {**receipt.captured.fields(), **receipt.fields()}
+    texts.append(options.output.saved())
+    if evaluation.private:
+        texts.append("These numbers are private: they may be published.")
+    shortfalls = [{"of": name, **short.fields()} for name, short in evaluation.shortfalls.items()]
+    document = {**evaluation.fields(), **cost, "shortfalls": shortfalls, "warnings": notes, **left_out}
+    print_result(document, *texts, as_json=options.as_json)

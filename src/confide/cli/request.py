@@ -70,7 +70,7 @@ def read_arguments(
 
     # Texts become lists, bounds and candidates.
     checked = {name: _listed(name, value) for name, value in arguments.items()}
-    named = {column: name for name in _OF_COLUMNS for column in _texts(checked.get(name))}
+    named = {column: name for name in _OF_COLUMNS for column in texts_of(checked.get(name))}
     if PEOPLE in checked:
         people = checked[PEOPLE] = _contribution_bound(checked[PEOPLE])
         named |= {**dict.fromkeys(people.order, f"{PEOPLE}.order"), people.person: f"{PEOPLE}.person"}
@@ -80,7 +80,8 @@ def read_arguments(
     return checked
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def texts_of(value: Any) -> tuple[str, ...]:
+    """The texts of an argument that is one text, a list of them, or not stated."""
     return (value,) if isinstance(value, str) else tuple(value or ())
 
 
@@ -221,7 +222,7 @@ def read_request(
 
 def _groups(text: str, by: Any) -> dict[str, tuple[str, ...]]:
     lists = [tuple(split(names)) for names in text.split(";")]
-    columns = (by,) if isinstance(by, str) else by or ()
+    columns = texts_of(by)
     must = f"must be the values of each of the {len(columns)} columns of by, with ; between columns"
     example = "For example --by sex,site --groups 'f,m;north,south'"
     require("groups", len(lists) == len(columns), must, got=f"{len(lists)} of them", remedy=example)

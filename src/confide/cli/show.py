@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from confide.cli.commands import Card, Report, Show, Sign, Verify
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated.files import policy_rows, read_policy, read_silo, silo_rows, usable
-from confide.cli.output import print_result, print_text, print_warnings
+from confide.cli.output import fields_of, print_result, print_text, print_warnings
 from confide.core import (
     Document,
     PublishedCounts,
@@ -85,7 +85,7 @@ def show(options: Show) -> None:
     # JSON contains the warnings.
     if not options.as_json:
         print_warnings(description.warnings)
-    print_result(lambda: description.document, to_text(description.section), as_json=options.as_json)
+    print_result(description.document, to_text(description.section), as_json=options.as_json)
 
 
 def _rows(*facts: tuple[str, str]) -> Section:
@@ -196,7 +196,7 @@ def _answer(path: Path) -> FileDescription:
         ("signed by", f"{head.signer} (aggregate checks that this is the silo's key)"),
         ("made with", versions_text(head.content.versions)),
     ]
-    content = {name: getattr(head.content, name) for name in ("silo", "plan", "answered", "versions")}
+    content = fields_of(head.content, "silo", "plan", "answered", "versions")
     return _file(f"answer of {head.content.silo!r}", rows, answer={**content, "signer": head.signer})
 
 
@@ -225,7 +225,7 @@ def verify(options: Verify) -> int:
     # The conditions.
     released, key = read_as(options.path, read_signed)
     signer = None if options.signer is None else read_silo(options.signer)
-    conditions = Conditions(**{field.name: getattr(options, field.name) for field in fields(Conditions)})
+    conditions = Conditions(**fields_of(options, *(field.name for field in fields(Conditions))))
     checked = conditions.check(released, key)
 
     # The signature, and the answers of a federation.
@@ -244,7 +244,7 @@ def verify(options: Verify) -> int:
     failures = [*checked.failures, *signature.failures]
     lines = [line for text in statements for line in text.splitlines()]
     document = {"holds": not failures, "found": lines, "wrong": failures}
-    print_result(lambda: document, *statements, as_json=options.as_json)
+    print_result(document, *statements, as_json=options.as_json)
     print_warnings(failures)
     return CLAIM_FAILED if failures else DONE
 

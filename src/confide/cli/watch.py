@@ -13,7 +13,7 @@ from confide.cli.command import renamed
 from confide.cli.commands import Watch as WatchOptions
 from confide.cli.exit_codes import ALARM, DONE
 from confide.cli.options import LOOK_NAMES, WATCH
-from confide.cli.output import check_output, print_result, print_text, print_warnings
+from confide.cli.output import check_output, fields_of, print_result, print_text, print_warnings
 from confide.cli.request import arguments_of, take, take_columns
 from confide.cli.values import Source, place_of, read_release
 from confide.core import Release, remarks
@@ -45,7 +45,7 @@ def watch(options: WatchOptions) -> int:
     notes = list(remarks(batch.monitored))
     if not monitor.looks:
         notes += monitor.settings.remarks(batch.monitored)
-        if not options.output.as_json:
+        if not options.as_json:
             _print_start(monitor)
     print_warnings(notes)
 
@@ -67,11 +67,7 @@ def watch(options: WatchOptions) -> int:
         receipt.text(),
         options.output.saved(),
     )
-    print_result(
-        lambda: {**_document(monitor, look, corrected), **warned, **receipt.fields()},
-        *texts,
-        as_json=options.output.as_json,
-    )
+    print_result({**_document(monitor, look, corrected), **warned, **receipt.fields()}, *texts, as_json=options.as_json)
     return DONE if monitor.alarm is None else ALARM
 
 
@@ -213,13 +209,9 @@ def _document(monitor: Watch, look: Look, corrected: CorrectedRelease | None) ->
 def _settings_fields(settings: Settings) -> dict[str, Any]:
     least = zip(settings.promised, settings.least, strict=True)
     return {
-        "epsilon": settings.epsilon,
-        "neighbors": settings.neighbors,
-        "records_per_person": settings.records_per_person,
-        "batch": settings.batch,
+        **fields_of(settings, "epsilon", "neighbors", "records_per_person", "batch"),
         "planned_looks": settings.looks,
-        "tolerance": settings.tolerance,
-        "error": settings.error,
+        **fields_of(settings, "tolerance", "error"),
         "least_coverage": {name or "all": coverage for name, coverage in least},
         "bins": list(settings.bins),
     }

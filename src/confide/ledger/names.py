@@ -8,10 +8,9 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Iterable, Sequence
-from os.path import commonprefix
 
 from confide.errors import SimilarNameWarning
-from confide.support import caller_stacklevel
+from confide.support import caller_stacklevel, common_length
 
 # Lower-case letters that look like a Latin one, by script; the most frequent of Unicode's table of confusables
 _LOOKALIKES = {
@@ -96,7 +95,7 @@ def _is_typing_error(word: str, other: str) -> bool:
     if len(long) < _LEAST_WORD or short.isdecimal() or long.isdecimal() or len(long) - len(short) > 1:
         return False
     # From the first difference on
-    agree = len(commonprefix((short, long)))
+    agree = common_length((short, long))
     short = short[agree:]
     long = long[agree:]
     if len(short) < len(long):

@@ -76,9 +76,7 @@ class Tensor:
 
 
 def _dimension(dim: Any) -> int | str | None:
-    if dim.HasField("dim_value"):
-        return int(dim.dim_value)
-    return str(dim.dim_param) if dim.dim_param else None
+    return int(dim.dim_value) if dim.HasField("dim_value") else str(dim.dim_param) or None
 
 
 @dataclass

@@ -13,7 +13,20 @@ section.py        descriptions of values, and their renderings
 axes.py           common parts of all plots
 """
 
-from confide.support.axes import BAD, FILL, INK, PROMISE, axes_of, labelled, legend, named_ticks, promise_line
+from confide.support.axes import (
+    AS_PROMISED,
+    BAD,
+    BELOW,
+    FILL,
+    INK,
+    MARKERS,
+    PROMISE,
+    axes_of,
+    labelled,
+    legend,
+    named_ticks,
+    promise_line,
+)
 from confide.support.checks import (
     LEAST_LOSS,
     MAX_DENOMINATOR,
@@ -22,7 +35,6 @@ from confide.support.checks import (
     MOST_PER_PERSON,
     MOST_RECORDS,
     MOST_WEIGHT,
-    OTHER_SCHEMA,
     SCHEMA,
     Level,
     as_number,
@@ -45,7 +57,7 @@ from confide.support.checks import (
     several,
     takes_alpha,
 )
-from confide.support.events import DEBUG, INFO, caller_stacklevel, listening, log_event
+from confide.support.events import DEBUG, INFO, caller_stacklevel, handled, listening, log_event
 from confide.support.file_kinds import (
     LEDGER_ID,
     SHOWN_ELSEWHERE,
@@ -74,7 +86,6 @@ from confide.support.files import (
 from confide.support.forms import (
     UNUSABLE,
     Form,
-    check_checksum,
     check_schema,
     checksum,
     json_number,
@@ -92,6 +103,7 @@ from confide.support.names import (
     check_names,
     class_count,
     column_order,
+    common_length,
     first_names,
     is_numbering,
     known_positions,

@@ -6,14 +6,25 @@ from typing import Any
 from confide.support.installed import needs_extra
 
 # Colours of lines and texts, of areas, of what falls short, and of what is guaranteed
-INK, FILL, BAD, PROMISE = "#1b3a57", "#7fa6c9", "#b5412c", "#6b4a00"
+INK = "#1b3a57"
+FILL = "#7fa6c9"
+BAD = "#b5412c"
+PROMISE = "#6b4a00"
+
+# Markers of lines, in their order
+MARKERS = "osD^vP*Xph"
 
 # The size of a figure, in inches
-WIDTH, HEIGHT = 7.0, 4.0
+WIDTH = 7.0
+HEIGHT = 4.0
 
 # Names along an axis, and their characters, up to which they are legible without a slope
 MOST_TICKS = 12
 MOST_CHARACTERS = 60
+
+# How points are drawn that are as promised, and those that fall short: arguments of `axes.plot`
+AS_PROMISED: dict[str, Any] = {"color": INK, "marker": "o", "markersize": 4.5, "linestyle": "none"}
+BELOW: dict[str, Any] = {"color": BAD, "marker": "v", "markersize": 7, "linestyle": "none"}
 
 
 def axes_of(ax: Any, width: float = WIDTH, height: float = HEIGHT) -> Any:

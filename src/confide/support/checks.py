@@ -33,7 +33,8 @@ MOST_PER_PERSON = 10**6
 MOST_WEIGHT = 2**20
 
 # Range of a privacy loss: less means no information at all, more means no privacy at all
-LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
+LEAST_LOSS = 1e-6
+MOST_LOSS = 1e6
 
 Choice = TypeVar("Choice", bound=str)
 Given = ParamSpec("Given")

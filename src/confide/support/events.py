@@ -9,9 +9,16 @@ or a warning: those are raised, or issued with `warnings`.
 import json
 import re
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-INFO, DEBUG = 20, 10  # values of `logging`, which is imported only if a program uses it
+if TYPE_CHECKING:
+    from logging import Handler, Logger
+
+# Values of `logging`, which is imported only if a program uses it
+INFO = 20
+DEBUG = 10
 
 # A value without quotation marks
 _PLAIN = re.compile(r"[\w.,:;/@+*-]+")
@@ -53,6 +60,19 @@ def listening(package: str, level: int = INFO) -> bool:
     return logging.getLogger(f"confide.{package}").isEnabledFor(level)
 
 
+@contextmanager
+def handled(logger: "Logger", handler: "Handler", level: int | str) -> Iterator[None]:
+    """Within the block, hand the events of a logger of this level and above to a handler, too."""
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
 def _line(event: str, facts: dict[str, Any]) -> str:
     """An event and its facts; values that are more than one plain word are quoted as in JSON.
 
@@ -77,7 +97,9 @@ _BETWEEN = (__name__.partition(".")[0], "sklearn", "joblib")
 
 def caller_stacklevel() -> int:
     """The `stacklevel` for a warning that refers to the first caller outside this package and scikit-learn."""
-    level, frame = 1, sys._getframe(1)
+    level = 1
+    frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
-        level, frame = level + 1, frame.f_back
+        level += 1
+        frame = frame.f_back
     return level

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import TypeVar
 
@@ -42,15 +43,6 @@ def card_or_page(path: str | FileLocation) -> FileKind:
     if (kind := kinds.get(PurePath(str(path)).suffix.lower())) is None:
         raise _output_error(path, "must end in .md for Markdown, or in .html")
     return kind
-
-
-def check_replaceable(
-    path: FileLocation, kind: FileKind, what_is: Callable[[FileLocation], FileKind] = kind_of
-) -> None:
-    """Raise an error for a file that is not an output of this kind, before it is overwritten; empty files may be."""
-    existing = what_is(path)
-    if existing not in (kind, FileKind.EMPTY) or kind is FileKind.OTHER:
-        raise _output_error(path, f"is {existing}, and {kind} may replace nothing but {kind}", "Choose another name")
 
 
 def check_not_input(path: FileLocation, inputs: Iterable[str | FileLocation | None]) -> None:
@@ -163,17 +155,24 @@ def check_new(
     kind: FileKind = FileKind.OTHER,
     what_is: Callable[[FileLocation], FileKind] = kind_of,
 ) -> None:
-    """Raise an error for an existing output, unless it may be overwritten and is of this kind; always for a folder."""
+    """Raise an error for an existing output, unless it may be overwritten and is of this kind; always for a folder.
+
+    Empty files may be overwritten.
+    """
     try:
-        folder, exists = path.is_dir(), path.exists()
+        folder = path.is_dir()
+        exists = path.exists()
     except OSError as error:
         raise _output_error(path, f"cannot be written: {error.strerror}") from None
     if folder:
         raise _output_error(path, "is a folder", "Name a file")
-    if exists and not overwrite:
+    if not exists:
+        return
+    if not overwrite:
         raise _exists(path)
-    if exists:
-        check_replaceable(path, kind, what_is)
+    existing = what_is(path)
+    if existing not in (kind, FileKind.EMPTY) or kind is FileKind.OTHER:
+        raise _output_error(path, f"is {existing}, and {kind} may replace nothing but {kind}", "Choose another name")
 
 
 def write_text(
@@ -248,11 +247,7 @@ _PAUSE = 0.05
 
 def has_locks() -> bool:
     """Whether the system has locks that end with their process; Windows does not."""
-    try:
-        import fcntl  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return find_spec("fcntl") is not None
 
 
 @contextmanager

@@ -134,7 +134,8 @@ def check_schema(content: Mapping[str, Any], kind: str, name: str) -> None:
         ...
     confide.errors.FormatError: release.schema: must be 1, of kind 'confide/release'; got 2, of kind ...
     """
-    stated, schema = content.get("kind"), content.get("schema")
+    stated = content.get("kind")
+    schema = content.get("schema")
     kind_before_schema_1 = kind.replace("/", ".")
     is_current = stated == kind and type(schema) is int and schema == SCHEMA
     if stated in (kind, kind_before_schema_1) and not is_current:
@@ -156,7 +157,7 @@ def parse_document(text: Any, name: str, most: int, integer_bits: int = 63, hint
         raise FormatError(name, "must be one valid JSON object", remedy=hint) from None
 
 
-def check_checksum(content: dict[str, Any], name: str = "file") -> None:
+def check_checksum(content: dict[str, Any], name: str) -> None:
     """Remove the checksum from `content`, and compare it with the rest."""
     try:
         intact = content.pop("sha256", None) == checksum(content)

@@ -11,11 +11,10 @@ from confide.errors import FormatError, MissingExtraError
 
 
 @contextmanager
-def needs_extra(what: str, extra: str | None, *packages: str) -> Iterator[None]:
+def needs_extra(what: str, extra: str | None) -> Iterator[None]:
     """Import optional packages in the block; `what` needs them, and `extra` contains them.
 
-    `packages` are only searched, not imported. Without an extra, the error names a missing package of the basic
-    installation.
+    Without an extra, the error names a missing package of the basic installation.
 
     Examples
     --------
@@ -25,7 +24,6 @@ def needs_extra(what: str, extra: str | None, *packages: str) -> Iterator[None]:
         ...
     confide.errors.MissingExtraError: this example: needs the package 'a_package_that_nobody_has'. Install ...
     """
-    require_extra(what, extra, *packages)
     try:
         yield
     except ModuleNotFoundError as error:
@@ -49,7 +47,8 @@ def _missing(what: str, extra: str | None, package: str) -> MissingExtraError:
 LIBRARIES = ("confide", "numpy", "opendp", "scipy")
 
 # Most versions in a file, and most characters of each
-_MOST, _LONGEST = 20, 100
+_MOST = 20
+_LONGEST = 100
 
 
 @lru_cache(maxsize=1)

@@ -39,17 +39,17 @@ def name_text(name: object) -> str:
     return canonical_name(name) if isinstance(name, str | int) else repr(name)
 
 
-def as_integer(name: Name) -> int | None:
-    """The integer of a name, or None.
+def as_integer(name: object) -> int | None:
+    """The integer of a name; None for other names, and for values that are no names.
 
     Examples
     --------
-    >>> [as_integer(name) for name in (7, "7", "-3", "07", "1.0", " 7", "-0")]
-    [7, 7, -3, None, None, None, None]
+    >>> [as_integer(name) for name in (7, "7", "-3", "07", "1.0", " 7", "-0", 7.0)]
+    [7, 7, -3, None, None, None, None, None]
     """
     if isinstance(name, str):
         return int(name) if _INTEGER.fullmatch(name) else None
-    return int(name)
+    return int(name) if isinstance(name, int) else None
 
 
 def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
@@ -280,12 +280,8 @@ def _numbered(classes: Sequence[Any], columns: list[str]) -> bool:
     numbers = [int(match[2]) for match in matches if match is not None]
     affixes = {(match[1], match[3]) for match in matches if match is not None}
     if len(numbers) == len(columns) and len(affixes) == 1 and _counts_up(numbers):
-        return numbers[0] == 0 or all(_whole(name) is None for name in classes)
-    return _counts_up(list(map(_whole, classes))) and all(_whole(column) is None for column in columns)
-
-
-def _whole(name: object) -> int | None:
-    return as_integer(name) if isinstance(name, str | int) else None
+        return numbers[0] == 0 or all(as_integer(name) is None for name in classes)
+    return _counts_up(list(map(as_integer, classes))) and all(as_integer(column) is None for column in columns)
 
 
 def _counts_up(numbers: Sequence[int | None]) -> bool:
@@ -300,7 +296,8 @@ def check_column_order(argument: str, classes: Sequence[Any], columns: Sequence[
     --------
     >>> check_column_order("classes", ["cat", "dog"], ["p_cat", "p_dog"])
     """
-    column_cores, class_cores = _cores(columns), _cores(classes)
+    column_cores = _cores(columns)
+    class_cores = _cores(classes)
     if sorted(column_cores) == sorted(class_cores) and column_cores != class_cores:
         pairs = zip(columns, classes, column_cores, class_cores, strict=True)
         column, name = next((column, name) for column, name, core, other in pairs if core != other)
@@ -312,14 +309,16 @@ def check_column_order(argument: str, classes: Sequence[Any], columns: Sequence[
 
 def _cores(names: Sequence[Any]) -> list[str]:
     """Names without their common prefix, and then without their common suffix."""
-    texts = list(map(name_text, names))
-    start = _common_length(texts)
-    rest = [text[start:] for text in texts]
-    end = _common_length([text[::-1] for text in rest])
-    return [text[: len(text) - end] for text in rest]
+    rest = _without_common_prefix(list(map(name_text, names)))
+    return [text[::-1] for text in _without_common_prefix([text[::-1] for text in rest])]
 
 
-def _common_length(texts: list[str]) -> int:
+def _without_common_prefix(texts: list[str]) -> list[str]:
+    start = common_length(texts)
+    return [text[start:] for text in texts]
+
+
+def common_length(texts: Sequence[str]) -> int:
     """The length of the common prefix of all strings: that of the first and the last in sorted order."""
     first, last = min(texts), max(texts)
     unequal = (place for place, (left, right) in enumerate(zip(first, last, strict=False)) if left != right)

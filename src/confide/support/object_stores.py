@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from confide.errors import ConfideError, InputError
 from confide.support.checks import require
-from confide.support.installed import needs_extra
+from confide.support.installed import require_extra
 
 # The protocol of each scheme
 _FAMILIES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
@@ -140,8 +140,9 @@ class ObjectPath:
     @contextmanager
     def errors_in_words(self, done: str) -> Iterator[None]:
         """Replace every error of the store by one with a remedy and without further details."""
-        with needs_extra(f"{self.scheme}://", "stores", "obstore", "fsspec"):
-            from obstore.exceptions import AlreadyExistsError, BaseError
+        require_extra(f"{self.scheme}://", "stores", "obstore", "fsspec")
+        from obstore.exceptions import AlreadyExistsError, BaseError
+
         try:
             yield
         except ConfideError:
@@ -239,7 +240,8 @@ class ObjectReader(io.RawIOBase):
         if size is None:
             raise InputError("path", f"{str(place)!r} does not exist")
         self._place = place
-        self._position, self.size = 0, size
+        self._position = 0
+        self.size = size
 
     def readable(self) -> bool:
         """True."""

@@ -180,7 +180,7 @@ _MARKS = re.compile(r"[\\`*_\[\]<>|~&$]|^[#+=-]")
 _ITEM_NUMBER = re.compile(r"^(\d{1,9})(?=[.)](\s|$))")
 
 
-def to_markdown(section: Section, level: int = 1) -> str:
+def to_markdown(section: Section) -> str:
     r"""A section as Markdown: headings, lists of facts, and tables; pictures are left out. Every text is escaped.
 
     Examples
@@ -192,7 +192,7 @@ def to_markdown(section: Section, level: int = 1) -> str:
     <BLANKLINE>
     a note
     """
-    return "\n\n".join(_blocks(section, level))
+    return "\n\n".join(_blocks(section, level=1))
 
 
 def _blocks(section: Section, level: int) -> Iterator[str]:

@@ -20,7 +20,7 @@ from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
 from confide.support import FileKind, check_unknown_arguments, kind_of, read_text, require
-from confide.tables import ClassColumns, ColumnSpec, TargetColumns, class_keys
+from confide.tables import ClassColumns, ColumnSpec, class_keys
 
 # The plan
 
@@ -34,10 +34,11 @@ _INTERPRETED = ("alpha", "epsilon", "score", "by_class", "groups", "classes", "n
 def _plan_arguments(arguments: Mapping[str, Any], columns: ColumnSpec | None) -> dict[str, Any]:
     """The arguments of `confide.federated.plan` except the silos, from those of a request without its columns."""
     # What distinguishes the thresholds: levels, classes, groups or sides.
-    alpha, groups = arguments["alpha"], arguments.get("groups")
+    alpha = arguments["alpha"]
+    groups = arguments.get("groups")
     by_class = arguments.get("by_class", False)
-    score = arguments.get("score") if columns is None else columns.kind.name
-    sides = score == BOTH_SIDES or has_sides(columns)
+    score = arguments.get("score") if columns is None else score_of(columns)
+    sides = score == BOTH_SIDES
     requested: dict[By, bool] = {"class": by_class, "group": groups is not None, "side": sides}
     is_one = [isinstance(alpha, tuple), *requested.values()].count(True) <= 1
     must = "several levels, groups or classes, and two sides must not be combined"
@@ -61,9 +62,9 @@ def _plan_arguments(arguments: Mapping[str, Any], columns: ColumnSpec | None) ->
     return {**request, "by": by, "names": names, **options}
 
 
-def has_sides(columns: ColumnSpec | None) -> bool:
-    """Whether columns of predictions give the scores of two sides."""
-    return isinstance(columns, TargetColumns) and len(columns.kinds) > 1
+def score_of(columns: ColumnSpec) -> str | None:
+    """The score of columns, or the name of both sides, which two scores have."""
+    return columns.kind.name if len(columns.kinds) == 1 else BOTH_SIDES
 
 
 def plan(options: Plan) -> None:

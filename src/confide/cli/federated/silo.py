@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from confide.cli.federated import Agreed, Answer, Keygen, Own, Public, WritePolicy
-from confide.cli.federated.coordinator import has_sides
+from confide.cli.federated.coordinator import score_of
 from confide.cli.federated.files import (
     policy_rows,
     public_files,
@@ -40,15 +40,12 @@ from confide.federated import (
 from confide.federated import answer as answer_plan
 from confide.ledger import file_of
 from confide.mechanisms import weak_privacy_text
-from confide.support import FileKind, OutputExistsError, aligned, read_text, require, write_text
+from confide.support import Classes, FileKind, OutputExistsError, aligned, read_text, require, write_text
 from confide.tables import (
     ClassColumns,
+    Columns,
     ColumnSpec,
     LossColumns,
-    TargetColumns,
-    class_histograms,
-    group_histograms,
-    score_histogram,
 )
 
 # Keys
@@ -149,58 +146,57 @@ class SiloTable:
 
     def check_plan(self, plan: FederatedPlan) -> None:
         """Check that the columns give the score of the plan, and the groups or classes that it has thresholds for."""
-        # The score.
-        columns = self.columns
-        required = BOTH_SIDES if plan.by == "side" else plan.first.score
-        score = None if columns is None else BOTH_SIDES if has_sides(columns) else columns.kind.name
-        if columns is not None and score != required:
-            if required is None:
-                remedy = f"These columns give {score!r}: leave --score out"
-                raise InputError("the plan", "names no score", remedy=remedy)
-            given = "a column whose score is not named" if score is None else repr(score)
-            remedy = f"These columns give {given}; use --score {required} to name it"
-            raise InputError("the plan", f"is for the score {required!r}", remedy=remedy)
-
-        # The groups or classes.
+        if self.columns is not None:
+            _check_score(score_of(self.columns), BOTH_SIDES if plan.by == "side" else plan.first.score)
         must = "must be left out: the plan has no groups"
         if plan.by == "group":
             must = "must be given, the column of each record's group: the plan has groups"
         require("by", (plan.by == "group") == (self.by is not None), must)
-        has_classes = isinstance(columns, ClassColumns) and columns.label is not None
+        has_classes = isinstance(self.columns, ClassColumns) and self.columns.label is not None
         must = "must be given, with --probabilities: the plan has a threshold for each class"
         require("label", plan.by != "class" or has_classes, must)
 
     def counted(self, plan: FederatedPlan) -> Any:
         """Histogram of the scores, counted in the table's own system; one for each group, class or side of the plan."""
+        # All scores and groups are counted at once.
         columns = self.source.require_columns(self.columns)
-        candidates = plan.candidates
-        classes = plan.request.classes
+        groups = plan.names if plan.by == "group" else None
+        read = Columns(columns, by=self.by, groups=groups, by_class=plan.by == "class", **self.reading)
         with self.source.open("reading") as (opened, progress):
-            reading: dict[str, Any] = {**self.reading, "progress": progress}
+            if plan.by is None and isinstance(columns, ClassColumns) and plan.request.classes is not None:
+                _check_classes(plan.request.classes, columns, opened)
+            first, *others = read.source(opened, progress=progress).histograms(plan.candidates)
 
-            # Several thresholds: sides, groups or classes.
-            if isinstance(columns, TargetColumns) and has_sides(columns):
-                return {
-                    kind.name: score_histogram(opened, replace(columns, score=kind.name), candidates, **reading)
-                    for kind in columns.kinds
-                }
-            if plan.by == "group":
-                return group_histograms(opened, columns, str(self.by), plan.names, candidates, **reading)
-            if plan.by == "class":
-                histograms = class_histograms(opened, columns, candidates, **reading)
-                if set(histograms) != set(plan.names):
-                    counted = class_list(tuple(histograms))
-                    raise InputError("plan", f"is for the classes {class_list(plan.names)}", got=counted)
-                return histograms
+        # By the names of the plan.
+        if plan.by is None:
+            return first[None]
+        if plan.by == "side":
+            by_side = zip(columns.kinds, [first, *others], strict=True)
+            return {kind.name: histograms[None] for kind, histograms in by_side}
+        if plan.by == "group":
+            return dict(zip(plan.names, first.values(), strict=True))
+        if set(first) != set(plan.names):
+            must = f"is for the classes {class_list(plan.names)}"
+            raise InputError("plan", must, got=class_list(tuple(first)))
+        return first
 
-            # One threshold, of the plan's classes only.
-            if isinstance(columns, ClassColumns) and classes is not None:
-                _, table_names = columns.columns(opened)
-                try:
-                    names_among(classes, table_names, len(table_names))
-                except InputError as error:
-                    raise InputError("plan", f"is for other classes: {error}") from None
-            return score_histogram(opened, columns, candidates, **reading)
+
+def _check_score(score: str | None, planned: str | None) -> None:
+    if score == planned:
+        return
+    if planned is None:
+        raise InputError("the plan", "names no score", remedy=f"These columns give {score!r}: leave --score out")
+    given = "a column whose score is not named" if score is None else repr(score)
+    remedy = f"These columns give {given}; use --score {planned} to name it"
+    raise InputError("the plan", f"is for the score {planned!r}", remedy=remedy)
+
+
+def _check_classes(classes: Classes, columns: ClassColumns, table: Any) -> None:
+    _, names = columns.columns(table)
+    try:
+        names_among(classes, names, len(names))
+    except InputError as error:
+        raise InputError("plan", f"is for other classes: {error}") from None
 
 
 def answer(options: Answer) -> None:
