@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Groups, Uniforms, as_uniforms
 from confide.core import UNNAMED, Release, as_release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.query import Measure, Partition, class_parts, group_parts
+from confide.evaluation.partitions import Partition, class_parts, group_parts
+from confide.evaluation.query import Measure
 from confide.scores import score_kind
 from confide.sets import intervals_of, sets_of
 from confide.support import order_of, require

@@ -33,8 +33,10 @@ from confide.evaluation.comparison import (
 )
 from confide.evaluation.count_tables import MOST_EXAMPLES
 from confide.evaluation.evaluation import Evaluation
+from confide.evaluation.partitions import Partition, size_parts
 from confide.evaluation.private import PrivateRequest, answer
-from confide.evaluation.query import CountQuery, Partition, size_parts, statements_of
+from confide.evaluation.query import CountQuery
+from confide.evaluation.statements import statements_of
 from confide.evaluation.tally import MOST_GROUPS, Tally
 from confide.scores import refuse_infinite
 from confide.sets import predict_masks

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.evaluation.query import OTHER
+from confide.evaluation.partitions import OTHER
 from confide.guarantee import coverage_text
 from confide.sets import exact_interval
 from confide.support import Described, Section, Table, require

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from confide.errors import CoverageWarning, InputError
 from confide.evaluation.comparison import IntervalOutcomes, RecordComparison, SetOutcomes
 from confide.evaluation.evaluation import Evaluation
+from confide.evaluation.partitions import group_parts, size_parts, width_parts
 from confide.evaluation.parts import CONFIDENCE
-from confide.evaluation.query import CountQuery, group_parts, json_fields, size_parts, width_parts
+from confide.evaluation.query import CountQuery, json_fields
 from confide.evaluation.tally import Tally
 from confide.mechanisms import Neighbors
 from confide.support import Level, caller_stacklevel, exact_level, log_event, require, several

@@ -16,7 +16,8 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation.comparison import LabelledRecords, RecordComparison, RecordOutcomes, SetOutcomes, outcomes_of
 from confide.evaluation.count_tables import Example
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.query import OTHER, CountQuery, Partition, size_parts
+from confide.evaluation.partitions import OTHER, Partition, size_parts
+from confide.evaluation.query import CountQuery
 from confide.noisy_counts import draw_counts
 from confide.support import canonical_name, library_versions, positions, raise_for_rows, require
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 from math import ceil, sqrt
 from types import MappingProxyType
 
-import numpy as np
-
 from confide.core import Release, as_release, refuse_overlapping
 from confide.errors import InputError
-from confide.evaluation import CountPrivacy, Evaluation, size_names, size_parts
+from confide.evaluation import CountPrivacy, CountTables, Evaluation, size_names, size_parts
 from confide.guarantee import LongRun
 from confide.mechanisms import Neighbors
 from confide.noisy_counts import noise_variance
@@ -49,16 +47,14 @@ def reference_of(evaluation: Evaluation, release: str, bins: tuple[int, ...]) ->
     require("reference", query.calibration == release, must, "one of another release")
     require("reference", query.epsilon is not None, "must be a private evaluation", "counts without noise")
     require("reference", people == 1, "must have one record of each person", f"up to {people}")
-    # The first table with set sizes, summed over its other axes
-    for table, counts in zip(query.tables, evaluation.counts, strict=True):
-        axis = next((axis for axis, place in enumerate(table) if query.partitions[place].kind == "size"), None)
-        if axis is not None and query.outcome == "covered":
-            counted = tuple(map(int, query.partitions[table[axis]].edges))
-            require("reference", counted == bins, "must count the set sizes in the bins of the watch", "other bins")
-            cells = np.moveaxis(np.array(counts, np.int64).reshape(query.shape(table)), axis, 0).reshape(len(bins), -1)
-            return Reference(tuple(cells.sum(axis=1).tolist()), query.noise, cells.shape[1])
-    remedy = "Evaluate with `confide evaluate --epsilon` by size"
-    raise InputError("reference", "must count set sizes", remedy=remedy)
+    sizes = next((partition for partition in query.partitions if partition.kind == "size"), None)
+    if sizes is None or query.outcome != "covered":
+        remedy = "Evaluate with `confide evaluate --epsilon` by size"
+        raise InputError("reference", "must count set sizes", remedy=remedy)
+    same_bins = tuple(map(int, sizes.edges)) == bins
+    require("reference", same_bins, "must count the set sizes in the bins of the watch", "other bins")
+    counted = CountTables.of(query, evaluation.counts, evaluation.sums).bin_counts(sizes)
+    return Reference(tuple(counted.records.tolist()), query.noise, counted.noises)
 
 
 MOST_LOOKS = 10_000
