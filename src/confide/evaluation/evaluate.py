@@ -1,7 +1,8 @@
 """Evaluate a release on arrays of labelled records: sets, intervals, scores and masks."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypedDict, Unpack
 
@@ -171,37 +172,56 @@ class ArrayOptions(TypedDict, total=False):
     difficulty: ArrayLike | None
 
 
-def _comparison_of(
-    release: Release, arrays: dict[str, Any], groups: Groups | None, options: ArrayOptions, *, empty: bool
-) -> tuple[RecordComparison, LabelledRecords]:
-    """The comparison for arrays, and the checked records; without records only if `empty` is true."""
-    as_release(release)
-    refuse_other_rows(**arrays, groups=groups, u=options.get("u"), difficulty=options.get("difficulty"))
+def _sets(
+    release: Release, arrays: Mapping[str, Any], options: ArrayOptions, *, empty: bool
+) -> tuple[SetOutcomes, LabelledRecords]:
+    p, named = class_columns(arrays["probabilities"], options.get("classes"))
+    n, k = p.shape
+    names = names_for(release, named, k)
+    # A label that is not among the classes has the position -1, and no set covers it.
+    y = as_labels("labels", arrays["labels"], n, k, names, unknown=True)
+    require("probabilities", n or empty, "must have at least one row", got="none")
+    columns: Sequence[object] = range(k) if names is None else names
+    if not empty:
+        warn_of_unknown_labels("labels", y, columns)
+    return SetOutcomes(release, columns), LabelledRecords(p, y, u=options.get("u"))
 
-    # Probabilities: a label that is not among the classes has the position -1, and no set covers it.
-    if "probabilities" in arrays:
-        p, named = class_columns(arrays["probabilities"], options.get("classes"))
-        n, k = p.shape
-        names = names_for(release, named, k)
-        y = as_labels("labels", arrays["labels"], n, k, names, unknown=True)
-        require("probabilities", n or empty, "must have at least one row", got="none")
-        columns: Sequence[object] = range(k) if names is None else names
-        if not empty:
-            warn_of_unknown_labels("labels", y, columns)
-        return SetOutcomes(release, columns), LabelledRecords(p, y, u=options.get("u"))
 
-    # Predictions, and their targets.
-    if "predictions" in arrays:
-        intervals = IntervalOutcomes(release)
-        targets = as_vector("targets", arrays["targets"], empty=empty)
-        refuse_infinite("targets", targets)
-        predictions = as_array("predictions", arrays["predictions"])
-        return intervals, LabelledRecords(predictions, targets, difficulty=options.get("difficulty"))
+def _intervals(
+    release: Release, arrays: Mapping[str, Any], options: ArrayOptions, *, empty: bool
+) -> tuple[IntervalOutcomes, LabelledRecords]:
+    comparison = IntervalOutcomes(release)
+    targets = as_vector("targets", arrays["targets"], empty=empty)
+    refuse_infinite("targets", targets)
+    predictions = as_array("predictions", arrays["predictions"])
+    return comparison, LabelledRecords(predictions, targets, difficulty=options.get("difficulty"))
 
-    # Scores.
+
+def _scores(
+    release: Release, arrays: Mapping[str, Any], options: ArrayOptions, *, empty: bool
+) -> tuple[ScoreOutcomes, LabelledRecords]:
     scores = as_vector("scores", arrays["scores"], empty=empty)
     raise_for_rows("scores", np.isnan(scores), "must not be NaN", "that are")
     return ScoreOutcomes(release), LabelledRecords(scores)
+
+
+@dataclass(frozen=True)
+class _ArrayKind:
+    """Arrays that can be evaluated: their true values, their options, and how they are checked and compared.
+
+    Private evaluations also accept arrays without records, because their number is secret.
+    """
+
+    truth: str | None
+    options: tuple[str, ...]
+    compared: Callable[..., tuple[RecordComparison, LabelledRecords]]
+
+
+_KINDS = {
+    "probabilities": _ArrayKind("labels", ("classes", "u"), _sets),
+    "predictions": _ArrayKind("targets", ("difficulty",), _intervals),
+    "scores": _ArrayKind(None, (), _scores),
+}
 
 
 def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
@@ -220,13 +240,6 @@ def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
     return CountQuery.of(comparison.release, partitions, measure=comparison.measure)
 
 
-_TRUTHS = {"probabilities": "labels", "predictions": "targets", "scores": None}
-"""The arrays that can be evaluated, each with the array of true values that belongs to it."""
-
-_OPTIONS = {"probabilities": {"classes", "u"}, "predictions": {"difficulty"}, "scores": set[str]()}
-"""The further arguments that each of them can have."""
-
-
 def evaluate_arrays(
     release: Release,
     request: PrivateRequest | None,
@@ -241,21 +254,23 @@ def evaluate_arrays(
     With a request the evaluation is private, and stores no examples.
     """
     # Arrays that belong together.
-    outputs, *others = [name for name in _TRUTHS if name in arrays] or [""]
-    truth = _TRUTHS.get(outputs)
-    if not outputs or others or set(arrays) - {outputs, truth}:
+    outputs, *others = [name for name in _KINDS if name in arrays] or [""]
+    kind = _KINDS.get(outputs)
+    if kind is None or others or set(arrays) - {outputs, kind.truth}:
         requirement = "must be given with labels, or predictions with targets, or scores alone"
         raise InputError("probabilities", requirement, got=", ".join(arrays) or "none of them")
-    if truth is not None:
-        require(truth, truth in arrays, f"must be given with {outputs}, as the true value of each record")
-    for name in options.keys() - _OPTIONS[outputs]:
+    if kind.truth is not None:
+        require(kind.truth, kind.truth in arrays, f"must be given with {outputs}, as the true value of each record")
+    for name in options.keys() - set(kind.options):
         raise InputTypeError(name, f"must be left out with {outputs}")
     require("examples", 0 <= examples <= MOST_EXAMPLES, f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
     if request is not None and examples:
         raise InputError("examples", "must be left out with epsilon, because single records cannot be private")
 
     # Count them without noise, or answer the request.
-    comparison, records = _comparison_of(release, arrays, groups, options, empty=request is not None)
+    as_release(release)
+    refuse_other_rows(**arrays, groups=groups, u=options.get("u"), difficulty=options.get("difficulty"))
+    comparison, records = kind.compared(release, arrays, options, empty=request is not None)
     if request is None:
         tally = Tally(comparison, exact_query(comparison, grouped=groups is not None), examples)
         tally.add(records, groups)
@@ -324,18 +339,19 @@ def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Releas
     names = range(classes) if isinstance(classes, int) else classes or range(len(images[0]))
 
     # Of each class, except the background: its areas, and the missed shares of the images in which it occurs.
+    true, missed, predicted = np.moveaxis(np.stack(images), -1, 0)
     areas = dict[int, tuple[float, float]]()
     missed_shares = dict[int, NDArray[np.float64]]()
     for k in range(len(names)):
         if k != area.background:
-            true, missed, predicted = np.stack([image[k] for image in images], axis=1)
-            areas[k] = float(predicted.sum()), float(true.sum())
-            if (occurs := true > 0).any():
-                missed_shares[k] = missed[occurs] / true[occurs]
+            areas[k] = float(predicted[:, k].sum()), float(true[:, k].sum())
+            occurs = true[:, k] > 0
+            if occurs.any():
+                missed_shares[k] = missed[occurs, k] / true[occurs, k]
 
     # A table of all images, and one by class, if there is a class with true area.
     losses = [missed_share(image, area.background, by_class=area.by_class) for image in images]
-    tables: list[tuple[float, ...]] = [_covered_and_missed(losses)]
+    tables = [_covered_and_missed(losses)]
     sums = [tuple(map(math.fsum, zip(*areas.values(), strict=True)))]
     partitions = list[Partition]()
     if missed_shares:
@@ -346,7 +362,7 @@ def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Releas
     return Evaluation(query, tuple(tables), sums=tuple(sums), release=calibration)
 
 
-def _covered_and_missed(missed_shares: Collection[float]) -> tuple[float, float]:
+def _covered_and_missed(missed_shares: Collection[float]) -> tuple[float, ...]:
     """Sums of the covered and of the missed shares of the true area."""
     missed = math.fsum(missed_shares)
     return len(missed_shares) - missed, missed

@@ -80,16 +80,7 @@ class PrivateRequest:
 
     def query(self, comparison: RecordComparison) -> CountQuery:
         """Return the checked query about a release; a number of records that is public but not given is 1."""
-        # What may be given.
-        release = comparison.release
-        is_secret = self.neighbors != "replace_one"
-        must = "must be left out with neighbors='add_remove', because it is secret"
-        require("n", self.n is None or not is_secret, must)
-        must = f"must be left out, because the release names each {release.by}"
-        require("group_names", self.group_names is None or not comparison.needs_groups, must)
-        one_level = isinstance(comparison, IntervalOutcomes) and release.by != "level"
-        must = "must be left out unless intervals of a release with one level are evaluated"
-        require("width_bins", self.width_bins is None or one_level, must)
+        self._check_fit(comparison)
 
         # Parts with thresholds of their own are always counted; the others are public lists.
         wanted = self._wanted(comparison)
@@ -103,11 +94,22 @@ class PrivateRequest:
             partitions.append(width_parts(self.width_bins))
 
         # Its privacy, and intervals that exist at this confidence.
-        n = None if is_secret else self.n or 1
+        n = self.n or 1 if self.neighbors == "replace_one" else None
         adjacency = {"neighbors": self.neighbors, "records_per_person": self.records_per_person, "n": n}
-        query = CountQuery.of(release, partitions, epsilon=self.epsilon, **adjacency)
-        query.family_error(1 - float(exact_level("confidence", self.confidence)))
+        query = CountQuery.of(comparison.release, partitions, epsilon=self.epsilon, **adjacency)
+        query.family_error(1 - float(exact_level("confidence", self.confidence)))  # raises if there are none
         return query
+
+    def _check_fit(self, comparison: RecordComparison) -> None:
+        """Raise an error for fields that the adjacency or the release excludes."""
+        release = comparison.release
+        must = "must be left out with neighbors='add_remove', because it is secret"
+        require("n", self.n is None or self.neighbors == "replace_one", must)
+        must = f"must be left out, because the release names each {release.by}"
+        require("group_names", self.group_names is None or not comparison.needs_groups, must)
+        one_level = isinstance(comparison, IntervalOutcomes) and release.by != "level"
+        must = "must be left out unless intervals of a release with one level are evaluated"
+        require("width_bins", self.width_bins is None or one_level, must)
 
     def _wanted(self, comparison: RecordComparison) -> Sequence[str]:
         """Divisions of sets that are requested; by default all that the release allows."""
@@ -161,13 +163,11 @@ def answer(
     from confide.ledger import check_stored, pay
 
     check_stored("parts", len(longest), "Use parts=()")
-    stored = pay(
-        payment,
-        lambda: tally or read(),
-        Tally.content,
-        lambda tally: _compact(tally.draw(query, confidence)),
-        charge_first=charge_first,
-    )
+
+    def draw(counted: Tally) -> str:
+        return _compact(counted.draw(query, confidence))
+
+    stored = pay(payment, lambda: tally or read(), Tally.content, draw, charge_first=charge_first)
     return replace(Evaluation.from_json(stored), confidence=confidence, release=comparison.release)
 
 
