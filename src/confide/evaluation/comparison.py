@@ -14,7 +14,7 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation.partitions import Partition, class_parts, group_parts
 from confide.evaluation.query import Measure
 from confide.scores import score_kind
-from confide.sets import intervals_of, sets_of
+from confide.sets import holds_class, intervals_of, sets_of
 from confide.support import order_of, require
 
 
@@ -167,8 +167,7 @@ class SetOutcomes(RecordComparison):
         compared = []
         for level in self.levels:
             mask = sets_of(records.outputs, level, keys, u=u, groups=groups).mask
-            covered = mask[np.arange(len(y)), y] & (y >= 0)
-            compared.append(RecordOutcomes(covered, size=mask.sum(axis=1), shown=mask[:shown]))
+            compared.append(RecordOutcomes(holds_class(mask, y), size=mask.sum(axis=1), shown=mask[:shown]))
         return compared
 
     @property
