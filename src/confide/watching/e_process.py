@@ -102,7 +102,8 @@ def bets(
 
     # Records of one person may be fully dependent. With s and u divided by their number, the factor of a person is a
     # geometric mean of the factors of single records, so its expectation is at most 1 (Hölder).
-    s, u = np.log(p0 / p1) / per_person, np.log1p((p0 - p1) / (1 - p0)) / per_person
+    s = np.log(p0 / p1) / per_person
+    u = np.log1p((p0 - p1) / (1 - p0)) / per_person
     price = count[:, 0] * log_mgf(s, epsilon) + count[:, 1] * log_mgf(u, epsilon)
 
     # The bet that grows most at the feared coverage
@@ -265,7 +266,8 @@ def confidence_sequence(
     (True, True)
     """
     bet = _bets_of_grid(batch, epsilon, noises, per_person)
-    x, y = np.asarray(covered).reshape(-1, 1), np.asarray(missed).reshape(-1, 1)
+    x = np.asarray(covered).reshape(-1, 1)
+    y = np.asarray(missed).reshape(-1, 1)
     alarm = math.log(2 / error)
     covered_ends, missed_ends = (_ends(course(bet, *counts, looks) >= alarm) for counts in ((x, y), (y, x)))
     return [(max(0.0, 1 - missed), min(1.0, high)) for high, missed in zip(covered_ends, missed_ends, strict=True)]
