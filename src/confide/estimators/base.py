@@ -26,11 +26,11 @@ from confide.candidates import AnyCandidates
 from confide.core import (
     By,
     Choice,
-    GroupedScores,
     ModelFingerprint,
     Payer,
     Release,
     Request,
+    Source,
     choose_score,
     is_several,
     release,
@@ -75,8 +75,7 @@ class _Offer:
 class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Common base of the classifier and the regressor, whose docstrings describe the parameters.
 
-    A subclass defines `_default`, and the methods `_usable`, `_outputs`, `_scores` and `_sizes`; the classifier also
-    `_codes`.
+    A subclass defines `_default`, and the methods `_usable`, `_outputs`, `_scores` and `_sizes`.
     """
 
     estimator: Any = None
@@ -146,7 +145,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         per_record = [value for value in fit_params.values() if has_entry_per_record(value, n)]
         arrays = [value for value in (groups, *per_record) if value is not None]
         calibrates = calibrating(self.calibration_size, self.random_state, n, X, target, *arrays)
-        training, calibration = np.flatnonzero(~calibrates), np.flatnonzero(calibrates)
+        training = np.flatnonzero(~calibrates)
+        calibration = np.flatnonzero(calibrates)
         require("X", len(training), "must contain records that train the model", got=f"none among n_samples={n}")
 
         # Train on some records, and calibrate on the others.
@@ -289,13 +289,13 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
         # Prepare the request, and release.
         request = self._request(chosen) if renewal is None else renewal
-        scores = self._scores(X, y)
-        by_class = request.by == "class"
-        source = GroupedScores(scores, y, self._codes(y)) if by_class else source_of({None: scores}, groups=groups)
         payer = Payer(self.ledger, dataset, self.partition if request.disjoint else None, self.again)
-        self.calibration_ = release(source, request, payer)
+        self.calibration_ = release(self._source(X, y, groups, request), request, payer)
         self.n_releases_ = releases + 1
         return self
+
+    def _source(self, X: Any, y: NDArray[Any], groups: ArrayLike | None, request: Request) -> Source:
+        return source_of({None: self._scores(X, y)}, groups=groups)
 
     def _offers(self) -> dict[str, _Offer]:
         """The pairs of a trained model and a score from which one is chosen, by their names."""
@@ -391,15 +391,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.probe is not None and self.probe is X:
             raise InputError("probe", "must be other, public records", got="the records that calibrate")
 
-        # One target for each record.
-        if y is None:
-            raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
-        refuse_missing(y)
-        _refuse_mixed_labels(y)
-        target: NDArray[Any] = column_or_1d(y, warn=True)
-        check_consistent_length(X, target)
-        refuse_other_rows(X=X, y=y)
-        assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
+        target = self._target(X, y)
 
         # Groups, if and only if they have thresholds.
         refuse_other_rows(X=X, groups=groups)
@@ -409,6 +401,18 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         together = "groups and group_names must be given together: each record's group, and all groups"
         require("groups", (groups is None) == (self.group_names is None), together)
         return self._usable(target)
+
+    def _target(self, X: Any, y: ArrayLike) -> NDArray[Any]:
+        """One target for each record, none of them missing."""
+        if y is None:
+            raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
+        refuse_missing(y)
+        _refuse_mixed_labels(y)
+        target: NDArray[Any] = column_or_1d(y, warn=True)
+        check_consistent_length(X, target)
+        refuse_other_rows(X=X, y=y)
+        assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
+        return target
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
         """The checked targets or labels."""
