@@ -129,8 +129,7 @@ class NoiseTail:
     def at_least(self, t: Ints) -> Floats:
         """P(V >= t) for integers t of any shape."""
         steps = t if self.step == 1 else -((self.shift - t) // self.step)
-        result: Floats = self.table[np.clip(steps + self.zero, 0, len(self.table) - 1)]
-        return result
+        return self.table[np.clip(steps + self.zero, 0, len(self.table) - 1)]
 
     def beyond(self, probability: float) -> int:
         """The smallest r of the table with P(|V| > r) at most `probability`."""
@@ -235,8 +234,7 @@ def _largest(c: Ints, n: Ints, p: Floats) -> Floats:
     rest, away = n - c, c - n * p
     exponent = n * p * _entropy(away / (n * p)) + n * (1 - p) * _entropy(-away / (n * (1 - p)))
     stirling = 1 / (12 * n) - 1 / (12 * c + 1) - 1 / (12 * rest + 1)
-    result: Floats = np.sqrt(n / (2 * np.pi * c * rest)) * np.exp(stirling - exponent)
-    return result
+    return np.sqrt(n / (2 * np.pi * c * rest)) * np.exp(stirling - exponent)
 
 
 def _entropy(d: Floats) -> Floats:

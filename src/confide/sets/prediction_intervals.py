@@ -210,8 +210,7 @@ class PredictionIntervals(_Ends, Records):
     def __getitem__(self, which: Any) -> NDArray[np.float64] | PredictionIntervals:
         """The lower or upper ends, [0] or [1]; or the intervals of some records: a slice, positions, or booleans."""
         if isinstance(which, SupportsIndex) and np.ndim(which) == 0:  # type: ignore[arg-type]
-            end: NDArray[np.float64] = tuple.__getitem__(self, which)
-            return end
+            return tuple.__getitem__(self, which)
         chosen = positions_of("intervals", "must be chosen by a slice, or a vector of positions or booleans", which)
         ends = self.lower[chosen], self.upper[chosen]
         return PredictionIntervals(*ends, self.promised, **self._origin_of(which, chosen))

@@ -115,8 +115,7 @@ def bets(
 def log_e_values(bet: Bets, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     """Logarithm of the factor of one batch, shape (tests, bets); x and y have shape (tests,)."""
     covered, missed = (np.asarray(counts, np.float64)[:, None] for counts in (x, y))
-    log_e: NDArray[np.float64] = missed * bet.missed - covered * bet.covered - bet.price
-    return log_e
+    return missed * bet.missed - covered * bet.covered - bet.price
 
 
 def entering_wealth(look: int, looks: int) -> float:
@@ -135,8 +134,7 @@ def cash(look: int, looks: int) -> float:
 
 def advance(log_wealth: NDArray[np.float64], log_e: NDArray[np.float64], entering: float) -> NDArray[np.float64]:
     """Logarithm of the wealth of all bets after a look at which `entering` entered; -inf before the first look."""
-    after: NDArray[np.float64] = np.logaddexp(log_wealth, np.log(entering)) + log_e
-    return after
+    return np.logaddexp(log_wealth, np.log(entering)) + log_e
 
 
 def log_evidence(log_wealth: NDArray[np.float64], waiting: float) -> NDArray[np.float64]:
