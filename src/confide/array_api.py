@@ -97,9 +97,9 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
         raise InputError("labels", f"must be integers of shape ({n},)", got=f"{labels.dtype}, {tuple(labels.shape)}")
     if n == 0:
         return _wide(xp, probabilities[:, 0])
-    outside = xp.astype(labels < 0, xp.int64)
     if bool(xp.any(labels < 0)):
-        got = f"{int(xp.sum(outside))} outside, the first at position {int(xp.argmax(outside))}"
+        outside, first = _number_and_first(xp, labels < 0)
+        got = f"{outside} outside, the first at position {first}"
         raise InputError("labels", f"must lie between 0 and {k - 1}", got=got)
 
     # Labels of classes that the model never learned have the score +inf.
@@ -135,7 +135,8 @@ def above_threshold(p: Any, threshold: float) -> Any:
     xp = _namespace(p)
     name = str(p.dtype).rpartition(".")[2]
     if name == "bfloat16":  # its numbers are float32 numbers: the smallest of float32 separates them as well
-        p, name = xp.astype(p, xp.float32), "float32"
+        p = xp.astype(p, xp.float32)
+        name = "float32"
     return p >= float(smallest_probability(threshold, np.dtype(name)))
 
 
@@ -170,8 +171,8 @@ def _margins(xp: Any, p: Any) -> Any:
     """The largest probability of another class minus that of the class."""
     require("probabilities", p.shape[1] >= 2, "must have at least two classes for the margin score", got="1")
     top = xp.sort(p, axis=1, descending=True)[:, :2]
-    first, second = top[:, :1], top[:, 1:]
-    return xp.where(p == first, second, first) - p
+    first = top[:, :1]
+    return xp.where(p == first, top[:, 1:], first) - p
 
 
 def _ranked_scores(xp: Any, p: Any, rule: Any, u: Any) -> Any:
@@ -247,9 +248,8 @@ def refuse_outside(xp: Any, p: Any) -> None:
     if bool(xp.min(p) >= 0) and bool(xp.max(p) <= 1):
         return
     outside = xp.any(~((p >= 0) & (p <= 1)), axis=1)
-    count = int(xp.sum(xp.astype(outside, xp.int64)))
-    if count:
-        first = int(xp.argmax(xp.astype(outside, xp.int64)))
+    if bool(xp.any(outside)):
+        count, first = _number_and_first(xp, outside)
         got = f"{count} row(s) with NaN or values outside, the first at row {first}"
         remedy = "Apply softmax to logits, and complete rows with NaN"
         raise InputError("probabilities", "must lie in [0, 1]", got=got, remedy=remedy)
@@ -259,8 +259,13 @@ def refuse_rows_unlike_one(xp: Any, p: Any) -> None:
     """Raise an error for probabilities whose first rows do not sum to one even approximately."""
     marked = rows_unlike_one(p)
     if bool(xp.any(marked)):
-        whole = xp.astype(marked, xp.int64)
-        raise other_sums("probabilities", int(xp.sum(whole)), int(xp.argmax(whole)), marked.shape[0])
+        raise other_sums("probabilities", *_number_and_first(xp, marked), marked.shape[0])
+
+
+def _number_and_first(xp: Any, marked: Any) -> tuple[int, int]:
+    """The number of marked entries, and the position of the first."""
+    numbers = xp.astype(marked, xp.int64)
+    return int(xp.sum(numbers)), int(xp.argmax(numbers))
 
 
 def rows_unlike_one(p: Any) -> Any:

@@ -80,11 +80,6 @@ class PartCounts:
     measure: Measure | None = None
     noise: CountNoise | None = None
 
-    def without_first(self) -> "PartCounts":
-        """The counts of all parts but the first."""
-        of_parts = {name: getattr(self, name)[1:] for name in ("names", "covered", "missed", "promised", "means")}
-        return replace(self, **of_parts)
-
     def parts(self, error: float) -> tuple[Part, ...]:
         """The parts with intervals, each of which is wrong with probability `error`; intervals without noise are exact.
 
@@ -227,22 +222,19 @@ class CountTables:
 
     def part_counts(self, statement: str, place: int | None) -> PartCounts:
         """Records for which a statement holds, or fails, in each part of a partition; None for all records."""
+        # The empty set covers no label, so only its share is reported.
+        first = 1 if place is not None and self.query.partitions[place].kind == "size" else 0
         cells = self.partition_cells(place)
         held = self.query.held(statement, self.query.tables[cells.table])
-        covered = cells.counts[:, held].sum(axis=1)
-        missed = cells.counts[:, ~held].sum(axis=1)
-        counts = PartCounts(
-            names=[""] if place is None else self.query.partitions[place].names,
-            covered=covered,
-            missed=missed,
-            promised=self._promises(statement, place),
-            means=self._means(statement, cells.table, (covered + missed).tolist()),
-            measure=self.query.measure,
-            noise=self._noise(statement, place, held, cells.summed),
-        )
-        # The empty set covers no label, so only its share is reported.
-        by_size = place is not None and self.query.partitions[place].kind == "size"
-        return counts.without_first() if by_size else counts
+        covered = cells.counts[first:, held].sum(axis=1)
+        missed = cells.counts[first:, ~held].sum(axis=1)
+
+        # What is stated about each part.
+        names = [""] if place is None else self.query.partitions[place].names[first:]
+        promised = self._promises(statement, place)[first:]
+        means = list(map(mean_of, self._sums(statement, cells.table)[first:], (covered + missed).tolist()))
+        noise = self._noise(statement, place, held, cells.summed)
+        return PartCounts(names, covered, missed, promised, means, self.query.measure, noise)
 
     def _promises(self, statement: str, place: int | None) -> Sequence[float]:
         """What each part is promised: its own promise, or that of all records."""
@@ -254,27 +246,23 @@ class CountTables:
         partition = self.query.partitions[place]
         return partition.promised or [promised] * len(partition)
 
-    def _means(self, statement: str, table: int, records: Sequence[float]) -> list[float | None]:
-        """Mean sizes or widths of the parts of a table, at the level of a statement; none of areas."""
+    def _sums(self, statement: str, table: int) -> list[float]:
+        """Sums of sizes or widths of the parts of a table, at the level of a statement; none of areas."""
         if not self.sums or self.query.measure == "area":
             return []
         levels = self.query.sums_shape(self.query.tables[table])[-1]
         level = list(self.query.statements).index(statement) if levels > 1 else 0
-        sums = np.reshape(self.sums[table], (-1, levels))[:, level]
-        return list(map(mean_of, sums.tolist(), records))
+        sums: list[float] = np.reshape(self.sums[table], (-1, levels))[:, level].tolist()
+        return sums
 
     def _noise(self, statement: str, place: int | None, held: NDArray[np.bool_], summed: int) -> CountNoise | None:
         """The noise of counts, each of which sums as many cells of each outcome; the guess is what is promised."""
-        query = self.query
-        if query.epsilon is None:
+        if self.query.epsilon is None:
             return None
-        return CountNoise(
-            query.noise,
-            in_covered=int(held.sum()) * summed,
-            in_missed=0 if query.one_count else int((~held).sum()) * summed,
-            guess=min(max(round(query.statements[statement], 2), 0.01), 0.99),
-            n=query.n if place is None else None,
-        )
+        in_covered = int(held.sum()) * summed
+        in_missed = 0 if self.query.one_count else int((~held).sum()) * summed
+        guess = min(max(round(self.query.statements[statement], 2), 0.01), 0.99)
+        return CountNoise(self.query.noise, in_covered, in_missed, guess, self.query.n if place is None else None)
 
     def bin_counts(self, partition: Partition) -> BinCounts:
         """Records in each bin of a partition: a count has one noise from each outcome of each cell."""

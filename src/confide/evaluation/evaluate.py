@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -172,9 +172,11 @@ class ArrayOptions(TypedDict, total=False):
     difficulty: ArrayLike | None
 
 
-def _sets(
-    release: Release, arrays: Mapping[str, Any], options: ArrayOptions, *, empty: bool
-) -> tuple[SetOutcomes, LabelledRecords]:
+Arrays: TypeAlias = Mapping[str, Any]
+Compared: TypeAlias = tuple[RecordComparison, LabelledRecords]
+
+
+def _sets(release: Release, arrays: Arrays, options: ArrayOptions, *, empty: bool) -> Compared:
     p, named = class_columns(arrays["probabilities"], options.get("classes"))
     n, k = p.shape
     names = names_for(release, named, k)
@@ -187,9 +189,7 @@ def _sets(
     return SetOutcomes(release, columns), LabelledRecords(p, y, u=options.get("u"))
 
 
-def _intervals(
-    release: Release, arrays: Mapping[str, Any], options: ArrayOptions, *, empty: bool
-) -> tuple[IntervalOutcomes, LabelledRecords]:
+def _intervals(release: Release, arrays: Arrays, options: ArrayOptions, *, empty: bool) -> Compared:
     comparison = IntervalOutcomes(release)
     targets = as_vector("targets", arrays["targets"], empty=empty)
     refuse_infinite("targets", targets)
@@ -197,9 +197,7 @@ def _intervals(
     return comparison, LabelledRecords(predictions, targets, difficulty=options.get("difficulty"))
 
 
-def _scores(
-    release: Release, arrays: Mapping[str, Any], options: ArrayOptions, *, empty: bool
-) -> tuple[ScoreOutcomes, LabelledRecords]:
+def _scores(release: Release, arrays: Arrays, options: ArrayOptions, *, empty: bool) -> Compared:
     scores = as_vector("scores", arrays["scores"], empty=empty)
     raise_for_rows("scores", np.isnan(scores), "must not be NaN", "that are")
     return ScoreOutcomes(release), LabelledRecords(scores)
@@ -214,7 +212,7 @@ class _ArrayKind:
 
     truth: str | None
     options: tuple[str, ...]
-    compared: Callable[..., tuple[RecordComparison, LabelledRecords]]
+    compared: Callable[..., Compared]
 
 
 _KINDS = {
@@ -338,31 +336,38 @@ def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Releas
     require("images", images, "must contain at least one image", got="none")
     names = range(classes) if isinstance(classes, int) else classes or range(len(images[0]))
 
-    # Of each class, except the background: its areas, and the missed shares of the images in which it occurs.
-    true, missed, predicted = np.moveaxis(np.stack(images), -1, 0)
-    areas = dict[int, tuple[float, float]]()
-    missed_shares = dict[int, NDArray[np.float64]]()
-    for k in range(len(names)):
-        if k != area.background:
-            areas[k] = float(predicted[:, k].sum()), float(true[:, k].sum())
-            occurs = true[:, k] > 0
-            if occurs.any():
-                missed_shares[k] = missed[occurs, k] / true[occurs, k]
-
-    # A table of all images, and one by class, if there is a class with true area.
+    # All images, and each class with true area, except the background.
+    by_class = {str(name): of_class for name, of_class in zip(names, np.stack(images, axis=1), strict=True)}
+    if area.background is not None:
+        del by_class[str(names[area.background])]
     losses = [missed_share(image, area.background, by_class=area.by_class) for image in images]
     tables = [_covered_and_missed(losses)]
-    sums = [tuple(map(math.fsum, zip(*areas.values(), strict=True)))]
-    partitions = list[Partition]()
-    if missed_shares:
-        partitions.append(Partition("class", tuple(str(names[k]) for k in missed_shares)))
-        tables.append(tuple(chain(*map(_covered_and_missed, missed_shares.values()))))
-        sums.append(tuple(chain(*(areas[k] for k in missed_shares))))
+    sums = [_predicted_and_true(np.concatenate(list(by_class.values())))]
+
+    # A class is a part of the images in which it occurs.
+    occurring = {name: of_class for name, of_class in by_class.items() if of_class[:, 0].any()}
+    partitions = []
+    if occurring:
+        partitions.append(Partition("class", tuple(occurring)))
+        shares = map(_missed_shares, occurring.values())
+        tables.append(tuple(chain(*map(_covered_and_missed, shares))))
+        sums.append(tuple(chain(*map(_predicted_and_true, occurring.values()))))
     query = CountQuery.of(calibration, partitions, outcome="area", measure="area")
     return Evaluation(query, tuple(tables), sums=tuple(sums), release=calibration)
+
+
+def _missed_shares(of_class: NDArray[np.int64]) -> NDArray[np.float64]:
+    true, missed, _ = of_class[of_class[:, 0] > 0].T
+    shares: NDArray[np.float64] = missed / true
+    return shares
 
 
 def _covered_and_missed(missed_shares: Collection[float]) -> tuple[float, ...]:
     """Sums of the covered and of the missed shares of the true area."""
     missed = math.fsum(missed_shares)
     return len(missed_shares) - missed, missed
+
+
+def _predicted_and_true(areas: NDArray[np.int64]) -> tuple[float, ...]:
+    true, _, predicted = areas.sum(axis=0).tolist()
+    return float(predicted), float(true)

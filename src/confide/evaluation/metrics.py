@@ -109,12 +109,8 @@ def group_coverage(
     # What is measured.
     inside = sets.contains(labels)
     refuse_other_rows(sets=sets, groups=groups)
-    measured: NDArray[Any]
-    measure: Measure
-    if isinstance(sets, PredictionSets):
-        measured, measure = sets.sizes, "size"
-    else:
-        measured, measure = sets.widths, "width"
+    measure: Measure = "size" if isinstance(sets, PredictionSets) else "width"
+    measured: NDArray[Any] = sets.sizes if isinstance(sets, PredictionSets) else sets.widths
 
     # One column of groups, or several that overlap: then every record counts once for each.
     columns = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)

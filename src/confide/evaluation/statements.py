@@ -33,11 +33,6 @@ class Statement:
 
     name: str
 
-    @classmethod
-    def of_level(cls, alpha: Fraction) -> "Statement":
-        """The promise of one of several levels."""
-        return cls(f"{_LEVEL}{alpha}")
-
     @property
     def alpha(self) -> Fraction | None:
         """The miscoverage level; None unless the promise is that of one of several levels."""
@@ -59,7 +54,7 @@ class Statement:
 def statements_of(release: Release) -> tuple[Outcome, dict[str, float]]:
     """Outcome of an evaluation of a release, and the promised coverage of each of its statements."""
     if release.by == "level":
-        return "levels", {Statement.of_level(alpha).name: part.coverage for alpha, part in release.parts.items()}
+        return "levels", {f"{_LEVEL}{alpha}": part.coverage for alpha, part in release.parts.items()}
     if release.by == "side":
         stated = release.promised, *(threshold.coverage for threshold in release.parts.values())
         return "sides", dict(zip(SIDES, stated, strict=True))
