@@ -199,8 +199,7 @@ def _ranked_scores(xp: Any, p: Any, rule: Any, u: Any) -> Any:
     shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
     if rule.family == "aps":
         if wide.dtype != xp.float64:
-            need = "need a library with float64 for this score"
-            raise InputTypeError("probabilities", need, remedy="Enable float64")
+            raise InputTypeError("probabilities", "need a library with float64 for this score", remedy="Enable float64")
         q = (sorted_wide + magic(k)) - magic(k)
         mass = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
         if u is not None:

@@ -274,8 +274,7 @@ def evaluate_arrays(
         tally.add(records, groups)
         return tally.result()
     if (groups is not None) != (comparison.needs_groups or request.group_names is not None):
-        requirement = "must be given if and only if group_names, their public list, is given"
-        raise InputError("groups", requirement)
+        raise InputError("groups", "must be given if and only if group_names, their public list, is given")
     return answer(request, comparison, lambda add: add(records, groups))
 
 

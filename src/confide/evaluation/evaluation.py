@@ -250,8 +250,7 @@ class Evaluation(Document, Measured):
         statements = (outcome, dict(self.query.statements))
         same_statements = statements == statements_of(release) and self.query.loss == release.bounded
         same = same_statements and self._has_parts_of(release)
-        must = "must have the promises and the parts of this release"
-        require("evaluation", same, must, remedy="evaluate again")
+        require("evaluation", same, "must have the promises and the parts of this release", remedy="evaluate again")
         return replace(self, release=release)
 
     def _has_parts_of(self, release: Release) -> bool:
@@ -286,8 +285,7 @@ class Evaluation(Document, Measured):
         # The number of intervals that hold together.
         number = sum(map(number_of_intervals, findings))
         together = f"the {number} intervals hold together" if number > 1 else "the interval holds"
-        simultaneity = f"{together} with probability {100 * self.confidence:g} %, noise included"
-        notes = (simultaneity, f"privacy: {self.privacy}")
+        notes = (f"{together} with probability {100 * self.confidence:g} %, noise included", f"privacy: {self.privacy}")
         return Section("Evaluation", warnings=warnings, parts=sections, notes=notes)
 
     def _brief(self) -> str:

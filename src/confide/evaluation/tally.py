@@ -51,8 +51,7 @@ def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]
     # Every group is a text or an integer.
     if array.dtype.kind == "O":
         wrong = np.array([not isinstance(value, str | int) for value in array.tolist()], dtype=np.bool_)
-        remedy = "Name the group of every record"
-        raise_for_rows("groups", wrong, "must be texts or integers", "that are not", remedy)
+        raise_for_rows("groups", wrong, "must be texts or integers", "that are not", "Name the group of every record")
         array = np.array([canonical_name(value) for value in array.tolist()], dtype=np.str_)
     elif array.dtype.kind not in "iubU":
         remedy = "Name the group of every record, for example by .astype(str)"

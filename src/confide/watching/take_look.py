@@ -204,8 +204,7 @@ def load_or_start(state: Path, release: Release, what: ColumnSpec | None = None,
         stored = Watch.load(state)
         _compare(stored, release, state, **given)
         return stored
-    must = "must be given at the first look of a watch"
-    require("epsilon", "epsilon" in given, must, f"no state {str(state)!r}")
+    require("epsilon", "epsilon" in given, "must be given at the first look of a watch", f"no state {str(state)!r}")
     bins = _bins(release, what) if given.pop("unlabelled", False) else ()
     return Watch.start(release, bins=bins, **given)
 
@@ -219,8 +218,7 @@ def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
     require("unlabelled", suited, "must be left out unless sets of classes are monitored", remedy=remedy)
     stated = what.classes if isinstance(what, ClassColumns) else None
     names: Any = release.classes if stated is None else stated
-    must = "must be given with unlabelled, because the release does not state them"
-    require("classes", names is not None, must)
+    require("classes", names is not None, "must be given with unlabelled, because the release does not state them")
     return size_bins(class_count(names))
 
 

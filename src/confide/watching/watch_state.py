@@ -98,8 +98,7 @@ class Watch(Document):
             usable = len(look.counts) == cells and all(abs(count) <= MOST_COUNT for count in look.counts)
             require("looks", usable, f"must have {cells} counts each, each of at most 2**50")
             must = "must be a new name, because a batch counts once"
-            remedy = "Give another batch its own name"
-            require("look", look.name not in names, must, repr(look.name), remedy)
+            require("look", look.name not in names, must, repr(look.name), "Give another batch its own name")
             names.add(look.name)
 
     @classmethod
@@ -153,8 +152,7 @@ class Watch(Document):
             require("tolerance", "tolerance" not in given, must)
             given["tolerance"] = 0.0
         if "reference" in given:
-            must = "must be left out without unlabelled, which alone compares with a reference"
-            require("reference", bins, must)
+            require("reference", bins, "must be left out without unlabelled, which alone compares with a reference")
             given["reference"] = reference_of(given["reference"], release.checksum, bins)
 
         # The size of a look that its noise deserves, and the correction, follow from the other settings
