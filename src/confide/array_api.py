@@ -22,7 +22,6 @@ __all__ = ["above_threshold", "predict_mask", "true_scores"]
 
 
 def __dir__() -> list[str]:
-    """Return the public names."""
     return sorted(__all__)
 
 
@@ -177,13 +176,12 @@ def _margins(xp: Any, p: Any) -> Any:
 
 def _ranked_scores(xp: Any, p: Any, rule: Any, u: Any) -> Any:
     """The scores that depend on the order of the probabilities of a record."""
-    k = p.shape[1]
     wide = _wide(xp, p)
 
     # Sort; a new group of equal probabilities begins where they differ.
     order = xp.argsort(p, axis=1, descending=True)
     top = xp.take_along_axis(p, order, axis=1)
-    place = xp.broadcast_to(xp.arange(k, device=_device(p)), p.shape)
+    place = xp.broadcast_to(xp.arange(p.shape[1], device=_device(p)), p.shape)
     changes = top[:, 1:] != top[:, :-1]
     edge = xp.ones_like(place[:, :1], dtype=xp.bool)
     begins = xp.concat([edge, changes], axis=1)
@@ -193,22 +191,30 @@ def _ranked_scores(xp: Any, p: Any, rule: Any, u: Any) -> Any:
     number = xp.cumulative_sum(xp.astype(begins, xp.int64), axis=1) - 1
     last = _borders(xp, place, ends, number)
 
-    # APS adds the rounded probabilities up to the end of the group, with a random share of the group.
+    # Only APS adds probabilities up.
     sorted_wide = xp.take_along_axis(wide, order, axis=1)
-    mass = xp.zeros_like(wide)
     shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
+    mass = xp.zeros_like(wide)
     if rule.family == "aps":
-        if wide.dtype != xp.float64:
-            raise InputTypeError("probabilities", "need a library with float64 for this score", remedy="Enable float64")
-        q = (sorted_wide + magic(k)) - magic(k)
-        mass = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
-        if u is not None:
-            group = xp.astype(last - _borders(xp, place, begins, number) + 1, wide.dtype) * q
-            mass = (mass - group) + shares * group
+        first = None if u is None else _borders(xp, place, begins, number)
+        mass = _mass(xp, sorted_wide, first, last, shares)
 
     # Back to the order of the columns.
     ranked = rule.score(mass, xp.astype(last + 1, wide.dtype), sorted_wide[:, :1], shares, xp)
     return xp.take_along_axis(ranked, xp.argsort(order, axis=1), axis=1)
+
+
+def _mass(xp: Any, p: Any, first: Any, last: Any, shares: Any) -> Any:
+    """Sums of rounded sorted probabilities up to the end of each group of ties; with `first` a share of the group."""
+    if p.dtype != xp.float64:
+        raise InputTypeError("probabilities", "need a library with float64 for this score", remedy="Enable float64")
+    k = p.shape[1]
+    q = (p + magic(k)) - magic(k)
+    mass = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
+    if first is None:
+        return mass
+    group = xp.astype(last - first + 1, p.dtype) * q
+    return (mass - group) + shares * group
 
 
 def _tempered(xp: Any, p: Any, temperature: float) -> Any:

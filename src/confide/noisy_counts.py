@@ -425,16 +425,10 @@ def _lower(statistic: CountSum, t: Ints, blocks: _Blocks, level: float) -> Float
 
     # Each round adds one deciding size, so there are at most as many rounds as blocks.
     while left.size:
-        bottom = np.zeros(len(left))
-        top = high[left]
-        for _ in range(_HALVINGS):
-            middle = (bottom + top) / 2
-            fits = statistic.reaches(t[left], worst[left], middle) <= level
-            bottom = np.where(fits, middle, bottom)
-            top = np.where(fits, top, middle)
-        low[left] = bottom
-        high[left] = bottom
-        left = left[bottom > 0]
+        found = _largest_fits(statistic, t[left], worst[left], high[left], level)
+        low[left] = found
+        high[left] = found
+        left = left[found > 0]
         if not left.size:
             break
         # Parts for which another size decides go on.
@@ -445,6 +439,17 @@ def _lower(statistic: CountSum, t: Ints, blocks: _Blocks, level: float) -> Float
         left = left[bad]
         worst[left] = sizes[left, chances[bad].argmax(axis=1)]
     return low * (1 - 2.0**-50)  # n p is a rounded number
+
+
+def _largest_fits(statistic: CountSum, t: Ints, n: Ints, top: Floats, level: float) -> Floats:
+    """The largest p below `top` found with P(L C - a n + V >= t) <= level, for each of some sizes, by bisection."""
+    bottom = np.zeros(len(t))
+    for _ in range(_HALVINGS):
+        middle = (bottom + top) / 2
+        fits = statistic.reaches(t, n, middle) <= level
+        bottom = np.where(fits, middle, bottom)
+        top = np.where(fits, top, middle)
+    return bottom
 
 
 def _error(value: Any) -> float:
@@ -463,7 +468,6 @@ def _noises(value: Any) -> tuple[int, int]:
 
 
 def _counts(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None) -> tuple[Ints, Ints, Ints | None]:
-    """Counts and sizes as int64 of one shape."""
     x = _integers("covered", covered)
     y = _integers("missed", missed)
     require("missed", x.shape == y.shape, f"must have the shape of covered, {x.shape}", got=str(y.shape))

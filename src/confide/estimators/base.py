@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -301,7 +302,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """The pairs of a trained model and a score from which one is chosen, by their names."""
         models = self.estimators_ if isinstance(self.estimator, Mapping) else {"": self.estimator_}
         scores = [self.conformity_score] if isinstance(self.conformity_score, str) else self.conformity_score
-        offers = (_Offer(name, model, score) for name, model in models.items() for score in scores)
+        offers = (_Offer(name, model, score) for (name, model), score in product(models.items(), scores))
         return {offer.name: offer for offer in offers}
 
     def _use(self, offer: _Offer) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -106,16 +107,16 @@ class PartCounts:
         )
 
     def _intervals(self, error: float) -> Intervals:
-        covered, missed = self.covered, self.missed
         if self.noise is not None:
-            return self.noise.intervals(covered, missed, error)
-        if covered.dtype.kind != "f":
-            return Intervals(coverage_share(covered, missed), *exact_interval(covered, covered + missed, 1 - error))
+            return self.noise.intervals(self.covered, self.missed, error)
+        n = self.covered + self.missed
+        if n.dtype.kind != "f":
+            return Intervals(coverage_share(self.covered, self.missed), *exact_interval(self.covered, n, 1 - error))
 
         # Sums of shares of areas: Hoeffding's limits for means.
-        records = np.round(covered + missed)
-        shares = covered / records
-        low = 1 - _mean_limits(missed / records, records, error)
+        records = np.round(n)
+        shares = self.covered / records
+        low = 1 - _mean_limits(self.missed / records, records, error)
         return Intervals(shares, low, _mean_limits(shares, records, error))
 
 
@@ -188,7 +189,7 @@ class CountTables:
         """The sums of each table as an array; without a measure there are none."""
         shapes = [self.query.sums_shape(table) for table in self.query.tables] if self.query.measure else []
         has_all = [len(sums) for sums in self.sums] == [math.prod(shape) for shape in shapes]
-        if not has_all or any(number < 0 for sums in self.sums for number in sums):
+        if not has_all or any(number < 0 for number in chain(*self.sums)):
             raise InputError("sums", "must have one number of at least 0 for each part and level")
         return [np.array(sums).reshape(shape) for sums, shape in zip(self.sums, shapes, strict=True)]
 

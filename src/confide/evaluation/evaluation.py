@@ -105,7 +105,7 @@ class Evaluation(Document, Measured):
         # One number for each cell; with noise it may be negative.
         fit = [len(cells) for cells in self.counts] == self.query.cells
         require("counts", fit, "must have one number for each count of the query")
-        numbers = [count for cells in self.counts for count in cells]
+        numbers = list(chain(*self.counts))
         if any(abs(count) > MOST_NOISY for count in numbers):
             raise InputError("counts", f"must lie within +-{MOST_NOISY:,}, noise included")
         are_integers = self.query.outcome == "area" or all(isinstance(count, int) for count in numbers)

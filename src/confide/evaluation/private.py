@@ -149,7 +149,6 @@ def answer(
         requirement = "must be given with neighbors='replace_one' and a ledger, which is charged before the count"
         require("n", not charge_first or request.ledger is None, requirement)
         tally = read()
-        require("n", tally.total, "must be at least 1 with neighbors='replace_one'", got="no records")
         query = replace(query, n=tally.total)
 
     # Write what may be drawn at most, to raise before the charge.
@@ -177,6 +176,8 @@ def _read(request: PrivateRequest, comparison: RecordComparison, query: CountQue
     count(tally.add)
     if request.n is not None and tally.total != request.n:
         raise InputError("n", f"must be the number of counted records, {tally.total}", got=str(request.n))
+    has_records = tally.total or request.neighbors != "replace_one"
+    require("n", has_records, "must be at least 1 with neighbors='replace_one'", got="no records")
     return tally
 
 

@@ -189,7 +189,6 @@ class CountQuery:
         self._check_noise()
 
     def _check_statements(self) -> None:
-        """Check the promises of the release with this checksum."""
         is_sha256 = re.fullmatch("[0-9a-f]{64}", self.calibration)
         require("calibration", is_sha256, "must be a SHA-256, 64 hexadecimal digits")
         names = tuple(self.statements)
@@ -213,7 +212,6 @@ class CountQuery:
         require("partitions", len(kinds) == len(self.partitions), must)
 
     def _check_noise(self) -> None:
-        """Check what noise excludes, and what it requires."""
         noisy = self.epsilon is not None
         is_public = noisy and self.neighbors == "replace_one"
         if is_public != (self.n is not None):

@@ -263,11 +263,12 @@ class Tally:
         """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or in all."""
         total, *others = (counts.cells for counts in self._tables)
         divided = zip(self.query.partitions, others, strict=True)
-        rows = [row for partition, cells in divided if partition.promised is not None for row in cells]
-        if not rows:
+        promised = [cells for partition, cells in divided if partition.promised is not None]
+        if not promised:
             return np.array([[total[0], total[1:].sum()]])
+        # Classes are counted in the order of the columns, with a part for other labels at the end.
         keys = self.comparison.keys
-        return np.array([rows[keys.index(key)] for key in self.comparison.release.parts])
+        return np.concatenate(promised)[[keys.index(key) for key in self.comparison.release.parts]]
 
 
 def _listed(partition: Partition, place: NDArray[np.int64] | None) -> NDArray[np.int64]:
