@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import (
-    as_vector,
-    frame_of,
-    refuse_other_rows,
-)
+from confide.arrays import as_vector, frame_of, refuse_other_rows
 from confide.core import Release
 from confide.errors import InputError
 from confide.guarantee import coverage_text

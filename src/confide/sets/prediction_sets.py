@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import (
-    as_labels,
-    frame_of,
-    refuse_other_rows,
-    warn_of_unknown_labels,
-)
+from confide.arrays import as_labels, frame_of, refuse_other_rows, warn_of_unknown_labels
 from confide.core import Release
 from confide.sets.coverage import CoverageEstimate
 from confide.sets.records import MOST_SHOWN, Records, positions_of, promise_notes

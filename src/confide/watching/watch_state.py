@@ -19,14 +19,7 @@ from confide.core import Document, Release, documents
 from confide.evaluation import Evaluation
 from confide.mechanisms import Neighbors, PrivacyStatement, decoded
 from confide.noisy_counts import draw_counts
-from confide.support import (
-    Level,
-    Section,
-    check_unknown_arguments,
-    decimal_text,
-    library_versions,
-    require,
-)
+from confide.support import Level, Section, check_unknown_arguments, decimal_text, library_versions, require
 from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, realised_coverage
 from confide.watching.e_process import ShareTests, confidence_sequence, coverage_tests, size_tests
 from confide.watching.looks import Look, Point, evidence_text, now, plain_fields
