@@ -12,15 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import (
-    _is_fitted,
-    assert_all_finite,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 
 from confide.arrays import GroupColumns, refuse_other_rows
 from confide.candidates import AnyCandidates
@@ -41,10 +35,10 @@ from confide.core import (
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import (
     calibrating,
+    checked_target,
     checked_weights,
     has_entry_per_record,
     of_rows,
-    refuse_missing,
     rows_of,
 )
 from confide.mechanisms import Chosen, Neighbors
@@ -392,7 +386,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.probe is not None and self.probe is X:
             raise InputError("probe", "must be other, public records", got="the records that calibrate")
 
-        target = self._target(X, y)
+        target = checked_target(X, y, type(self).__name__)
 
         # Groups, if and only if they have thresholds.
         refuse_other_rows(X=X, groups=groups)
@@ -402,18 +396,6 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         together = "groups and group_names must be given together: each record's group, and all groups"
         require("groups", (groups is None) == (self.group_names is None), together)
         return self._usable(target)
-
-    def _target(self, X: Any, y: ArrayLike) -> NDArray[Any]:
-        """One target for each record, none of them missing."""
-        if y is None:
-            raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
-        refuse_missing(y)
-        _refuse_mixed_labels(y)
-        target: NDArray[Any] = column_or_1d(y, warn=True)
-        check_consistent_length(X, target)
-        refuse_other_rows(X=X, y=y)
-        assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
-        return target
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
         """The checked targets or labels."""
@@ -427,11 +409,3 @@ def _warn_of_further_release(number: int) -> None:
         SecondReleaseWarning,
         stacklevel=caller_stacklevel(),
     )
-
-
-def _refuse_mixed_labels(y: Any) -> None:
-    """Reject labels of which some are texts: numpy would make texts of the others."""
-    texts = sum(isinstance(label, str) for label in y) if isinstance(y, list | tuple) else 0
-    if texts and texts < len(y):
-        got = f"{texts} str among {len(y)} labels, so that the others would become str"
-        raise InputTypeError("y", "must all be str, or none", got=got)
