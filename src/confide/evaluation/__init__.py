@@ -45,26 +45,10 @@ from confide.evaluation.tally import Tally, TooManyGroupsError, too_many_groups
 from confide.sets import CoverageEstimate
 
 __all__ = [
-    "CountQuery",
-    "CoverageEstimate",
-    "CoverageTable",
-    "Evaluation",
-    "Example",
-    "Finding",
-    "Part",
-    "Partition",
-    "PrivateRequest",
-    "TooManyGroupsError",
-    "class_coverage",
-    "coverage",
-    "evaluate_intervals",
-    "evaluate_masks",
-    "evaluate_scores",
-    "evaluate_sets",
-    "false_negative_rate",
-    "group_coverage",
-    "size_coverage",
-]
+    "CountQuery", "CoverageEstimate", "CoverageTable", "Evaluation", "Example", "Finding", "Part", "Partition",
+    "PrivateRequest", "TooManyGroupsError", "class_coverage", "coverage", "evaluate_intervals", "evaluate_masks",
+    "evaluate_scores", "evaluate_sets", "false_negative_rate", "group_coverage", "size_coverage",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
