@@ -14,7 +14,7 @@ from confide.federated.answers import message_head
 from confide.federated.silo_ledger import _read_checkpoint as read_checkpoint
 from confide.ledger import Ledger
 from confide.support import file_kinds, kind_stated
-from confide.watching.take_look import LOOK_KIND, stored_look
+from confide.watching.looks import LOOK_KIND, stored_look
 from tests.files import documents, signed
 from tests.kept import FOLDER, content_of, keys_of, names, path_of, read, text_of
 from tests.refused import refused

@@ -22,7 +22,6 @@ __all__ = ["above_threshold", "predict_mask", "true_scores"]
 
 
 def __dir__() -> list[str]:
-    """Return the public names."""
     return sorted(__all__)
 
 
@@ -97,9 +96,9 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
         raise InputError("labels", f"must be integers of shape ({n},)", got=f"{labels.dtype}, {tuple(labels.shape)}")
     if n == 0:
         return _wide(xp, probabilities[:, 0])
-    outside = xp.astype(labels < 0, xp.int64)
     if bool(xp.any(labels < 0)):
-        got = f"{int(xp.sum(outside))} outside, the first at position {int(xp.argmax(outside))}"
+        outside, first = _number_and_first(xp, labels < 0)
+        got = f"{outside} outside, the first at position {first}"
         raise InputError("labels", f"must lie between 0 and {k - 1}", got=got)
 
     # Labels of classes that the model never learned have the score +inf.
@@ -135,7 +134,8 @@ def above_threshold(p: Any, threshold: float) -> Any:
     xp = _namespace(p)
     name = str(p.dtype).rpartition(".")[2]
     if name == "bfloat16":  # its numbers are float32 numbers: the smallest of float32 separates them as well
-        p, name = xp.astype(p, xp.float32), "float32"
+        p = xp.astype(p, xp.float32)
+        name = "float32"
     return p >= float(smallest_probability(threshold, np.dtype(name)))
 
 
@@ -170,19 +170,18 @@ def _margins(xp: Any, p: Any) -> Any:
     """The largest probability of another class minus that of the class."""
     require("probabilities", p.shape[1] >= 2, "must have at least two classes for the margin score", got="1")
     top = xp.sort(p, axis=1, descending=True)[:, :2]
-    first, second = top[:, :1], top[:, 1:]
-    return xp.where(p == first, second, first) - p
+    first = top[:, :1]
+    return xp.where(p == first, top[:, 1:], first) - p
 
 
 def _ranked_scores(xp: Any, p: Any, rule: Any, u: Any) -> Any:
     """The scores that depend on the order of the probabilities of a record."""
-    k = p.shape[1]
     wide = _wide(xp, p)
 
     # Sort; a new group of equal probabilities begins where they differ.
     order = xp.argsort(p, axis=1, descending=True)
     top = xp.take_along_axis(p, order, axis=1)
-    place = xp.broadcast_to(xp.arange(k, device=_device(p)), p.shape)
+    place = xp.broadcast_to(xp.arange(p.shape[1], device=_device(p)), p.shape)
     changes = top[:, 1:] != top[:, :-1]
     edge = xp.ones_like(place[:, :1], dtype=xp.bool)
     begins = xp.concat([edge, changes], axis=1)
@@ -192,23 +191,30 @@ def _ranked_scores(xp: Any, p: Any, rule: Any, u: Any) -> Any:
     number = xp.cumulative_sum(xp.astype(begins, xp.int64), axis=1) - 1
     last = _borders(xp, place, ends, number)
 
-    # APS adds the rounded probabilities up to the end of the group, with a random share of the group.
+    # Only APS adds probabilities up.
     sorted_wide = xp.take_along_axis(wide, order, axis=1)
-    mass = xp.zeros_like(wide)
     shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
+    mass = xp.zeros_like(wide)
     if rule.family == "aps":
-        if wide.dtype != xp.float64:
-            need = "need a library with float64 for this score"
-            raise InputTypeError("probabilities", need, remedy="Enable float64")
-        q = (sorted_wide + magic(k)) - magic(k)
-        mass = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
-        if u is not None:
-            group = xp.astype(last - _borders(xp, place, begins, number) + 1, wide.dtype) * q
-            mass = (mass - group) + shares * group
+        first = None if u is None else _borders(xp, place, begins, number)
+        mass = _mass(xp, sorted_wide, first, last, shares)
 
     # Back to the order of the columns.
     ranked = rule.score(mass, xp.astype(last + 1, wide.dtype), sorted_wide[:, :1], shares, xp)
     return xp.take_along_axis(ranked, xp.argsort(order, axis=1), axis=1)
+
+
+def _mass(xp: Any, p: Any, first: Any, last: Any, shares: Any) -> Any:
+    """Sums of rounded sorted probabilities up to the end of each group of ties; with `first` a share of the group."""
+    if p.dtype != xp.float64:
+        raise InputTypeError("probabilities", "need a library with float64 for this score", remedy="Enable float64")
+    k = p.shape[1]
+    q = (p + magic(k)) - magic(k)
+    mass = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
+    if first is None:
+        return mass
+    group = xp.astype(last - first + 1, p.dtype) * q
+    return (mass - group) + shares * group
 
 
 def _tempered(xp: Any, p: Any, temperature: float) -> Any:
@@ -247,9 +253,8 @@ def refuse_outside(xp: Any, p: Any) -> None:
     if bool(xp.min(p) >= 0) and bool(xp.max(p) <= 1):
         return
     outside = xp.any(~((p >= 0) & (p <= 1)), axis=1)
-    count = int(xp.sum(xp.astype(outside, xp.int64)))
-    if count:
-        first = int(xp.argmax(xp.astype(outside, xp.int64)))
+    if bool(xp.any(outside)):
+        count, first = _number_and_first(xp, outside)
         got = f"{count} row(s) with NaN or values outside, the first at row {first}"
         remedy = "Apply softmax to logits, and complete rows with NaN"
         raise InputError("probabilities", "must lie in [0, 1]", got=got, remedy=remedy)
@@ -259,8 +264,13 @@ def refuse_rows_unlike_one(xp: Any, p: Any) -> None:
     """Raise an error for probabilities whose first rows do not sum to one even approximately."""
     marked = rows_unlike_one(p)
     if bool(xp.any(marked)):
-        whole = xp.astype(marked, xp.int64)
-        raise other_sums("probabilities", int(xp.sum(whole)), int(xp.argmax(whole)), marked.shape[0])
+        raise other_sums("probabilities", *_number_and_first(xp, marked), marked.shape[0])
+
+
+def _number_and_first(xp: Any, marked: Any) -> tuple[int, int]:
+    """The number of marked entries, and the position of the first."""
+    numbers = xp.astype(marked, xp.int64)
+    return int(xp.sum(numbers)), int(xp.argmax(numbers))
 
 
 def rows_unlike_one(p: Any) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -129,8 +129,7 @@ class NoiseTail:
     def at_least(self, t: Ints) -> Floats:
         """P(V >= t) for integers t of any shape."""
         steps = t if self.step == 1 else -((self.shift - t) // self.step)
-        result: Floats = self.table[np.clip(steps + self.zero, 0, len(self.table) - 1)]
-        return result
+        return self.table[np.clip(steps + self.zero, 0, len(self.table) - 1)]
 
     def beyond(self, probability: float) -> int:
         """The smallest r of the table with P(|V| > r) at most `probability`."""
@@ -196,19 +195,28 @@ _MOST_BLOCKS = 4200
 _MOST_AT_ONCE = 2**20
 
 
-def reaches(noise: NoiseTail, a: int, L: int, value: Ints, n: Ints, p: Floats) -> Floats:
-    """Upper bounds on P(L C - a n + V >= value), all of shape (k,), with p in (0, 1)."""
-    spread = np.sqrt(n * p * (1 - p))
-    result = np.empty(len(n))
-    for rows, law in ((spread <= _WIDE, _narrow_law), (spread > _WIDE, _wide_law)):
-        places = np.flatnonzero(rows)
-        if not places.size:
-            continue
-        most = 16 * float(spread[places].max()) + 64 if law is _narrow_law else _MOST_BLOCKS
-        for block in np.array_split(places, int(len(places) * most / _MOST_AT_ONCE) + 1):
-            c, masses = law(n[block, None], p[block, None], spread[block, None])
-            result[block] = np.einsum("ij,ij->i", masses, noise.at_least((value + a * n)[block, None] - L * c))
-    return result + ROUNDING
+@dataclass(frozen=True, eq=False)
+class CountSum:
+    """The statistic L C - a n + V, with the tail of V."""
+
+    noise: NoiseTail
+    a: int
+    L: int
+
+    def reaches(self, value: Ints, n: Ints, p: Floats) -> Floats:
+        """Upper bounds on P(L C - a n + V >= value), all of shape (k,), with p in (0, 1)."""
+        spread = np.sqrt(n * p * (1 - p))
+        result = np.empty(len(n))
+        for rows, law in ((spread <= _WIDE, _narrow_law), (spread > _WIDE, _wide_law)):
+            places = np.flatnonzero(rows)
+            if not places.size:
+                continue
+            most = 16 * float(spread[places].max()) + 64 if law is _narrow_law else _MOST_BLOCKS
+            for block in np.array_split(places, int(len(places) * most / _MOST_AT_ONCE) + 1):
+                c, masses = law(n[block, None], p[block, None], spread[block, None])
+                noise = (value + self.a * n)[block, None] - self.L * c
+                result[block] = np.einsum("ij,ij->i", masses, self.noise.at_least(noise))
+        return result + ROUNDING
 
 
 def _narrow_law(n: Ints, p: Floats, spread: Floats) -> tuple[Ints, Floats]:
@@ -232,11 +240,11 @@ def _wide_law(n: Ints, p: Floats, spread: Floats) -> tuple[Ints, Floats]:
 
 def _largest(c: Ints, n: Ints, p: Floats) -> Floats:
     """An upper bound on P(C = c), by Stirling's formula with its bounds, for 0 < c < n."""
-    rest, away = n - c, c - n * p
+    rest = n - c
+    away = c - n * p
     exponent = n * p * _entropy(away / (n * p)) + n * (1 - p) * _entropy(-away / (n * (1 - p)))
     stirling = 1 / (12 * n) - 1 / (12 * c + 1) - 1 / (12 * rest + 1)
-    result: Floats = np.sqrt(n / (2 * np.pi * c * rest)) * np.exp(stirling - exponent)
-    return result
+    return np.sqrt(n / (2 * np.pi * c * rest)) * np.exp(stirling - exponent)
 
 
 def _entropy(d: Floats) -> Floats:
@@ -306,12 +314,14 @@ def coverage_interval(
     >>> low.round(3), high.round(3)
     (array([0.885, 0.781]), array([0.922, 0.932]))
     """
-    loss, chance = privacy_loss("epsilon", epsilon), _error(error)
     x, y, n = _counts(covered, missed, size)
-    of_covered, of_missed = _noises(noises)
-    # A public size needs no guess: its weight is that of the least noise.
-    weight = exact_level("guess", guess) if n is None else Fraction(of_covered, of_covered + of_missed)
-    return _interval(x, y, n, loss, chance, weight.limit_denominator(100 if n is None else 20), (of_covered, of_missed))
+    in_covered, in_missed = _noises(noises)
+    if n is None:
+        weight = exact_level("guess", guess).limit_denominator(100)
+    else:  # the weight of the least noise, which needs no guess
+        weight = Fraction(in_covered, in_covered + in_missed).limit_denominator(20)
+    law = _NoiseLaw(privacy_loss("epsilon", epsilon), weight, in_covered, in_missed)
+    return _interval(x, y, n, law, _error(error))
 
 
 def one_count_interval(
@@ -322,9 +332,9 @@ def one_count_interval(
     Like `coverage_interval`, without a noisy count of missed records. Under "replace_one" one noisy count per part is
     enough, at half the loss of two if a replaced record stays in its part.
     """
-    loss, chance = privacy_loss("epsilon", epsilon), _error(error)
-    x, n = _integers("covered", covered), _public_sizes(size, np.shape(covered))
-    return _interval(x, n - x, n, loss, chance, Fraction(0), (1, 0))
+    x = _integers("covered", covered)
+    n = _public_sizes(size, np.shape(covered))
+    return _interval(x, n - x, n, _NoiseLaw(privacy_loss("epsilon", epsilon), Fraction(0), 1, 0), _error(error))
 
 
 def simultaneous(error: float, parts: int) -> float:
@@ -345,55 +355,69 @@ def coverage_share(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None
     covered/size and 1 - missed/size.
     """
     x, y, n = _counts(covered, missed, size)
-    top, whole = (x.clip(0), x.clip(0) + y.clip(0)) if n is None else ((x + n - y).clip(0, 2 * n), 2 * n)
-    share: Floats = np.divide(top, whole, out=np.full(x.shape, np.nan), where=whole > 0)
+    part = x.clip(0) if n is None else (x + n - y).clip(0, 2 * n)
+    whole = x.clip(0) + y.clip(0) if n is None else 2 * n
+    share: Floats = np.divide(part, whole, out=np.full(x.shape, np.nan), where=whole > 0)
     return share
 
 
-def _interval(
-    x: Ints, y: Ints, n: Ints | None, epsilon: float, error: float, weight: Fraction, noises: tuple[int, int]
-) -> tuple[Floats, Floats]:
-    a, L = weight.numerator, weight.denominator
+class _NoiseLaw(NamedTuple):
+    """The noises of scale 1/epsilon in counts of covered and of missed records, and w of T = (1-w) x - w y."""
+
+    epsilon: float
+    weight: Fraction
+    in_covered: int
+    in_missed: int
+
+
+def _interval(x: Ints, y: Ints, n: Ints | None, law: _NoiseLaw, error: float) -> tuple[Floats, Floats]:
     # The tail of V, and the sizes in R, in blocks.
-    noise = noise_tail(epsilon, tuple((k, w) for k, w in zip(noises, (L - a, a), strict=True) if w))
+    a = law.weight.numerator
+    L = law.weight.denominator
+    terms = ((law.in_covered, L - a), (law.in_missed, a))
+    noise = noise_tail(law.epsilon, tuple((noises, weight) for noises, weight in terms if weight))
     beta = error * _FOR_SIZE if n is None else 0.0
-    sizes, block = _sizes(x + y, n, epsilon, weight, noises, beta)
-    level = (error - beta) / 2
-    t = (L - a) * x - a * y
+    blocks = _Blocks(n.reshape(-1, 1), 1) if n is not None else _blocks(x + y, law, beta)
+
     # Both ends; a part without records may have any coverage.
-    low = _lower(noise, a, L, t.ravel(), sizes, block, level)
-    high = np.minimum(np.nextafter(1 - _lower(noise, L - a, L, -t.ravel(), sizes, block, level), 2), 1)
-    empty = sizes[:, -1] + block <= 1  # no n in R but 0
+    t = ((L - a) * x - a * y).ravel()
+    level = (error - beta) / 2
+    low = _lower(CountSum(noise, a, L), t, blocks, level)
+    high = np.minimum(np.nextafter(1 - _lower(CountSum(noise, L - a, L), -t, blocks, level), 2), 1)
+    empty = blocks.first[:, -1] + blocks.length <= 1  # no n in R but 0
     return np.where(empty, 0.0, low).reshape(x.shape), np.where(empty, 1.0, high).reshape(x.shape)
 
 
-def _sizes(
-    total: Ints, n: Ints | None, epsilon: float, weight: Fraction, noises: tuple[int, int], beta: float
-) -> tuple[Ints, int]:
-    """The first sizes of blocks that together cover R, shape (parts, blocks), and the number of sizes in a block.
+class _Blocks(NamedTuple):
+    """Blocks of sizes that together cover R: their first sizes, shape (parts, blocks), and the sizes in each."""
 
-    A block lowers t by at most a hundredth of the standard deviation of T in the smallest part.
-    """
-    if n is not None:
-        return n.reshape(-1, 1), 1
-    reach = noise_tail(epsilon, ((sum(noises), 1),)).beyond(beta - 2 * ROUNDING)
+    first: Ints
+    length: int
+
+
+def _blocks(total: Ints, law: _NoiseLaw, beta: float) -> _Blocks:
+    """Blocks that lower t by at most a hundredth of the standard deviation of T in the smallest part."""
+    epsilon, weight, in_covered, in_missed = law
+    reach = noise_tail(epsilon, ((in_covered + in_missed, 1),)).beyond(beta - 2 * ROUNDING)
     w = float(weight)
     smallest = max(0, int(total.min())) if total.size else 0
-    variance = smallest * w * (1 - w) + 2 * (noises[0] * (1 - w) ** 2 + noises[1] * w**2) / epsilon**2
-    block = min(2 * reach + 1, max(1, int(0.01 * math.sqrt(variance) / max(min(w, 1 - w), 1e-9))))
-    return total.reshape(-1, 1) + np.arange(-reach, reach + 1, block), block
+    variance = smallest * w * (1 - w) + 2 * (in_covered * (1 - w) ** 2 + in_missed * w**2) / epsilon**2
+    length = min(2 * reach + 1, max(1, int(0.01 * math.sqrt(variance) / max(min(w, 1 - w), 1e-9))))
+    return _Blocks(total.reshape(-1, 1) + np.arange(-reach, reach + 1, length), length)
 
 
-def _lower(noise: NoiseTail, a: int, L: int, t: Ints, first: Ints, block: int, level: float) -> Floats:
+def _lower(statistic: CountSum, t: Ints, blocks: _Blocks, level: float) -> Floats:
     """The largest p found with P(L C - a n + V >= t) <= level for every n of the blocks, for each part.
 
     With one n more, C is the same or one more. So the sizes m..m+h-1 of a block are bounded by m with t lowered by
     (L-a) (h-1), and by m+h-1 with t lowered by a (h-1): the one that lowers less is taken.
     """
     # One size and one lower t for each block.
+    a = statistic.a
+    L = statistic.L
     from_below = 2 * a >= L
-    t = t - (L - a if from_below else a) * (block - 1)
-    sizes = np.maximum(first if from_below else first + block - 1, 0)
+    t = t - (L - a if from_below else a) * (blocks.length - 1)
+    sizes = np.maximum(blocks.first if from_below else blocks.first + blocks.length - 1, 0)
     low = np.zeros(len(t))
     high = np.ones(len(t))
     worst = sizes[:, sizes.shape[1] // 2].copy()
@@ -401,23 +425,31 @@ def _lower(noise: NoiseTail, a: int, L: int, t: Ints, first: Ints, block: int, l
 
     # Each round adds one deciding size, so there are at most as many rounds as blocks.
     while left.size:
-        bottom, top = np.zeros(len(left)), high[left]
-        for _ in range(_HALVINGS):
-            middle = (bottom + top) / 2
-            fits = reaches(noise, a, L, t[left], worst[left], middle) <= level
-            bottom, top = np.where(fits, middle, bottom), np.where(fits, top, middle)
-        low[left], high[left] = bottom, bottom
-        left = left[bottom > 0]
+        found = _largest_fits(statistic, t[left], worst[left], high[left], level)
+        low[left] = found
+        high[left] = found
+        left = left[found > 0]
         if not left.size:
             break
         # Parts for which another size decides go on.
         width = sizes.shape[1]
-        chances = reaches(noise, a, L, np.repeat(t[left], width), sizes[left].ravel(), np.repeat(low[left], width))
+        chances = statistic.reaches(np.repeat(t[left], width), sizes[left].ravel(), np.repeat(low[left], width))
         chances = chances.reshape(-1, width)
         bad = chances.max(axis=1) > level
         left = left[bad]
         worst[left] = sizes[left, chances[bad].argmax(axis=1)]
     return low * (1 - 2.0**-50)  # n p is a rounded number
+
+
+def _largest_fits(statistic: CountSum, t: Ints, n: Ints, top: Floats, level: float) -> Floats:
+    """The largest p below `top` found with P(L C - a n + V >= t) <= level, for each of some sizes, by bisection."""
+    bottom = np.zeros(len(t))
+    for _ in range(_HALVINGS):
+        middle = (bottom + top) / 2
+        fits = statistic.reaches(t, n, middle) <= level
+        bottom = np.where(fits, middle, bottom)
+        top = np.where(fits, top, middle)
+    return bottom
 
 
 def _error(value: Any) -> float:
@@ -436,8 +468,8 @@ def _noises(value: Any) -> tuple[int, int]:
 
 
 def _counts(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None) -> tuple[Ints, Ints, Ints | None]:
-    """Counts and sizes as int64 of one shape."""
-    x, y = _integers("covered", covered), _integers("missed", missed)
+    x = _integers("covered", covered)
+    y = _integers("missed", missed)
     require("missed", x.shape == y.shape, f"must have the shape of covered, {x.shape}", got=str(y.shape))
     return x, y, None if size is None else _public_sizes(size, x.shape)
 

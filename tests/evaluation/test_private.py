@@ -11,8 +11,9 @@ from scipy import stats
 import confide
 from confide.errors import InputError
 from confide.evaluation import Evaluation, Part, size_parts
-from confide.evaluation.count_tables import mean_of_shares
-from confide.evaluation.query import arrangement, width_parts
+from confide.evaluation.mean_sizes import mean_of_shares
+from confide.evaluation.partitions import width_parts
+from confide.evaluation.query import arrangement
 from tests.draws import recording, without_noise
 from tests.exact_tests import LEVEL
 from tests.refused import refused

@@ -18,7 +18,7 @@ from confide.federated.silo_ledger import KIND as CHECKPOINT_KIND
 from confide.ledger import Cost, Ledger
 from confide.scores import all_scores
 from confide.watching import CorrectedRelease, Watch
-from confide.watching.take_look import LOOK_KIND
+from confide.watching.looks import LOOK_KIND
 from tests.kept import FOLDER, RELEASES, keys_of, names, path_of, read, text_of
 
 N, NAMES, NOW = 400, ["süd", "1"], datetime(2026, 11, 28, tzinfo=UTC)

@@ -12,12 +12,12 @@ from scipy.stats import binom
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts import (
     ROUNDING,
+    CountSum,
     coverage_interval,
     coverage_share,
     draw_counts,
     noise_tail,
     one_count_interval,
-    reaches,
     simultaneous,
 )
 from tests.refused import Refused
@@ -184,7 +184,7 @@ def test_windows_and_blocks_bound_the_tail_from_above_and_closely():
         def exact(t, n=n, p=p, c=c, noise=noise):
             return np.array([binom.pmf(c, n, p) @ noise.at_least(one + 9 * n - 10 * c) for one in t])
 
-        found = reaches(noise, 9, 10, t, np.full(4, n), np.full(4, p))
+        found = CountSum(noise, 9, 10).reaches(t, np.full(4, n), np.full(4, p))
         assert np.all(found >= exact(t) * (1 - 1e-9))
         assert np.all(
             found <= exact(t - 20 * block) * (1 + 1e-7) + block * 3 / sd * exact(t - 20 * block) + 2 * ROUNDING

@@ -12,7 +12,7 @@ from scipy import stats
 import confide
 from confide.errors import CoverageWarning
 from confide.sets import CHANCE, count_limit, count_shortfall, has_law, mean_limit
-from confide.sets.coverage import _failure_bound
+from confide.sets.shortfall import _failure_bound
 from tests.builders import slow
 from tests.draws import always
 from tests.exact_tests import coverage_p_value

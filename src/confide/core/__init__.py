@@ -63,7 +63,7 @@ from confide.core.risk import (
     false_negative_thresholds,
 )
 from confide.core.rules import COMBINATIONS, REQUIREMENTS, check_combinations, check_together, unusual
-from confide.core.sources import Batches, GivenCounts, GroupedScores, source_of
+from confide.core.sources import Batches, GivenCounts, GroupedScores, Source, source_of
 from confide.core.steps import prepare, rehearse, release
 from confide.core.terms import (
     Budget,

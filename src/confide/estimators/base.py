@@ -5,32 +5,27 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import (
-    _is_fitted,
-    assert_all_finite,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _is_fitted, check_is_fitted, validate_data
 
 from confide.arrays import GroupColumns, refuse_other_rows
 from confide.candidates import AnyCandidates
 from confide.core import (
     By,
     Choice,
-    GroupedScores,
     ModelFingerprint,
     Payer,
     Release,
     Request,
+    Source,
     choose_score,
     is_several,
     release,
@@ -40,10 +35,10 @@ from confide.core import (
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import (
     calibrating,
+    checked_target,
     checked_weights,
     has_entry_per_record,
     of_rows,
-    refuse_missing,
     rows_of,
 )
 from confide.mechanisms import Chosen, Neighbors
@@ -75,8 +70,7 @@ class _Offer:
 class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Common base of the classifier and the regressor, whose docstrings describe the parameters.
 
-    A subclass defines `_default`, and the methods `_usable`, `_outputs`, `_scores` and `_sizes`; the classifier also
-    `_codes`.
+    A subclass defines `_default`, and the methods `_usable`, `_outputs`, `_scores` and `_sizes`.
     """
 
     estimator: Any = None
@@ -146,7 +140,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         per_record = [value for value in fit_params.values() if has_entry_per_record(value, n)]
         arrays = [value for value in (groups, *per_record) if value is not None]
         calibrates = calibrating(self.calibration_size, self.random_state, n, X, target, *arrays)
-        training, calibration = np.flatnonzero(~calibrates), np.flatnonzero(calibrates)
+        training = np.flatnonzero(~calibrates)
+        calibration = np.flatnonzero(calibrates)
         require("X", len(training), "must contain records that train the model", got=f"none among n_samples={n}")
 
         # Train on some records, and calibrate on the others.
@@ -289,19 +284,19 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
         # Prepare the request, and release.
         request = self._request(chosen) if renewal is None else renewal
-        scores = self._scores(X, y)
-        by_class = request.by == "class"
-        source = GroupedScores(scores, y, self._codes(y)) if by_class else source_of({None: scores}, groups=groups)
         payer = Payer(self.ledger, dataset, self.partition if request.disjoint else None, self.again)
-        self.calibration_ = release(source, request, payer)
+        self.calibration_ = release(self._source(X, y, groups, request), request, payer)
         self.n_releases_ = releases + 1
         return self
+
+    def _source(self, X: Any, y: NDArray[Any], groups: ArrayLike | None, request: Request) -> Source:
+        return source_of({None: self._scores(X, y)}, groups=groups)
 
     def _offers(self) -> dict[str, _Offer]:
         """The pairs of a trained model and a score from which one is chosen, by their names."""
         models = self.estimators_ if isinstance(self.estimator, Mapping) else {"": self.estimator_}
         scores = [self.conformity_score] if isinstance(self.conformity_score, str) else self.conformity_score
-        offers = (_Offer(name, model, score) for name, model in models.items() for score in scores)
+        offers = (_Offer(name, model, score) for (name, model), score in product(models.items(), scores))
         return {offer.name: offer for offer in offers}
 
     def _use(self, offer: _Offer) -> None:
@@ -391,15 +386,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.probe is not None and self.probe is X:
             raise InputError("probe", "must be other, public records", got="the records that calibrate")
 
-        # One target for each record.
-        if y is None:
-            raise ValueError(f"requires y to be passed, but the target y is None; {type(self).__name__} needs labels")
-        refuse_missing(y)
-        _refuse_mixed_labels(y)
-        target: NDArray[Any] = column_or_1d(y, warn=True)
-        check_consistent_length(X, target)
-        refuse_other_rows(X=X, y=y)
-        assert_all_finite(target, input_name="y", estimator_name=type(self).__name__)
+        target = checked_target(X, y, type(self).__name__)
 
         # Groups, if and only if they have thresholds.
         refuse_other_rows(X=X, groups=groups)
@@ -422,11 +409,3 @@ def _warn_of_further_release(number: int) -> None:
         SecondReleaseWarning,
         stacklevel=caller_stacklevel(),
     )
-
-
-def _refuse_mixed_labels(y: Any) -> None:
-    """Reject labels of which some are texts: numpy would make texts of the others."""
-    texts = sum(isinstance(label, str) for label in y) if isinstance(y, list | tuple) else 0
-    if texts and texts < len(y):
-        got = f"{texts} str among {len(y)} labels, so that the others would become str"
-        raise InputTypeError("y", "must all be str, or none", got=got)

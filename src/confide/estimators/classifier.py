@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples
 
 from confide.arrays import GroupColumns, Uniforms, class_columns, refuse_other_rows, refuse_other_sums, row_index
-from confide.core import By
+from confide.core import By, GroupedScores, Request, Source
 from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal
 from confide.scores import all_scores, own_class_scores
@@ -186,6 +186,11 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         """Position of each label among the classes; -1 for a label that is not among them."""
         positions = {label: i for i, label in enumerate(self.classes_.tolist())}
         return np.array([positions.get(label, -1) for label in y.tolist()], dtype=np.int64)
+
+    def _source(self, X: Any, y: NDArray[Any], groups: ArrayLike | None, request: Request) -> Source:
+        if request.by != "class":
+            return super()._source(X, y, groups, request)
+        return GroupedScores(self._scores(X, y), y, self._codes(y))
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         p = self._probabilities(X)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_random_state, indexable
+from sklearn.utils import _safe_indexing, check_random_state, column_or_1d, indexable
+from sklearn.utils.validation import assert_all_finite, check_consistent_length
 
-from confide.arrays import as_array, as_vector, is_missing
+from confide.arrays import as_array, as_vector, is_missing, refuse_other_rows
 from confide.errors import InputError, InputTypeError
 from confide.selection import uniforms
 from confide.support import raise_for_rows
@@ -102,7 +103,20 @@ def _with_floats(value: Any) -> Any:
 # Rows, targets and weights of the records.
 
 
-def refuse_missing(y: ArrayLike) -> None:
+def checked_target(X: Any, y: ArrayLike, estimator: str) -> NDArray[Any]:
+    """One target for each record, none of them missing; `estimator` is the name of its class."""
+    if y is None:
+        raise ValueError(f"requires y to be passed, but the target y is None; {estimator} needs labels")
+    _refuse_missing(y)
+    _refuse_mixed_labels(y)
+    target: NDArray[Any] = column_or_1d(y, warn=True)
+    check_consistent_length(X, target)
+    refuse_other_rows(X=X, y=y)
+    assert_all_finite(target, input_name="y", estimator_name=estimator)
+    return target
+
+
+def _refuse_missing(y: ArrayLike) -> None:
     """Raise an error for missing targets: how many, and the first position. Also for complex numbers."""
     array = as_array("y", y).ravel()
     if array.dtype.kind == "c":  # scikit-learn's error would show them
@@ -111,6 +125,14 @@ def refuse_missing(y: ArrayLike) -> None:
         missing = [is_missing(value) for value in array.tolist()] if array.dtype.kind == "O" else array != array
         remedy = "Add them; coverage of the other records alone says nothing about records without one"
         raise_for_rows("y", missing, "must not be missing", "missing", remedy)
+
+
+def _refuse_mixed_labels(y: Any) -> None:
+    """Reject labels of which some are texts: numpy would make texts of the others."""
+    texts = sum(isinstance(label, str) for label in y) if isinstance(y, list | tuple) else 0
+    if texts and texts < len(y):
+        got = f"{texts} str among {len(y)} labels, so that the others would become str"
+        raise InputTypeError("y", "must all be str, or none", got=got)
 
 
 def checked_weights(fit_params: dict[str, Any], n: int) -> dict[str, Any]:

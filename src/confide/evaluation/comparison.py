@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, Uniforms, as_uniforms
-from confide.core import UNNAMED, Release, as_release, names_for, warn_about
+from confide.core import Release, as_release, names_for, warn_about
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.query import Measure, Partition, class_parts, group_parts
-from confide.scores import score_kind
-from confide.sets import intervals_of, sets_of
+from confide.evaluation.partitions import Partition, class_parts, group_parts
+from confide.evaluation.query import Measure
+from confide.sets import holds_class, intervals_of, score_of, sets_of
 from confide.support import order_of, require
 
 
@@ -133,8 +133,7 @@ class RecordComparison(ABC):
             return None
         if groups is None:
             raise InputError("groups", f"must be given, because the release has one threshold per {self.release.by}")
-        places: NDArray[np.int64] = self.release.places(groups, n)
-        return places
+        return self.release.places(groups, n)
 
 
 class SetOutcomes(RecordComparison):
@@ -147,10 +146,8 @@ class SetOutcomes(RecordComparison):
 
     def __init__(self, release: Release, names: Sequence[object]) -> None:
         super().__init__(release, names)
-        if any(threshold.score is None for threshold in release.parts.values()):
-            raise InputError(*UNNAMED)
+        self.randomised = score_of(release).randomised
         self.classes = tuple(map(str, names_for(release, tuple(names), len(names)) or names))
-        self.randomised = any(score_kind(threshold.score).randomised for threshold in release.parts.values())
         if release.by == "class":
             release.limits(classes=self.classes)  # raises if they are others
 
@@ -166,8 +163,7 @@ class SetOutcomes(RecordComparison):
         compared = []
         for level in self.levels:
             mask = sets_of(records.outputs, level, keys, u=u, groups=groups).mask
-            covered = mask[np.arange(len(y)), y] & (y >= 0)
-            compared.append(RecordOutcomes(covered, size=mask.sum(axis=1), shown=mask[:shown]))
+            compared.append(RecordOutcomes(holds_class(mask, y), size=mask.sum(axis=1), shown=mask[:shown]))
         return compared
 
     @property

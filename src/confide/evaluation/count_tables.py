@@ -3,17 +3,21 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import chain
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
+from confide.evaluation.mean_sizes import mean_of
+from confide.evaluation.partitions import Partition
 from confide.evaluation.parts import Part
-from confide.evaluation.query import CountQuery, Measure, Partition
+from confide.evaluation.query import CountQuery, Measure
 from confide.noisy_counts import coverage_interval, coverage_share, one_count_interval
 from confide.sets import exact_interval, mean_limit
-from confide.support import MOST_RECORDS, require
+from confide.support import MOST_RECORDS, Level, require
 
 MOST_EXAMPLES = 1000
 
@@ -31,23 +35,23 @@ class Example:
 class CountNoise:
     """The noise in counts of covered and of missed records.
 
-    They are sums of `of_covered` and of `of_missed` counts, each of which has a noise with this parameter. Intervals
-    are shortest for a coverage of `guess`, a public number. `n` is the number of records, if it is public.
+    A count of covered records has `in_covered` noises with this parameter, and one of missed records `in_missed`.
+    Intervals are shortest for a coverage of `guess`, a public number. `n` is the number of records, if it is public.
     """
 
     parameter: float
-    of_covered: int
-    of_missed: int
-    guess: str
+    in_covered: int
+    in_missed: int
+    guess: Level
     n: int | None
 
     def intervals(self, covered: NDArray[Any], missed: NDArray[Any], error: float) -> "Intervals":
         """Shares of covered records with intervals that include the noise."""
         size = None if self.n is None else np.full(len(covered), self.n)
-        if size is not None and not self.of_missed:
+        if size is not None and not self.in_missed:
             low, high = one_count_interval(covered, size, self.parameter, error=error)
         else:
-            noises = (self.of_covered, self.of_missed)
+            noises = (self.in_covered, self.in_missed)
             low, high = coverage_interval(
                 covered, missed, self.parameter, error=error, guess=self.guess, noises=noises, size=size
             )
@@ -103,16 +107,16 @@ class PartCounts:
         )
 
     def _intervals(self, error: float) -> Intervals:
-        covered, missed = self.covered, self.missed
         if self.noise is not None:
-            return self.noise.intervals(covered, missed, error)
-        if covered.dtype.kind != "f":
-            return Intervals(coverage_share(covered, missed), *exact_interval(covered, covered + missed, 1 - error))
+            return self.noise.intervals(self.covered, self.missed, error)
+        n = self.covered + self.missed
+        if n.dtype.kind != "f":
+            return Intervals(coverage_share(self.covered, self.missed), *exact_interval(self.covered, n, 1 - error))
 
         # Sums of shares of areas: Hoeffding's limits for means.
-        records = np.round(covered + missed)
-        shares = covered / records
-        low = 1 - _mean_limits(missed / records, records, error)
+        records = np.round(n)
+        shares = self.covered / records
+        low = 1 - _mean_limits(self.missed / records, records, error)
         return Intervals(shares, low, _mean_limits(shares, records, error))
 
 
@@ -127,6 +131,13 @@ class PartitionCells(NamedTuple):
     table: int
     summed: int
     """Number of cells of the table in each count; with noise each cell has a noise of its own."""
+
+
+class BinCounts(NamedTuple):
+    """Numbers of records in some bins, and how many noises each has, if counts have noise."""
+
+    records: NDArray[Any]
+    noises: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +189,7 @@ class CountTables:
         """The sums of each table as an array; without a measure there are none."""
         shapes = [self.query.sums_shape(table) for table in self.query.tables] if self.query.measure else []
         has_all = [len(sums) for sums in self.sums] == [math.prod(shape) for shape in shapes]
-        if not has_all or any(number < 0 for sums in self.sums for number in sums):
+        if not has_all or any(number < 0 for number in chain(*self.sums)):
             raise InputError("sums", "must have one number of at least 0 for each part and level")
         return [np.array(sums).reshape(shape) for sums, shape in zip(self.sums, shapes, strict=True)]
 
@@ -212,59 +223,75 @@ class CountTables:
 
     def part_counts(self, statement: str, place: int | None) -> PartCounts:
         """Records for which a statement holds, or fails, in each part of a partition; None for all records."""
-        # Outcomes in which the statement holds, and all others.
-        q = self.query
-        cells = self.partition_cells(place)
-        held = q.held(statement, q.tables[cells.table])
-        covered = cells.counts[:, held].sum(axis=1)
-        missed = cells.counts[:, ~held].sum(axis=1)
-        means = self._means(statement, cells.table, (covered + missed).tolist())
-
-        # With noise: how often it is in each count.
-        promised = q.statements[statement]
-        noise = None
-        if q.epsilon is not None:
-            of_covered = int(held.sum()) * cells.summed
-            of_missed = 0 if q.one_count else int((~held).sum()) * cells.summed
-            guess = f"{min(max(round(promised, 2), 0.01), 0.99):.2f}"
-            noise = CountNoise(q.noise, of_covered, of_missed, guess, q.n if place is None else None)
-        if place is None:
-            return PartCounts([""], covered, missed, [promised], means, q.measure, noise)
-
-        # What each part is promised; a bound on the loss of all classes promises nothing to one.
-        partition = q.partitions[place]
-        promises = () if q.outcome == "area" else partition.promised or [promised] * len(partition)
         # The empty set covers no label, so only its share is reported.
-        shown = slice(1 if partition.kind == "size" else 0, None)
-        return PartCounts(
-            partition.names[shown], covered[shown], missed[shown], promises[shown], means[shown], q.measure, noise
-        )
+        first = 1 if place is not None and self.query.partitions[place].kind == "size" else 0
+        cells = self.partition_cells(place)
+        held = self.query.held(statement, self.query.tables[cells.table])
+        covered = cells.counts[first:, held].sum(axis=1)
+        missed = cells.counts[first:, ~held].sum(axis=1)
 
-    def _means(self, statement: str, table: int, records: Sequence[float]) -> list[float | None]:
-        """Mean sizes or widths of the parts of a table, at the level of a statement; none of areas."""
+        # What is stated about each part.
+        names = [""] if place is None else self.query.partitions[place].names[first:]
+        promised = self._promises(statement, place)[first:]
+        means = list(map(mean_of, self._sums(statement, cells.table)[first:], (covered + missed).tolist()))
+        noise = self._noise(statement, place, held, cells.summed)
+        return PartCounts(names, covered, missed, promised, means, self.query.measure, noise)
+
+    def _promises(self, statement: str, place: int | None) -> Sequence[float]:
+        """What each part is promised: its own promise, or that of all records."""
+        promised = self.query.statements[statement]
+        if place is None:
+            return [promised]
+        if self.query.outcome == "area":  # a bound on the loss of all classes promises nothing to one
+            return []
+        partition = self.query.partitions[place]
+        return partition.promised or [promised] * len(partition)
+
+    def _sums(self, statement: str, table: int) -> list[float]:
+        """Sums of sizes or widths of the parts of a table, at the level of a statement; none of areas."""
         if not self.sums or self.query.measure == "area":
             return []
         levels = self.query.sums_shape(self.query.tables[table])[-1]
         level = list(self.query.statements).index(statement) if levels > 1 else 0
-        return list(map(mean_of, self.sums[table][level::levels], records))
+        sums: list[float] = np.reshape(self.sums[table], (-1, levels))[:, level].tolist()
+        return sums
+
+    def _noise(self, statement: str, place: int | None, held: NDArray[np.bool_], summed: int) -> CountNoise | None:
+        """The noise of counts, each of which sums as many cells of each outcome; the guess is what is promised."""
+        if self.query.epsilon is None:
+            return None
+        in_covered = int(held.sum()) * summed
+        in_missed = 0 if self.query.one_count else int((~held).sum()) * summed
+        guess = min(max(round(self.query.statements[statement], 2), 0.01), 0.99)
+        return CountNoise(self.query.noise, in_covered, in_missed, guess, self.query.n if place is None else None)
+
+    def bin_counts(self, partition: Partition) -> BinCounts:
+        """Records in each bin of a partition: a count has one noise from each outcome of each cell."""
+        cells = self.partition_cells(self.query.partitions.index(partition))
+        return BinCounts(cells.counts.sum(axis=1), cells.summed * cells.counts.shape[1])
 
     def bin_shares(self, partition: Partition, error: float) -> tuple[Part, ...]:
         """Share of all records in each bin of a partition; empty bins only with noise."""
         # A record in the bin counts as covered, and every other one as missed.
-        q = self.query
-        cells = self.partition_cells(q.partitions.index(partition))
-        inside = cells.counts.sum(axis=1)
-        k = len(partition)
+        inside, noises = self.bin_counts(partition)
         by_bin = PartCounts(partition.names, covered=inside, missed=inside.sum() - inside)
-        if q.epsilon is None:
+        if self.query.epsilon is None:
             return tuple(share for share in by_bin.parts(error) if share.covered)
 
-        # With noise a count of the bin has one noise from each outcome; the other bins have the rest.
-        if k == 1:
+        # With noise the other bins have the other noises.
+        bins = len(partition)
+        if bins == 1:
             return (Part(partition.names[0], covered=int(inside[0]), missed=0, value=1.0, low=1.0, high=1.0),)
-        noises = cells.summed * cells.counts.shape[1]
-        noise = CountNoise(q.noise, noises, noises * (k - 1), f"1/{k}", q.n)
-        return replace(by_bin, noise=noise).parts(error / k)
+        noise = CountNoise(self.query.noise, noises, noises * (bins - 1), Fraction(1, bins), self.query.n)
+        return replace(by_bin, noise=noise).parts(error / bins)
+
+    @property
+    def area_ratio(self) -> float | None:
+        """For masks: predicted area divided by true area, both summed over images; NaN without any true area."""
+        if self.query.measure != "area":
+            return None
+        predicted, true = self.sums[0]
+        return predicted / true if true else math.nan
 
 
 def _check_sizes(counts: NDArray[Any], partition: Partition, labels: NDArray[Any]) -> None:
@@ -276,49 +303,3 @@ def _check_sizes(counts: NDArray[Any], partition: Partition, labels: NDArray[Any
         )
     agree = np.array_equal(labels, counts.sum(axis=1) * sizes)
     require("sums", agree, "must be the number of labels in the sets of each size")
-
-
-# Means of set sizes and interval widths: from their sum, or from the noisy shares of bins.
-
-Bounds = tuple[float, float]
-
-
-def mean_of(total: float, n: float) -> float | None:
-    """Mean of n sizes or widths from their sum, which may be infinite; None without records."""
-    if not n:
-        return None
-    return total / n if math.isfinite(total) else math.inf
-
-
-def mean_of_shares(partition: Partition, shares: Sequence[Part]) -> tuple[float | None, Bounds]:
-    """Mean of a binned number, and its bounds: extremes over all shares in their intervals that add up to 1."""
-    # Smallest and largest number in each bin.
-    assert partition.most is not None
-    least = np.array(partition.edges)
-    most = np.array([*(edge - 1 for edge in partition.edges[1:]), float(partition.most)])
-
-    # The two optima of a linear program over the intervals of the shares.
-    low = np.array([share.low for share in shares])
-    high = np.array([share.high for share in shares])
-    if math.fsum(low) > 1 or math.fsum(high) < 1:  # no shares fit, so an interval misses: use the trivial bounds
-        bounds = float(least[0]), float(most[-1])
-    else:
-        bounds = _extreme(least, low, high), -_extreme(-most[::-1], low[::-1], high[::-1])
-
-    # The estimate takes the middle of each bin.
-    estimates = np.array([share.value or 0.0 for share in shares])
-    total = math.fsum(estimates)
-    value = float(np.clip(_weighed(estimates, (least + most) / 2) / total, *bounds)) if total > 0 else None
-    return value, bounds
-
-
-def _extreme(values: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
-    """Smallest mean of increasing values whose shares lie in [low, high] and add up to 1."""
-    # Every share has its lower end; what is missing from 1 goes to the smallest values that have room.
-    room = np.diff(np.minimum(np.cumsum(high - low), 1 - math.fsum(low)), prepend=0.0)
-    return _weighed(values, low + room)
-
-
-def _weighed(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Sum of products, correctly rounded, so that files contain the same digits on every machine."""
-    return math.fsum(values * weights)

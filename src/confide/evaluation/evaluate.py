@@ -1,9 +1,10 @@
 """Evaluate a release on arrays of labelled records: sets, intervals, scores and masks."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +34,10 @@ from confide.evaluation.comparison import (
 )
 from confide.evaluation.count_tables import MOST_EXAMPLES
 from confide.evaluation.evaluation import Evaluation
+from confide.evaluation.partitions import Partition, size_parts
 from confide.evaluation.private import PrivateRequest, answer
-from confide.evaluation.query import CountQuery, Partition, size_parts, statements_of
+from confide.evaluation.query import CountQuery
+from confide.evaluation.statements import statements_of
 from confide.evaluation.tally import MOST_GROUPS, Tally
 from confide.scores import refuse_infinite
 from confide.sets import predict_masks
@@ -169,37 +172,54 @@ class ArrayOptions(TypedDict, total=False):
     difficulty: ArrayLike | None
 
 
-def _comparison_of(
-    release: Release, arrays: dict[str, Any], groups: Groups | None, options: ArrayOptions, *, empty: bool
-) -> tuple[RecordComparison, LabelledRecords]:
-    """The comparison for arrays, and the checked records; without records only if `empty` is true."""
-    as_release(release)
-    refuse_other_rows(**arrays, groups=groups, u=options.get("u"), difficulty=options.get("difficulty"))
+Arrays: TypeAlias = Mapping[str, Any]
+Compared: TypeAlias = tuple[RecordComparison, LabelledRecords]
 
-    # Probabilities: a label that is not among the classes has the position -1, and no set covers it.
-    if "probabilities" in arrays:
-        p, named = class_columns(arrays["probabilities"], options.get("classes"))
-        n, k = p.shape
-        names = names_for(release, named, k)
-        y = as_labels("labels", arrays["labels"], n, k, names, unknown=True)
-        require("probabilities", n or empty, "must have at least one row", got="none")
-        columns: Sequence[object] = range(k) if names is None else names
-        if not empty:
-            warn_of_unknown_labels("labels", y, columns)
-        return SetOutcomes(release, columns), LabelledRecords(p, y, u=options.get("u"))
 
-    # Predictions, and their targets.
-    if "predictions" in arrays:
-        intervals = IntervalOutcomes(release)
-        targets = as_vector("targets", arrays["targets"], empty=empty)
-        refuse_infinite("targets", targets)
-        predictions = as_array("predictions", arrays["predictions"])
-        return intervals, LabelledRecords(predictions, targets, difficulty=options.get("difficulty"))
+def _sets(release: Release, arrays: Arrays, options: ArrayOptions, *, empty: bool) -> Compared:
+    p, named = class_columns(arrays["probabilities"], options.get("classes"))
+    n, k = p.shape
+    names = names_for(release, named, k)
+    # A label that is not among the classes has the position -1, and no set covers it.
+    y = as_labels("labels", arrays["labels"], n, k, names, unknown=True)
+    require("probabilities", n or empty, "must have at least one row", got="none")
+    columns: Sequence[object] = range(k) if names is None else names
+    if not empty:
+        warn_of_unknown_labels("labels", y, columns)
+    return SetOutcomes(release, columns), LabelledRecords(p, y, u=options.get("u"))
 
-    # Scores.
+
+def _intervals(release: Release, arrays: Arrays, options: ArrayOptions, *, empty: bool) -> Compared:
+    comparison = IntervalOutcomes(release)
+    targets = as_vector("targets", arrays["targets"], empty=empty)
+    refuse_infinite("targets", targets)
+    predictions = as_array("predictions", arrays["predictions"])
+    return comparison, LabelledRecords(predictions, targets, difficulty=options.get("difficulty"))
+
+
+def _scores(release: Release, arrays: Arrays, options: ArrayOptions, *, empty: bool) -> Compared:
     scores = as_vector("scores", arrays["scores"], empty=empty)
     raise_for_rows("scores", np.isnan(scores), "must not be NaN", "that are")
     return ScoreOutcomes(release), LabelledRecords(scores)
+
+
+@dataclass(frozen=True)
+class _ArrayKind:
+    """Arrays that can be evaluated: their true values, their options, and how they are checked and compared.
+
+    Private evaluations also accept arrays without records, because their number is secret.
+    """
+
+    truth: str | None
+    options: tuple[str, ...]
+    compared: Callable[..., Compared]
+
+
+_KINDS = {
+    "probabilities": _ArrayKind("labels", ("classes", "u"), _sets),
+    "predictions": _ArrayKind("targets", ("difficulty",), _intervals),
+    "scores": _ArrayKind(None, (), _scores),
+}
 
 
 def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
@@ -218,13 +238,6 @@ def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
     return CountQuery.of(comparison.release, partitions, measure=comparison.measure)
 
 
-_TRUTHS = {"probabilities": "labels", "predictions": "targets", "scores": None}
-"""The arrays that can be evaluated, each with the array of true values that belongs to it."""
-
-_OPTIONS = {"probabilities": {"classes", "u"}, "predictions": {"difficulty"}, "scores": set[str]()}
-"""The further arguments that each of them can have."""
-
-
 def evaluate_arrays(
     release: Release,
     request: PrivateRequest | None,
@@ -239,28 +252,29 @@ def evaluate_arrays(
     With a request the evaluation is private, and stores no examples.
     """
     # Arrays that belong together.
-    outputs, *others = [name for name in _TRUTHS if name in arrays] or [""]
-    truth = _TRUTHS.get(outputs)
-    if not outputs or others or set(arrays) - {outputs, truth}:
+    outputs, *others = [name for name in _KINDS if name in arrays] or [""]
+    kind = _KINDS.get(outputs)
+    if kind is None or others or set(arrays) - {outputs, kind.truth}:
         requirement = "must be given with labels, or predictions with targets, or scores alone"
         raise InputError("probabilities", requirement, got=", ".join(arrays) or "none of them")
-    if truth is not None:
-        require(truth, truth in arrays, f"must be given with {outputs}, as the true value of each record")
-    for name in options.keys() - _OPTIONS[outputs]:
+    if kind.truth is not None:
+        require(kind.truth, kind.truth in arrays, f"must be given with {outputs}, as the true value of each record")
+    for name in options.keys() - set(kind.options):
         raise InputTypeError(name, f"must be left out with {outputs}")
     require("examples", 0 <= examples <= MOST_EXAMPLES, f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
     if request is not None and examples:
         raise InputError("examples", "must be left out with epsilon, because single records cannot be private")
 
     # Count them without noise, or answer the request.
-    comparison, records = _comparison_of(release, arrays, groups, options, empty=request is not None)
+    as_release(release)
+    refuse_other_rows(**arrays, groups=groups, u=options.get("u"), difficulty=options.get("difficulty"))
+    comparison, records = kind.compared(release, arrays, options, empty=request is not None)
     if request is None:
         tally = Tally(comparison, exact_query(comparison, grouped=groups is not None), examples)
         tally.add(records, groups)
         return tally.result()
     if (groups is not None) != (comparison.needs_groups or request.group_names is not None):
-        requirement = "must be given if and only if group_names, their public list, is given"
-        raise InputError("groups", requirement)
+        raise InputError("groups", "must be given if and only if group_names, their public list, is given")
     return answer(request, comparison, lambda add: add(records, groups))
 
 
@@ -321,30 +335,38 @@ def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: Releas
     require("images", images, "must contain at least one image", got="none")
     names = range(classes) if isinstance(classes, int) else classes or range(len(images[0]))
 
-    # Of each class, except the background: its areas, and the missed shares of the images in which it occurs.
-    areas = dict[int, tuple[float, float]]()
-    missed_shares = dict[int, NDArray[np.float64]]()
-    for k in range(len(names)):
-        if k != area.background:
-            true, missed, predicted = np.stack([image[k] for image in images], axis=1)
-            areas[k] = float(predicted.sum()), float(true.sum())
-            if (occurs := true > 0).any():
-                missed_shares[k] = missed[occurs] / true[occurs]
-
-    # A table of all images, and one by class, if there is a class with true area.
+    # All images, and each class with true area, except the background.
+    by_class = {str(name): of_class for name, of_class in zip(names, np.stack(images, axis=1), strict=True)}
+    if area.background is not None:
+        del by_class[str(names[area.background])]
     losses = [missed_share(image, area.background, by_class=area.by_class) for image in images]
-    tables: list[tuple[float, ...]] = [_covered_and_missed(losses)]
-    sums = [tuple(map(math.fsum, zip(*areas.values(), strict=True)))]
-    partitions = list[Partition]()
-    if missed_shares:
-        partitions.append(Partition("class", tuple(str(names[k]) for k in missed_shares)))
-        tables.append(tuple(chain(*map(_covered_and_missed, missed_shares.values()))))
-        sums.append(tuple(chain(*(areas[k] for k in missed_shares))))
+    tables = [_covered_and_missed(losses)]
+    sums = [_predicted_and_true(np.concatenate(list(by_class.values())))]
+
+    # A class is a part of the images in which it occurs.
+    occurring = {name: of_class for name, of_class in by_class.items() if of_class[:, 0].any()}
+    partitions = []
+    if occurring:
+        partitions.append(Partition("class", tuple(occurring)))
+        shares = map(_missed_shares, occurring.values())
+        tables.append(tuple(chain(*map(_covered_and_missed, shares))))
+        sums.append(tuple(chain(*map(_predicted_and_true, occurring.values()))))
     query = CountQuery.of(calibration, partitions, outcome="area", measure="area")
     return Evaluation(query, tuple(tables), sums=tuple(sums), release=calibration)
 
 
-def _covered_and_missed(missed_shares: Collection[float]) -> tuple[float, float]:
+def _missed_shares(of_class: NDArray[np.int64]) -> NDArray[np.float64]:
+    true, missed, _ = of_class[of_class[:, 0] > 0].T
+    shares: NDArray[np.float64] = missed / true
+    return shares
+
+
+def _covered_and_missed(missed_shares: Collection[float]) -> tuple[float, ...]:
     """Sums of the covered and of the missed shares of the true area."""
     missed = math.fsum(missed_shares)
     return len(missed_shares) - missed, missed
+
+
+def _predicted_and_true(areas: NDArray[np.int64]) -> tuple[float, ...]:
+    true, _, predicted = areas.sum(axis=0).tolist()
+    return float(predicted), float(true)

@@ -1,4 +1,4 @@
-"""`Evaluation`: a public query and counts, with noise or without, and `Finding`: what they state about one promise.
+"""`Evaluation`: a public query and counts, with noise or without, as a value and as a file.
 
 A file contains the query and the counts only. The maker and every reader compute everything else from them.
 """
@@ -18,26 +18,28 @@ from numpy.typing import NDArray
 
 from confide.core import Document, Release, documents
 from confide.errors import InputError
-from confide.evaluation.count_tables import Bounds, CountTables, Example, mean_of_shares
-from confide.evaluation.parts import CONFIDENCE, CoverageTable, Measured, Part, TableKind, interval_text, marked
-from confide.evaluation.query import ALPHA, OTHER, SIDES, CountQuery, Partition, json_fields, statements_of
+from confide.evaluation.count_tables import CountTables, Example
+from confide.evaluation.finding import Finding, number_of_intervals
+from confide.evaluation.mean_sizes import Bounds
+from confide.evaluation.partitions import OTHER
+from confide.evaluation.parts import CONFIDENCE, CoverageTable, Measured, Part
+from confide.evaluation.query import CountQuery, json_fields
+from confide.evaluation.statements import Statement, statements_of
 from confide.guarantee import coverage_text
 from confide.mechanisms import PrivacyStatement
-from confide.noisy_counts import simultaneous
-from confide.sets import CHANCE, Shortfall, sentence_of, shortfall_at
+from confide.sets import Shortfall, sentence_of
 from confide.support import (
     MOST_RECORDS,
-    Facts,
     FileKind,
     Level,
     Section,
     check_version_texts,
+    describe,
     exact_level,
     foreign_file,
     library_versions,
     parse_document,
     require,
-    short_number,
 )
 
 KIND = "confide/evaluation"
@@ -46,224 +48,6 @@ MOST_NOISY = 4 * MOST_RECORDS
 """The largest count with noise."""
 
 NOT_PRIVATE = "These numbers are computed from the records without noise: they are not private."
-
-
-@dataclass(frozen=True, repr=False)
-class Finding(Measured):
-    """What the counts state about one promise: that of the release, of a level, or of an end of its intervals."""
-
-    evaluation: "Evaluation"
-    name: str
-
-    @property
-    def _query(self) -> CountQuery:
-        return self.evaluation.query
-
-    @property
-    def label(self) -> str:
-        """Name of the statement for people."""
-        return f"{ALPHA}{float(self._alpha):g}" if self.name.startswith(ALPHA) else self.name
-
-    @property
-    def _alpha(self) -> Fraction:
-        return Fraction(self.name.removeprefix(ALPHA))
-
-    @property
-    def promised(self) -> float:
-        """Promised coverage."""
-        return self._query.statements[self.name]
-
-    @property
-    def examples(self) -> tuple[Example, ...]:
-        """Records that the user chose to show; usually empty."""
-        return dict(zip(self._query.statements, self.evaluation.examples, strict=False)).get(self.name, ())
-
-    # Coverage.
-
-    def coverage_at(self, error: float) -> Part:
-        """Coverage over all records, with an interval that misses with probability at most `error`."""
-        all_records = self.evaluation._count_tables.part_counts(self.name, None).parts(error)
-        if self._needs_marks:
-            all_records = marked(all_records, 1 - error / len(self._query.statements))
-        return all_records[0]
-
-    @property
-    def _needs_marks(self) -> bool:
-        """Whether parts below their promise are still to be marked: with noise they are already, and areas never."""
-        return self._query.epsilon is None and self._query.outcome != "area"
-
-    @cached_property
-    def coverage(self) -> Part:
-        """Coverage over all records. For a bound on a loss it is that of critical thresholds."""
-        return self.coverage_at(self.evaluation.error)
-
-    @property
-    def measured(self) -> Part:
-        """Coverage over all records; of a release that bounds a loss, the loss."""
-        return self.coverage if self._query.loss is None else self.coverage.as_loss(self._query.loss[1])
-
-    @cached_property
-    def tables(self) -> tuple[CoverageTable, ...]:
-        """Coverage by class, group, set size, interval width or end; groups that overlap are in one table."""
-        parts = dict[TableKind, tuple[Part, ...]]()
-        have_thresholds = {"end", *(partition.kind for partition in self._query.partitions if partition.promised)}
-
-        # The ends of intervals: each is a statement with a finding of its own.
-        if self._query.outcome == "sides" and not self.name:
-            ends = (self.evaluation.findings[name] for name in SIDES[1:])
-            parts["end"] = tuple(replace(end.coverage, name=end.name, mean_width=None) for end in ends)
-
-        # The parts of each partition that belongs to this statement.
-        for place, partition in enumerate(self._query.partitions):
-            if partition.statement in ("", self.name):
-                parts[partition.kind] = parts.get(partition.kind, ()) + self._parts_of(place)
-
-        # Mark those that are covered less than promised, all of a kind at once.
-        if self._needs_marks:
-            parts = {kind: marked(of_kind) for kind, of_kind in parts.items()}
-        advised = self.shortfall is None
-        return tuple(
-            CoverageTable(kind, of_kind, kind in have_thresholds, advised) for kind, of_kind in parts.items() if of_kind
-        )
-
-    def _parts_of(self, place: int) -> tuple[Part, ...]:
-        """The parts of a partition; without noise those that do not occur are left out."""
-        counts = self.evaluation._count_tables.part_counts(self.name, place)
-        if self._query.epsilon is None:
-            return tuple(part for part in counts.parts(self.evaluation.error) if part.value is not None)
-        return counts.parts(simultaneous(self.evaluation.error, len(counts.names)))
-
-    # Sizes.
-
-    @cached_property
-    def shares(self) -> CoverageTable | None:
-        """Share of all records in each bin of sizes or widths, None if they were not counted."""
-        if (bins := self._bins) is None:
-            return None
-        shares = self.evaluation._count_tables.bin_shares(bins, self.evaluation.error)
-        return CoverageTable(bins.kind, shares, of="share")
-
-    @property
-    def _bins(self) -> Partition | None:
-        """The partition into bins of sizes or widths that belongs to this statement."""
-        partitions = self._query.partitions
-        return next((bins for bins in partitions if bins.binned and bins.statement == self.name), None)
-
-    @cached_property
-    def _noisy_mean_size(self) -> tuple[float | None, Bounds] | None:
-        if self._query.epsilon is None or self.shares is None or self.shares.kind != "size":
-            return None
-        assert self._bins is not None  # of which these are the shares
-        return mean_of_shares(self._bins, self.shares.parts)
-
-    @property
-    def mean_size(self) -> float | None:
-        """Mean set size; with noise within its bounds."""
-        return self.coverage.mean_size if self._noisy_mean_size is None else self._noisy_mean_size[0]
-
-    @property
-    def mean_size_bounds(self) -> Bounds | None:
-        """With noise: bounds of the mean set size, which hold together with all intervals."""
-        return None if self._noisy_mean_size is None else self._noisy_mean_size[1]
-
-    @property
-    def mean_width(self) -> float | None:
-        """Mean interval width."""
-        return self.coverage.mean_width
-
-    # A broken guarantee.
-
-    @cached_property
-    def shortfall(self) -> Shortfall | None:
-        """Finding that coverage over all records lies below the promise by more than chance in calibration explains.
-
-        Without the evaluated release the result does not state whether an unlucky calibration explains the shortfall.
-        """
-        evaluation = self.evaluation
-        coverage = self.coverage_at(CHANCE / 2 if evaluation.private else CHANCE)
-        if coverage.value is None:
-            return None
-        n = self._query.n if evaluation.private else coverage.n
-
-        # The release decides whether chance in calibration explains it.
-        if evaluation.release is not None:
-            return shortfall_at(self._release_of(evaluation.release), coverage.value, coverage.high, n)
-        if coverage.high >= self.promised:
-            return None
-        return Shortfall(coverage.value, coverage.high, n, self.promised, luck="not read", loss=self._query.loss)
-
-    def _release_of(self, release: Release) -> Release:
-        if release.by == "level":
-            return release.at(self._alpha)
-        ends: dict[str, Literal["low", "high"]] = {"lower end": "low", "upper end": "high"}
-        return release.alone(ends[self.name]) if self.name else release
-
-    # In words.
-
-    @property
-    def _intervals(self) -> int:
-        """Number of intervals with noise that it states."""
-        parts = sum(len(table) for table in self.tables if table.kind != "end")
-        return 1 + parts + len(self.shares or ()) + (self.mean_size_bounds is not None)
-
-    def _section(self) -> Section:
-        tables = tuple(table.as_table() for table in self.shown)
-        return Section(self.label, facts=self._facts(), tables=tables, notes=self.sentences)
-
-    @property
-    def shown(self) -> list[CoverageTable]:
-        """Tables with losses if they are bounded; the ends of intervals have findings of their own."""
-        tables = [table for table in self.tables if table.kind != "end"]
-        if self._query.loss is not None:
-            _, bound = self._query.loss
-            tables = [table.as_loss(bound) for table in tables]
-        return tables if self.shares is None else [*tables, self.shares]
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """Sentences about parts that are covered less than promised beyond chance; none for a bound on a loss."""
-        tables = () if self._query.loss is not None else self.tables
-        return tuple(table.sentence for table in tables if table.below)
-
-    def _facts(self) -> Facts:
-        # The coverage, or the loss.
-        loss = self._query.loss
-        quantity, side = ("coverage", "below") if loss is None else (f"loss {loss[0]!r}", "above")
-        beyond = f", {side} the promise beyond chance" if self.coverage.below else ""
-        rows = [(quantity, f"{self.measured.estimate}{beyond}"), ("promise", self._promise())]
-
-        # Sizes, as far as they were measured.
-        if self.mean_size is not None:
-            bounds = self.mean_size_bounds
-            ends = "" if bounds is None else f" (interval {interval_text(*bounds)})"
-            rows.append(("classes per set, on average", f"{self.mean_size:.4g}{ends}"))
-        if self.mean_width is not None:
-            rows.append(("width of intervals, on average", short_number(self.mean_width)))
-        if self.evaluation.area_ratio is not None:
-            rows.append(("predicted area", f"{self.evaluation.area_ratio:.2f} times the true area"))
-        return tuple(rows)
-
-    def _promise(self) -> str:
-        # In the words of the release, if it is known.
-        release = self.evaluation.release
-        if release is not None and self._query.outcome != "sides":
-            promises = self._release_of(release).promises
-            return "; ".join(f"for {name}: {text}" if name else text for name, text in promises.items())
-        if self._query.loss is None:
-            return f"coverage at least {coverage_text(self.promised)}"
-        _, bound = self._query.loss
-        return f"at most {bound * (1 - self.promised):.6g} in expectation"
-
-    def _brief(self) -> str:
-        return f"{self.name!r}: {self.coverage.estimate}" if self.name else self.coverage.estimate
-
-    def fields(self) -> dict[str, Any]:
-        """JSON values of everything that follows from the counts about this statement."""
-        names = (
-            "name", "coverage", "tables", "shares", "mean_size", "mean_size_bounds", "mean_width", "shortfall",
-            "examples", "sentences",
-        )  # fmt: skip
-        return json_fields({name: getattr(self, name) for name in names})
 
 
 @dataclass(frozen=True, repr=False)
@@ -321,7 +105,7 @@ class Evaluation(Document, Measured):
         # One number for each cell; with noise it may be negative.
         fit = [len(cells) for cells in self.counts] == self.query.cells
         require("counts", fit, "must have one number for each count of the query")
-        numbers = [count for cells in self.counts for count in cells]
+        numbers = list(chain(*self.counts))
         if any(abs(count) > MOST_NOISY for count in numbers):
             raise InputError("counts", f"must lie within +-{MOST_NOISY:,}, noise included")
         are_integers = self.query.outcome == "area" or all(isinstance(count, int) for count in numbers)
@@ -379,7 +163,7 @@ class Evaluation(Document, Measured):
     @cached_property
     def findings(self) -> Mapping[str, Finding]:
         """Findings about the release as a whole (""), each level (`alpha 1/10`), and the ends of intervals."""
-        return {name: Finding(self, name) for name in self.query.statements}
+        return {name: Finding(self, name, self._count_tables) for name in self.query.statements}
 
     @property
     def finding(self) -> Finding:
@@ -389,8 +173,8 @@ class Evaluation(Document, Measured):
     @property
     def levels(self) -> Mapping[Fraction, Finding]:
         """Findings by miscoverage level, for a release with several levels; else empty."""
-        findings = self.findings.values() if self.query.outcome == "levels" else ()
-        return {finding._alpha: finding for finding in findings}
+        levels = {Statement(name).alpha: finding for name, finding in self.findings.items()}
+        return {alpha: finding for alpha, finding in levels.items() if alpha is not None}
 
     def __getitem__(self, alpha: Level) -> Finding:
         level = exact_level("alpha", alpha)
@@ -431,10 +215,7 @@ class Evaluation(Document, Measured):
     @property
     def area_ratio(self) -> float | None:
         """For masks: predicted area divided by true area, both summed over images; NaN without any true area."""
-        if self.query.measure != "area":
-            return None
-        predicted, true = self.sums[0]
-        return predicted / true if true else math.nan
+        return self._count_tables.area_ratio
 
     def interval(self, confidence: Level = CONFIDENCE) -> Bounds:
         """Interval of the coverage over all records, by itself, noise included.
@@ -469,8 +250,7 @@ class Evaluation(Document, Measured):
         statements = (outcome, dict(self.query.statements))
         same_statements = statements == statements_of(release) and self.query.loss == release.bounded
         same = same_statements and self._has_parts_of(release)
-        must = "must have the promises and the parts of this release"
-        require("evaluation", same, must, remedy="evaluate again")
+        require("evaluation", same, "must have the promises and the parts of this release", remedy="evaluate again")
         return replace(self, release=release)
 
     def _has_parts_of(self, release: Release) -> bool:
@@ -497,16 +277,15 @@ class Evaluation(Document, Measured):
         # One part for each statement.
         findings = self.findings.values()
         several = len(findings) > 1
-        sections = tuple(replace(finding._section(), title=finding.label if several else "") for finding in findings)
+        sections = tuple(replace(describe(finding), title=finding.label if several else "") for finding in findings)
         warnings = tuple(sentence_of(name, short) for name, short in self.shortfalls.items())
         if not self.private:
             return Section("Evaluation", warnings=warnings, parts=sections, notes=(NOT_PRIVATE,))
 
         # The number of intervals that hold together.
-        number = sum(finding._intervals for finding in findings)
+        number = sum(map(number_of_intervals, findings))
         together = f"the {number} intervals hold together" if number > 1 else "the interval holds"
-        simultaneity = f"{together} with probability {100 * self.confidence:g} %, noise included"
-        notes = (simultaneity, f"privacy: {self.privacy}")
+        notes = (f"{together} with probability {100 * self.confidence:g} %, noise included", f"privacy: {self.privacy}")
         return Section("Evaluation", warnings=warnings, parts=sections, notes=notes)
 
     def _brief(self) -> str:

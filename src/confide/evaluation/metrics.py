@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Groups, as_array, as_labels, as_true_labels, columns_by_name, group_name, refuse_other_rows
 from confide.errors import InputTypeError
-from confide.evaluation.count_tables import PartCounts, mean_of
+from confide.evaluation.count_tables import PartCounts
+from confide.evaluation.mean_sizes import mean_of
+from confide.evaluation.partitions import OTHER, size_names
 from confide.evaluation.parts import CoverageTable, TableKind
-from confide.evaluation.query import OTHER, Measure, size_names
+from confide.evaluation.query import Measure
 from confide.evaluation.tally import MOST_GROUPS, Counts, group_names, too_many_groups
 from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, share_covered
 from confide.support import Level, exact_level, require
@@ -107,12 +109,8 @@ def group_coverage(
     # What is measured.
     inside = sets.contains(labels)
     refuse_other_rows(sets=sets, groups=groups)
-    measured: NDArray[Any]
-    measure: Measure
-    if isinstance(sets, PredictionSets):
-        measured, measure = sets.sizes, "size"
-    else:
-        measured, measure = sets.widths, "width"
+    measure: Measure = "size" if isinstance(sets, PredictionSets) else "width"
+    measured: NDArray[Any] = sets.sizes if isinstance(sets, PredictionSets) else sets.widths
 
     # One column of groups, or several that overlap: then every record counts once for each.
     columns = groups if isinstance(groups, Mapping) else columns_by_name("groups", groups)

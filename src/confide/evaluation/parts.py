@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.evaluation.query import OTHER
+from confide.evaluation.partitions import OTHER
 from confide.guarantee import coverage_text
 from confide.sets import exact_interval
 from confide.support import Described, Section, Table, require
@@ -107,7 +107,8 @@ class Part(Described):
         """The loss instead of the coverage: its value, interval and promised bound."""
         value = None if self.value is None else bound * (1 - self.value)
         promised = None if self.promised is None else bound * (1 - self.promised)
-        low, high = bound * (1 - self.high), bound * (1 - self.low)
+        low = bound * (1 - self.high)
+        high = bound * (1 - self.low)
         return replace(self, value=value, low=low, high=high, promised=promised)
 
 

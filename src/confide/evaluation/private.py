@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from confide.errors import CoverageWarning, InputError
 from confide.evaluation.comparison import IntervalOutcomes, RecordComparison, SetOutcomes
 from confide.evaluation.evaluation import Evaluation
+from confide.evaluation.partitions import group_parts, size_parts, width_parts
 from confide.evaluation.parts import CONFIDENCE
-from confide.evaluation.query import CountQuery, group_parts, json_fields, size_parts, width_parts
+from confide.evaluation.query import CountQuery, json_fields
 from confide.evaluation.tally import Tally
 from confide.mechanisms import Neighbors
 from confide.support import Level, caller_stacklevel, exact_level, log_event, require, several
@@ -79,16 +80,7 @@ class PrivateRequest:
 
     def query(self, comparison: RecordComparison) -> CountQuery:
         """Return the checked query about a release; a number of records that is public but not given is 1."""
-        # What may be given.
-        release = comparison.release
-        is_secret = self.neighbors != "replace_one"
-        must = "must be left out with neighbors='add_remove', because it is secret"
-        require("n", self.n is None or not is_secret, must)
-        must = f"must be left out, because the release names each {release.by}"
-        require("group_names", self.group_names is None or not comparison.needs_groups, must)
-        one_level = isinstance(comparison, IntervalOutcomes) and release.by != "level"
-        must = "must be left out unless intervals of a release with one level are evaluated"
-        require("width_bins", self.width_bins is None or one_level, must)
+        self._check_fit(comparison)
 
         # Parts with thresholds of their own are always counted; the others are public lists.
         wanted = self._wanted(comparison)
@@ -102,11 +94,22 @@ class PrivateRequest:
             partitions.append(width_parts(self.width_bins))
 
         # Its privacy, and intervals that exist at this confidence.
-        n = None if is_secret else self.n or 1
+        n = self.n or 1 if self.neighbors == "replace_one" else None
         adjacency = {"neighbors": self.neighbors, "records_per_person": self.records_per_person, "n": n}
-        query = CountQuery.of(release, partitions, epsilon=self.epsilon, **adjacency)
-        query.family_error(1 - float(exact_level("confidence", self.confidence)))
+        query = CountQuery.of(comparison.release, partitions, epsilon=self.epsilon, **adjacency)
+        query.family_error(1 - float(exact_level("confidence", self.confidence)))  # raises if there are none
         return query
+
+    def _check_fit(self, comparison: RecordComparison) -> None:
+        """Raise an error for fields that the adjacency or the release excludes."""
+        release = comparison.release
+        must = "must be left out with neighbors='add_remove', because it is secret"
+        require("n", self.n is None or self.neighbors == "replace_one", must)
+        must = f"must be left out, because the release names each {release.by}"
+        require("group_names", self.group_names is None or not comparison.needs_groups, must)
+        one_level = isinstance(comparison, IntervalOutcomes) and release.by != "level"
+        must = "must be left out unless intervals of a release with one level are evaluated"
+        require("width_bins", self.width_bins is None or one_level, must)
 
     def _wanted(self, comparison: RecordComparison) -> Sequence[str]:
         """Divisions of sets that are requested; by default all that the release allows."""
@@ -146,7 +149,6 @@ def answer(
         requirement = "must be given with neighbors='replace_one' and a ledger, which is charged before the count"
         require("n", not charge_first or request.ledger is None, requirement)
         tally = read()
-        require("n", tally.total, "must be at least 1 with neighbors='replace_one'", got="no records")
         query = replace(query, n=tally.total)
 
     # Write what may be drawn at most, to raise before the charge.
@@ -160,13 +162,11 @@ def answer(
     from confide.ledger import check_stored, pay
 
     check_stored("parts", len(longest), "Use parts=()")
-    stored = pay(
-        payment,
-        lambda: tally or read(),
-        Tally.content,
-        lambda tally: _compact(tally.draw(query, confidence)),
-        charge_first=charge_first,
-    )
+
+    def draw(counted: Tally) -> str:
+        return _compact(counted.draw(query, confidence))
+
+    stored = pay(payment, lambda: tally or read(), Tally.content, draw, charge_first=charge_first)
     return replace(Evaluation.from_json(stored), confidence=confidence, release=comparison.release)
 
 
@@ -176,6 +176,8 @@ def _read(request: PrivateRequest, comparison: RecordComparison, query: CountQue
     count(tally.add)
     if request.n is not None and tally.total != request.n:
         raise InputError("n", f"must be the number of counted records, {tally.total}", got=str(request.n))
+    has_records = tally.total or request.neighbors != "replace_one"
+    require("n", has_records, "must be at least 1 with neighbors='replace_one'", got="no records")
     return tally
 
 

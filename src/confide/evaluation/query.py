@@ -1,8 +1,7 @@
 """The public question of an evaluation: into which parts records are divided, and which outcomes are counted.
 
-A `Partition` divides the records by a public list: classes, groups, and bins of set sizes or widths. Every record is in
-one cell of every table, by its part of each partition of the table and by its outcome. So noise on a partition costs as
-much as on one count, for any number of parts.
+Every record is in one cell of every table, by its part of each partition of the table and by its outcome. So noise on a
+partition costs as much as on one count, for any number of parts.
 """
 
 import math
@@ -10,7 +9,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -20,13 +18,13 @@ from numpy.typing import NDArray
 
 from confide.core import Release
 from confide.errors import InputError
+from confide.evaluation.partitions import Partition
+from confide.evaluation.statements import SIDE_OUTCOMES, SIDES, Outcome, Statement, statements_of
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.support import (
     LEAST_LOSS,
     MOST_PER_PERSON,
     MOST_RECORDS,
-    as_number,
-    check_names,
     float_above,
     float_below,
     one_of,
@@ -34,160 +32,7 @@ from confide.support import (
     positive_number,
     privacy_loss,
     require,
-    several,
 )
-
-# Partitions.
-
-PartKind: TypeAlias = Literal["class", "group", "size", "width"]
-"""Property that divides the records: true class, group, set size, or interval width."""
-
-OTHER = "(other)"
-"""Part of the records whose group, or true class, is not in the public list."""
-
-SIZE_EDGES = (0, 1, 2, 3, 4, *(digit * 10**power for power in range(9) for digit in (5, 10, 20)))
-"""Lower ends of the bins of set sizes with noise."""
-
-_MOST_PARTS = 100_000
-"""Largest number of parts of one partition."""
-
-_MOST_WIDTHS = 100
-"""Largest number of limits between bins of interval widths."""
-
-
-@dataclass(frozen=True)
-class Partition:
-    """Division of the records into parts by a public list.
-
-    Parameters
-    ----------
-    kind
-        Property that divides the records.
-    names
-        Names of the parts; those of sizes and widths follow from the edges.
-    promised
-        Promised coverage of each part, if each has its own threshold; else None.
-    edges
-        Of sizes and widths: the lower ends, increasing. The first bin contains everything below the second edge.
-    most
-        Largest set size; None for widths, which have no largest one.
-    statement
-        For sizes without noise at several levels: the level of the sets.
-    """
-
-    kind: PartKind
-    names: tuple[str, ...] = ()
-    promised: tuple[float, ...] | None = None
-    edges: tuple[float, ...] = ()
-    most: int | None = None
-    statement: str = ""
-
-    def __post_init__(self) -> None:
-        # The names of bins follow from their edges.
-        if self.binned:
-            names = _width_names(self.edges) if self.kind == "width" else _names_of_sizes(self.edges, self.most)
-            require("names", self.names in ((), names), "must be left out, or follow from the edges of the bins")
-            object.__setattr__(self, "names", names)
-
-        # The names are different, and each has its promise.
-        number = len(self.names)
-        require("parts", 0 < number <= _MOST_PARTS, f"must number from 1 to {_MOST_PARTS}", got=str(number))
-        check_names("names", self.names)
-        fits = self.promised is None or len(self.promised) == len(self.names)
-        require("promised", fits, "must have one entry for each part")
-
-    @property
-    def binned(self) -> bool:
-        """Whether the parts are bins of a number, whose shares are reported."""
-        return self.kind in ("size", "width")
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def bin_of(self, numbers: NDArray[Any]) -> NDArray[np.int64]:
-        """The bin of each size or width; an interval whose ends are crossed has no width, and is in the first one."""
-        return np.maximum(np.searchsorted(np.array(self.edges), numbers, side="right") - 1, 0)
-
-
-def class_parts(names: Sequence[object], promised: Sequence[float] | None = None) -> Partition:
-    """Partition by true class, with a part for labels that are not among the names, for which nothing is promised."""
-    return Partition("class", (*map(str, names), OTHER), None if promised is None else (*promised, 0.0))
-
-
-def group_parts(names: Sequence[str | int], promised: Sequence[float] | None = None) -> Partition:
-    """Partition by a public list of groups; unless each has a promise, a part for all other records is added.
-
-    Examples
-    --------
-    >>> group_parts(["north", "south"]).names
-    ('north', 'south', '(other)')
-    """
-    texts = tuple(map(str, check_names("group_names", names)))
-    if promised is not None:
-        return Partition("group", texts, tuple(promised))
-    must = f"must not contain {OTHER!r}, the part of the records of all other groups"
-    require("group_names", OTHER not in texts, must)
-    return Partition("group", (*texts, OTHER))
-
-
-def size_parts(classes: int, *, exact: bool = False, statement: str = "") -> Partition:
-    """Partition by set size, from 0 to the number of classes; larger sizes are binned, unless `exact` is true.
-
-    Examples
-    --------
-    >>> size_parts(3).names, size_parts(30).names
-    (('0', '1', '2', '3'), ('0', '1', '2', '3', '4', '5-9', '10-19', '20-30'))
-    """
-    return Partition("size", edges=_size_edges(classes, exact=exact), most=classes, statement=statement)
-
-
-def _size_edges(most: int, *, exact: bool) -> tuple[float, ...]:
-    edges = range(most + 1) if exact else (edge for edge in SIZE_EDGES if edge <= most)
-    return tuple(map(float, edges))
-
-
-def _names_of_sizes(edges: tuple[float, ...], most: int | None) -> tuple[str, ...]:
-    if most is None or edges != _size_edges(most, exact=len(edges) == most + 1):
-        raise InputError("edges", "must be the bins of set sizes that a query has for its largest set size")
-    return size_names(list(map(int, edges)), most)
-
-
-def size_names(edges: Sequence[int], most: int | None = None) -> tuple[str, ...]:
-    """Names of bins of set sizes from their smallest sizes; without a largest size the last bin has no end.
-
-    Examples
-    --------
-    >>> size_names([0, 1, 5], 9), size_names([0, 1, 5])
-    (('0', '1-4', '5-9'), ('0', '1-4', '5+'))
-    """
-    ends = [edge - 1 for edge in edges[1:]]
-    if most is not None:
-        ends.append(most)
-    names = [str(low) if low == high else f"{low}-{high}" for low, high in zip(edges, ends, strict=False)]
-    return tuple(names if most is not None else [*names, f"{edges[-1]}+"])
-
-
-def width_parts(bins: Sequence[float]) -> Partition:
-    """Partition by interval width: below the first number, between successive numbers, and from the last number on.
-
-    Examples
-    --------
-    >>> width_parts([1, 2.5]).names
-    ('below 1', '1 to 2.5', '2.5 or more')
-    """
-    ends = [as_number("width_bins", end) for end in several("width_bins", bins)]
-    return Partition("width", edges=(0.0, *ends))
-
-
-def _width_names(edges: Sequence[float]) -> tuple[str, ...]:
-    first, *ends = edges or (0.0,)
-    rising = first == 0 and all(a < b for a, b in pairwise(edges))
-    if not 0 < len(ends) <= _MOST_WIDTHS or not rising or not math.isfinite(ends[-1]):
-        raise InputError("width_bins", f"must be 1 to {_MOST_WIDTHS} finite numbers above 0 that increase")
-    shown = [f"{end!r}".removesuffix(".0") for end in ends]
-    between = [f"{a} to {b}" for a, b in pairwise(shown)]
-    return (f"below {shown[0]}", *between, f"{shown[-1]} or more")
-
 
 # The privacy of counts.
 
@@ -241,20 +86,8 @@ class CountPrivacy:
 
 # The query.
 
-Outcome: TypeAlias = Literal["covered", "levels", "sides", "area"]
-"""Outcome of a record: covered or missed; the first level that covers it, or none; which ends of its interval hold; the
-shares of a true area that a mask covers and misses."""
-
 Measure: TypeAlias = Literal["size", "width", "area"]
 """Quantity that is added up without noise: labels in sets, widths of intervals, or predicted and true area of masks."""
-
-SIDE_OUTCOMES = {"": (0,), "lower end": (0, 2), "upper end": (0, 1)}
-"""Outcomes of sides in which each statement holds; 0: both ends hold, 1: lower fails, 2: upper fails, 3: both fail."""
-
-SIDES = tuple(SIDE_OUTCOMES)
-
-ALPHA = "alpha "
-"""Beginning of the name of the statement about a level, such as `alpha 1/10`."""
 
 _MOST_CELLS = 2_000_000
 """Largest number of counts with noise in all tables together."""
@@ -356,7 +189,6 @@ class CountQuery:
         self._check_noise()
 
     def _check_statements(self) -> None:
-        """Check the promises of the release with this checksum."""
         is_sha256 = re.fullmatch("[0-9a-f]{64}", self.calibration)
         require("calibration", is_sha256, "must be a SHA-256, 64 hexadecimal digits")
         names = tuple(self.statements)
@@ -365,7 +197,7 @@ class CountQuery:
         are_shares = names == expected and names and all(0 <= level <= 1 for level in promised)
         must = "must have the names that belong to the outcome, and each a coverage in [0, 1]"
         require("statements", are_shares, must)
-        are_levels = all(name.startswith(ALPHA) for name in names) and promised == sorted(promised)
+        are_levels = None not in [Statement(name).alpha for name in names] and promised == sorted(promised)
         must = "must have names such as 'alpha 1/10' for levels, in increasing order of coverage"
         require("statements", self.outcome != "levels" or are_levels, must)
         if self.loss is not None:
@@ -380,7 +212,6 @@ class CountQuery:
         require("partitions", len(kinds) == len(self.partitions), must)
 
     def _check_noise(self) -> None:
-        """Check what noise excludes, and what it requires."""
         noisy = self.epsilon is not None
         is_public = noisy and self.neighbors == "replace_one"
         if is_public != (self.n is not None):
@@ -491,16 +322,6 @@ class CountQuery:
             must = "must leave each interval an error probability of at least 1e-9"
             raise InputError("confidence", must, remedy="Choose a smaller confidence, or fewer parts")
         return each
-
-
-def statements_of(release: Release) -> tuple[Outcome, dict[str, float]]:
-    """Outcome of an evaluation of a release, and the promised coverage of each of its statements."""
-    if release.by == "level":
-        return "levels", {f"{ALPHA}{alpha}": threshold.coverage for alpha, threshold in release.parts.items()}
-    if release.by == "side":
-        stated = release.promised, *(threshold.coverage for threshold in release.parts.values())
-        return "sides", dict(zip(SIDES, stated, strict=True))
-    return "covered", {"": release.promised}
 
 
 def json_fields(value: Any) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation.comparison import LabelledRecords, RecordComparison, RecordOutcomes, SetOutcomes, outcomes_of
 from confide.evaluation.count_tables import Example
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.query import OTHER, CountQuery, Partition, size_parts
+from confide.evaluation.partitions import OTHER, Partition, size_parts
+from confide.evaluation.query import CountQuery
 from confide.noisy_counts import draw_counts
 from confide.support import canonical_name, library_versions, positions, raise_for_rows, require
 
@@ -50,8 +51,7 @@ def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]
     # Every group is a text or an integer.
     if array.dtype.kind == "O":
         wrong = np.array([not isinstance(value, str | int) for value in array.tolist()], dtype=np.bool_)
-        remedy = "Name the group of every record"
-        raise_for_rows("groups", wrong, "must be texts or integers", "that are not", remedy)
+        raise_for_rows("groups", wrong, "must be texts or integers", "that are not", "Name the group of every record")
         array = np.array([canonical_name(value) for value in array.tolist()], dtype=np.str_)
     elif array.dtype.kind not in "iubU":
         remedy = "Name the group of every record, for example by .astype(str)"
@@ -263,11 +263,12 @@ class Tally:
         """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or in all."""
         total, *others = (counts.cells for counts in self._tables)
         divided = zip(self.query.partitions, others, strict=True)
-        rows = [row for partition, cells in divided if partition.promised is not None for row in cells]
-        if not rows:
+        promised = [cells for partition, cells in divided if partition.promised is not None]
+        if not promised:
             return np.array([[total[0], total[1:].sum()]])
+        # Classes are counted in the order of the columns, with a part for other labels at the end.
         keys = self.comparison.keys
-        return np.array([rows[keys.index(key)] for key in self.comparison.release.parts])
+        return np.concatenate(promised)[[keys.index(key) for key in self.comparison.release.parts]]
 
 
 def _listed(partition: Partition, place: NDArray[np.int64] | None) -> NDArray[np.int64]:

@@ -68,14 +68,14 @@ class CorrectedRelease(Release):
     watch: Watch
 
     def __post_init__(self) -> None:
-        release, watch = self.release, self.watch
-        if not isinstance(watch, Watch):
-            raise InputTypeError("watch", "must be a confide.Watch", got=type(watch).__name__)
-        same = as_release(release).checksum == watch.settings.release
+        if not isinstance(self.watch, Watch):
+            raise InputTypeError("watch", "must be a confide.Watch", got=type(self.watch).__name__)
+        same = as_release(self.release).checksum == self.watch.settings.release
         require("release", same, "must be the release that is monitored", "another release")
-        inherited = {"request": release.request, "parts": self._in_force(), "versions": release.versions}
-        for name, value in inherited.items():
-            object.__setattr__(self, name, value)
+        # It is a release by the request and the versions of the calibrated one.
+        object.__setattr__(self, "request", self.release.request)
+        object.__setattr__(self, "versions", self.release.versions)
+        object.__setattr__(self, "parts", self._in_force())
         super().__post_init__()
 
     @property
@@ -165,8 +165,8 @@ def _content(corrected: CorrectedRelease) -> dict[str, Any]:
 
 
 def _read(content: Mapping[str, Any]) -> CorrectedRelease:
-    release, watch = json.dumps(content["release"]), json.dumps(content["watch"])
-    return CorrectedRelease(Release.from_json(release), Watch.from_json(watch))
+    release = Release.from_json(json.dumps(content["release"]))
+    return CorrectedRelease(release, Watch.from_json(json.dumps(content["watch"])))
 
 
 _FORM = documents.common_form("confide/corrected", "corrected")

@@ -74,24 +74,27 @@ def realised_coverage(
     # For a sequence, Levy's inequality up to the next power of two
     if sequence:
         power = (looks - 1).bit_length()
-        looks, error = 2**power, error / (2 * (power + 1) * (power + 2))
+        looks = 2**power
+        error /= 2 * (power + 1) * (power + 2)
 
     # Half of the error is for the excess, which is counted in units of 1/unit
     share, unit = alpha.as_integer_ratio()
     excess = (unit - share) * missed - share * covered
     radius = noise_beyond(epsilon, ((looks, unit - share), (looks, share)), error / 2)
-    least, most = excess - radius, excess + radius
 
     # The other half is for the number of records
     away = noise_beyond(epsilon, ((2 * looks, 1),), error / 2)
-    fewest, largest = covered + missed - away, covered + missed + away
+    fewest = covered + missed - away
+    largest = covered + missed + away
+    if fewest <= 0:
+        return Realised(excess / unit, radius / unit, 0.0, 1.0)
 
     # The share of covered records, at the number of records that is worst for each end
-    low, high = 0.0, 1.0
-    if fewest > 0:
-        low = min(max(1 - share / unit - most / (unit * (fewest if most > 0 else largest)), 0.0), 1.0)
-        high = min(max(1 - share / unit - least / (unit * (largest if least > 0 else fewest)), 0.0), 1.0)
-    return Realised(excess / unit, radius / unit, low, high)
+    most = excess + radius
+    least = excess - radius
+    low = 1 - share / unit - most / (unit * (fewest if most > 0 else largest))
+    high = 1 - share / unit - least / (unit * (largest if least > 0 else fewest))
+    return Realised(excess / unit, radius / unit, min(max(low, 0.0), 1.0), min(max(high, 0.0), 1.0))
 
 
 # gamma, the share of the scale by which a look moves the threshold at most; or `"auto"`

@@ -102,7 +102,8 @@ def bets(
 
     # Records of one person may be fully dependent. With s and u divided by their number, the factor of a person is a
     # geometric mean of the factors of single records, so its expectation is at most 1 (Hölder).
-    s, u = np.log(p0 / p1) / per_person, np.log1p((p0 - p1) / (1 - p0)) / per_person
+    s = np.log(p0 / p1) / per_person
+    u = np.log1p((p0 - p1) / (1 - p0)) / per_person
     price = count[:, 0] * log_mgf(s, epsilon) + count[:, 1] * log_mgf(u, epsilon)
 
     # The bet that grows most at the feared coverage
@@ -114,8 +115,7 @@ def bets(
 def log_e_values(bet: Bets, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     """Logarithm of the factor of one batch, shape (tests, bets); x and y have shape (tests,)."""
     covered, missed = (np.asarray(counts, np.float64)[:, None] for counts in (x, y))
-    log_e: NDArray[np.float64] = missed * bet.missed - covered * bet.covered - bet.price
-    return log_e
+    return missed * bet.missed - covered * bet.covered - bet.price
 
 
 def entering_wealth(look: int, looks: int) -> float:
@@ -134,8 +134,7 @@ def cash(look: int, looks: int) -> float:
 
 def advance(log_wealth: NDArray[np.float64], log_e: NDArray[np.float64], entering: float) -> NDArray[np.float64]:
     """Logarithm of the wealth of all bets after a look at which `entering` entered; -inf before the first look."""
-    after: NDArray[np.float64] = np.logaddexp(log_wealth, np.log(entering)) + log_e
-    return after
+    return np.logaddexp(log_wealth, np.log(entering)) + log_e
 
 
 def log_evidence(log_wealth: NDArray[np.float64], waiting: float) -> NDArray[np.float64]:
@@ -265,7 +264,8 @@ def confidence_sequence(
     (True, True)
     """
     bet = _bets_of_grid(batch, epsilon, noises, per_person)
-    x, y = np.asarray(covered).reshape(-1, 1), np.asarray(missed).reshape(-1, 1)
+    x = np.asarray(covered).reshape(-1, 1)
+    y = np.asarray(missed).reshape(-1, 1)
     alarm = math.log(2 / error)
     covered_ends, missed_ends = (_ends(course(bet, *counts, looks) >= alarm) for counts in ((x, y), (y, x)))
     return [(max(0.0, 1 - missed), min(1.0, high)) for high, missed in zip(covered_ends, missed_ends, strict=True)]

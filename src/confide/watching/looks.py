@@ -1,5 +1,6 @@
-"""Looks of a watch: the noisy counts of one batch of records, and the state of the watch after them."""
+"""Looks of a watch: the noisy counts of a batch of records, also as a ledger stores them, and the state after them."""
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -8,8 +9,19 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from confide.errors import InputTypeError
-from confide.support import check_version_texts, json_number, require
+import msgspec
+
+from confide.errors import FormatError, InputTypeError
+from confide.support import (
+    SCHEMA,
+    UNUSABLE,
+    check_schema,
+    check_version_texts,
+    json_number,
+    parse_object,
+    refused_content,
+    require,
+)
 
 _MOST_CHARACTERS = 200
 """Longest name of a look."""
@@ -93,7 +105,10 @@ def evidence_text(log_evidence: float, alarm_at: float) -> str:
 
 
 def plain_fields(value: Any) -> Any:
-    """JSON values of a dataclass: fractions as texts, and infinite numbers as JSON writes them."""
+    """JSON values of a dataclass: fractions as texts, and infinite numbers as JSON writes them.
+
+    Fields that a file leaves out have their defaults, so that the file differs from what is written.
+    """
     if is_dataclass(value):
         return {field.name: plain_fields(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):
@@ -101,3 +116,33 @@ def plain_fields(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     return str(value) if isinstance(value, Fraction) else json_number(value)
+
+
+# Looks in a ledger.
+
+LOOK_KIND = "confide/look"
+
+
+def look_text(release: str, look: Look) -> str:
+    """A look as a ledger stores it; `release` is the checksum of the monitored release."""
+    return json.dumps({"kind": LOOK_KIND, "schema": SCHEMA, "release": release, **plain_fields(look)})
+
+
+def stored_look(text: str, name: str) -> Look:
+    """The look of this name, read from the text that a ledger stored.
+
+    Raises
+    ------
+    FormatError
+        If the text is not a look of this name, or was altered.
+    """
+    with refused_content("look", "look"):
+        content = parse_object(text)
+        check_schema(content, LOOK_KIND, "look")
+        look = msgspec.convert(content, Look, strict=True)
+        # Only what is written again with the same content is accepted
+        if look.name != name or content != json.loads(look_text(content["release"], look)):
+            raise FormatError(
+                "look", "must be the text that confide writes for its content: it was altered", remedy=UNUSABLE
+            )
+        return look

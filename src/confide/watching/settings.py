@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 from math import ceil, sqrt
 from types import MappingProxyType
 
-import numpy as np
-
 from confide.core import Release, as_release, refuse_overlapping
 from confide.errors import InputError
-from confide.evaluation import CountPrivacy, Evaluation, size_names, size_parts
+from confide.evaluation import CountPrivacy, CountTables, Evaluation, size_names, size_parts
 from confide.guarantee import LongRun
 from confide.mechanisms import Neighbors
 from confide.noisy_counts import noise_variance
@@ -49,16 +47,14 @@ def reference_of(evaluation: Evaluation, release: str, bins: tuple[int, ...]) ->
     require("reference", query.calibration == release, must, "one of another release")
     require("reference", query.epsilon is not None, "must be a private evaluation", "counts without noise")
     require("reference", people == 1, "must have one record of each person", f"up to {people}")
-    # The first table with set sizes, summed over its other axes
-    for table, counts in zip(query.tables, evaluation.counts, strict=True):
-        axis = next((axis for axis, place in enumerate(table) if query.partitions[place].kind == "size"), None)
-        if axis is not None and query.outcome == "covered":
-            counted = tuple(map(int, query.partitions[table[axis]].edges))
-            require("reference", counted == bins, "must count the set sizes in the bins of the watch", "other bins")
-            cells = np.moveaxis(np.array(counts, np.int64).reshape(query.shape(table)), axis, 0).reshape(len(bins), -1)
-            return Reference(tuple(cells.sum(axis=1).tolist()), query.noise, cells.shape[1])
-    remedy = "Evaluate with `confide evaluate --epsilon` by size"
-    raise InputError("reference", "must count set sizes", remedy=remedy)
+    sizes = next((partition for partition in query.partitions if partition.kind == "size"), None)
+    if sizes is None or query.outcome != "covered":
+        remedy = "Evaluate with `confide evaluate --epsilon` by size"
+        raise InputError("reference", "must count set sizes", remedy=remedy)
+    same_bins = tuple(map(int, sizes.edges)) == bins
+    require("reference", same_bins, "must count the set sizes in the bins of the watch", "other bins")
+    counted = CountTables.of(query, evaluation.counts, evaluation.sums).bin_counts(sizes)
+    return Reference(tuple(counted.records.tolist()), query.noise, counted.noises)
 
 
 MOST_LOOKS = 10_000
@@ -128,32 +124,36 @@ class Settings:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
-        # What they must fulfil together
+        self._check_monitored()
+        self._check_together()
+
+    def _check_monitored(self) -> None:
+        """Check the release, and what of it is monitored: the coverage of its parts, or set sizes."""
         bins = self.bins
-        parts = len(self.promised)
-        reference = self.reference
-        correction = self.correction
         is_sha256 = re.fullmatch("[0-9a-f]{64}", self.release)
         require("release", is_sha256, "must be the SHA-256 of its JSON, 64 hexadecimal digits")
-        require("tolerance", 0 <= self.tolerance < 1, "must lie in [0, 1)", repr(self.tolerance))
+        parts = len(self.promised)
         must = f"either promised, for at most {_MOST_PARTS:,} parts, or bins must be given, and not both"
         require("promised", bool(parts) != bool(bins) and parts <= _MOST_PARTS, must)
         are_rising = bins[:1] == (0,) and list(bins) == sorted(set(bins))
         must = f"must be {_LEAST_BINS} to {_MOST_BINS} increasing set sizes, the first of them 0"
         require("bins", not bins or (are_rising and _LEAST_BINS <= len(bins) <= _MOST_BINS), must)
-        must = "must have a count for each bin of set sizes, and none for coverage"
-        require("reference", reference is None or len(reference.counts) == len(bins), must)
-        must = "must be left out for set sizes, and have a scale for each monitored part"
-        require("correct", correction is None or len(correction.scales) == parts, must)
-        people = self.records_per_person
-        must = "must be 1 for set sizes, whose reference needs independent records"
-        require("records_per_person", people == 1 or not bins, must, str(people), "Keep one record of each person")
+
+    def _check_together(self) -> None:
+        """Check what the other settings must fulfil for what is monitored."""
+        require("tolerance", 0 <= self.tolerance < 1, "must lie in [0, 1)", repr(self.tolerance))
         differing = sum(not self.tolerance < level < 1 for level in self.promised.values())
         must = "must be smaller than each promised coverage, which must be below 1"
-        require("tolerance", not differing, must, f"{differing} of {parts} parts that differ")
-        # Raises if noise would hide coverage
-        if correction is not None:
-            correction.remarks(self.part_batch, self.noise_epsilon, self.looks)
+        require("tolerance", not differing, must, f"{differing} of {len(self.promised)} parts that differ")
+        must = "must have a count for each bin of set sizes, and none for coverage"
+        require("reference", self.reference is None or len(self.reference.counts) == len(self.bins), must)
+        people = self.records_per_person
+        must = "must be 1 for set sizes, whose reference needs independent records"
+        require("records_per_person", people == 1 or not self.bins, must, str(people), "Keep one record of each person")
+        if (correction := self.correction) is not None:
+            must = "must be left out for set sizes, and have a scale for each monitored part"
+            require("correct", len(correction.scales) == len(self.promised), must)
+            correction.remarks(self.part_batch, self.noise_epsilon, self.looks)  # raises if noise would hide coverage
 
     @property
     def least(self) -> tuple[float, ...]:

@@ -4,24 +4,22 @@ If a process stops before it writes the state, take the look again: without a le
 and a ledger that has stored the noisy counts returns them without another charge.
 """
 
-import json
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.core import Release, as_release
-from confide.errors import CoverageWarning, FormatError, InputError
+from confide.errors import CoverageWarning, InputError
+from confide.evaluation import Evaluation
 from confide.scores import score_kind
 from confide.support import (
-    SCHEMA,
-    UNUSABLE,
     FileLocation,
     Level,
     ObjectPath,
@@ -29,7 +27,6 @@ from confide.support import (
     as_place,
     caller_stacklevel,
     canonical_name,
-    check_schema,
     check_unknown_arguments,
     class_count,
     exact_level,
@@ -37,14 +34,12 @@ from confide.support import (
     library_versions,
     locked,
     log_event,
-    parse_object,
-    refused_content,
     require,
     write_text,
 )
 from confide.tables import ClassColumns, ColumnSpec, Progress, monitoring_coverage_counts, no_progress, size_counts
 from confide.watching.corrected import CorrectedRelease, in_force
-from confide.watching.looks import Look, now, plain_fields
+from confide.watching.looks import Look, look_text, now, stored_look
 from confide.watching.settings import promised_of, reference_of, size_bins
 from confide.watching.watch_state import Choices, Watch
 
@@ -149,11 +144,8 @@ def watch(
         names = [earlier.name for earlier in before.looks]
         served = in_force(level, before, names.index(look) if look in names else len(names))
 
-        def count() -> NDArray[np.int64]:
-            options: dict[str, Any] = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
-            if before.monitors_sizes:
-                return size_counts(source, what, level, before.settings.bins, **options)
-            return monitoring_coverage_counts(source, what, served, **options).ravel()
+        reading = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
+        count = partial(_counts, source, what, served, before.settings.bins, reading)
 
         # Rehearse what can fail; then check the limit, read, compare, charge, draw and store
         payment = _payment(before, look, served, ledger, dataset, again=again)
@@ -166,6 +158,15 @@ def watch(
             write_text(path, after.to_json(), overwrite=True, durable=True)
             log_event("watching", "looked", look=look, epsilon=before.settings.epsilon, looks=len(after.looks))
         return after
+
+
+def _counts(
+    source: Any, what: ColumnSpec, served: Release, bins: tuple[int, ...], reading: dict[str, Any]
+) -> NDArray[np.int64]:
+    """Records in each bin of set sizes, or without bins covered and missed records of each part in turn."""
+    if bins:
+        return size_counts(source, what, served, bins, **reading)
+    return monitoring_coverage_counts(source, what, served, **reading).ravel()
 
 
 def _locked(path: Path) -> AbstractContextManager[None]:
@@ -201,10 +202,9 @@ def load_or_start(state: Path, release: Release, what: ColumnSpec | None = None,
     given: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
     if state.exists():
         stored = Watch.load(state)
-        _compare(stored, release, given, state)
+        _compare(stored, release, state, **given)
         return stored
-    must = "must be given at the first look of a watch"
-    require("epsilon", "epsilon" in given, must, f"no state {str(state)!r}")
+    require("epsilon", "epsilon" in given, "must be given at the first look of a watch", f"no state {str(state)!r}")
     bins = _bins(release, what) if given.pop("unlabelled", False) else ()
     return Watch.start(release, bins=bins, **given)
 
@@ -218,12 +218,13 @@ def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
     require("unlabelled", suited, "must be left out unless sets of classes are monitored", remedy=remedy)
     stated = what.classes if isinstance(what, ClassColumns) else None
     names: Any = release.classes if stated is None else stated
-    must = "must be given with unlabelled, because the release does not state them"
-    require("classes", names is not None, must)
+    require("classes", names is not None, "must be given with unlabelled, because the release does not state them")
     return size_bins(class_count(names))
 
 
-def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path) -> None:
+def _compare(
+    stored: Watch, release: Release, state: Path, *, reference: Evaluation | None = None, **choices: Any
+) -> None:
     """Raise if the state belongs to another release or other choices."""
     # The same release
     settings = stored.settings
@@ -235,12 +236,11 @@ def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path
     stated = vars(settings) | {"unlabelled": stored.monitors_sizes}
     if settings.correction is not None:
         stated |= {"correct": settings.correction.gamma, "delay": settings.correction.delay}
-    for name, value in given.items():
-        if name == "reference":
-            same = stored.monitors_sizes and reference_of(value, settings.release, settings.bins) == settings.reference
-            require(name, same, "must be left out or be the one of the first look")
-            continue
-        remedy = "Begin anew, with a new state"
+    if reference is not None:
+        same = stored.monitors_sizes and reference_of(reference, settings.release, settings.bins) == settings.reference
+        require("reference", same, "must be left out or be the one of the first look")
+    remedy = "Begin anew, with a new state"
+    for name, value in choices.items():
         require(name, name in stated, "must be left out, because the state has no correction", remedy=remedy)
         must = f"must be left out or be {stated[name]}, as at the first look, to keep the false-alarm bound"
         require(name, _is_same(name, value, stated[name]), must, str(value))
@@ -307,33 +307,3 @@ def _taken(before: Watch, name: str, payment: "Payment[None] | None", count: Cal
 def _count_bytes(counts: NDArray[np.int64]) -> bytes:
     """Bytes of the exact counts, which identify the batch; the ledger stores a keyed fingerprint of them only."""
     return np.ascontiguousarray(counts, dtype="<i8").tobytes()
-
-
-# Looks in a ledger.
-
-LOOK_KIND = "confide/look"
-
-
-def look_text(release: str, look: Look) -> str:
-    """A look as a ledger stores it; `release` is the checksum of the monitored release."""
-    return json.dumps({"kind": LOOK_KIND, "schema": SCHEMA, "release": release, **plain_fields(look)})
-
-
-def stored_look(text: str, name: str) -> Look:
-    """The look of this name, read from the text that a ledger stored.
-
-    Raises
-    ------
-    FormatError
-        If the text is not a look of this name, or was altered.
-    """
-    with refused_content("look", "look"):
-        content = parse_object(text)
-        check_schema(content, LOOK_KIND, "look")
-        look = msgspec.convert(content, Look, strict=True)
-        # Only what is written again with the same content is accepted
-        if look.name != name or content != json.loads(look_text(content["release"], look)):
-            raise FormatError(
-                "look", "must be the text that confide writes for its content: it was altered", remedy=UNUSABLE
-            )
-        return look

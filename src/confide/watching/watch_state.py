@@ -21,7 +21,7 @@ from confide.mechanisms import Neighbors, PrivacyStatement, decoded
 from confide.noisy_counts import draw_counts
 from confide.support import Level, Section, check_unknown_arguments, decimal_text, library_versions, require
 from confide.watching.correction import SPAN_ERROR, Correct, Correction, Realised, realised_coverage
-from confide.watching.e_process import confidence_sequence, coverage_tests, size_tests
+from confide.watching.e_process import ShareTests, confidence_sequence, coverage_tests, size_tests
 from confide.watching.looks import Look, Point, evidence_text, now, plain_fields
 from confide.watching.settings import (
     MOST_COUNT,
@@ -50,9 +50,6 @@ class Choices(TypedDict, total=False):
 
 _MOST_NAMED = 10
 """Number of parts that are named with an alarm."""
-
-_SETTINGS = ("batch", "tolerance", "looks", "error", "neighbors", "records_per_person")
-"""The choices that are settings under the same name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,8 +91,7 @@ class Watch(Document):
             usable = len(look.counts) == cells and all(abs(count) <= MOST_COUNT for count in look.counts)
             require("looks", usable, f"must have {cells} counts each, each of at most 2**50")
             must = "must be a new name, because a batch counts once"
-            remedy = "Give another batch its own name"
-            require("look", look.name not in names, must, repr(look.name), remedy)
+            require("look", look.name not in names, must, repr(look.name), "Give another batch its own name")
             names.add(look.name)
 
     @classmethod
@@ -136,32 +132,28 @@ class Watch(Document):
             If the release has no coverage guarantee, or an argument is out of range or unknown.
         """
         check_unknown_arguments("Watch.start", choices, Choices.__annotations__, named=("epsilon", "bins"))
-        correct = choices.get("correct")
-        delay = choices.get("delay")
-        reference = choices.get("reference")
-        require("delay", correct is not None or delay is None, "must be left out without correct")
+        given: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
+        require("delay", "correct" in given or "delay" not in given, "must be left out without correct")
+        correct = given.pop("correct", None)
+        delay = given.pop("delay", 0)
 
         # Either coverage is monitored, or set sizes
         bins = tuple(bins)
         promised = {} if bins else promised_of(release)
-        given: dict[str, Any] = {
-            name: value for name, value in choices.items() if name in _SETTINGS and value is not None
-        }
         if bins:
             must = "must be left out with unlabelled, because set sizes have no guarantee"
             require("tolerance", "tolerance" not in given, must)
             given["tolerance"] = 0.0
-        if reference is not None:
-            must = "must be left out without unlabelled, which alone compares with a reference"
-            require("reference", bins, must)
-            given["reference"] = reference_of(reference, release.checksum, bins)
+        if "reference" in given:
+            require("reference", bins, "must be left out without unlabelled, which alone compares with a reference")
+            given["reference"] = reference_of(given["reference"], release.checksum, bins)
 
         # The size of a look that its noise deserves, and the correction, follow from the other settings
         settings = Settings(release.checksum, epsilon, promised=promised, bins=bins, **{"batch": 1, **given})
         if "batch" not in given:
             settings = replace(settings, batch=deserved_batch(promised, settings.noise_epsilon))
         if correct is not None:
-            correction = Correction.of(release, correct, delay or 0, settings.part_batch, settings.noise_epsilon)
+            correction = Correction.of(release, correct, delay, settings.part_batch, settings.noise_epsilon)
             settings = replace(settings, correction=correction)
         return cls(settings)
 
@@ -252,19 +244,12 @@ class Watch(Document):
         if not self.looks:
             return ()
 
-        # The tests follow from the settings, and for set sizes from a reference: by default the first look
-        settings = self.settings
-        if self.monitors_sizes:
-            reference = settings.reference or Reference(self.looks[0].counts, settings.noise_epsilon)
-            tests = size_tests(reference, settings.bins, settings.error)
-        else:
-            tests = coverage_tests(settings.least, tuple(settings.promised))
-
         # The evidence of each test, and of all together, after each look; a look that is the reference has none
-        first_tested = int(self.monitors_sizes and settings.reference is None)
+        tests = self._tests
+        first_tested = int(self.monitors_sizes and self.settings.reference is None)
         counts = np.array([look.counts for look in self.looks], np.int64)
         evidence = np.zeros((len(counts), len(tests.names)))
-        evidence[first_tested:] = tests.evidence(counts[first_tested:], settings)
+        evidence[first_tested:] = tests.evidence(counts[first_tested:], self.settings)
         together = _mean(evidence)
         together[:first_tested] = 0.0
         alarmed = np.logical_or.accumulate(together >= math.log(self.alarm_at))
@@ -275,6 +260,15 @@ class Watch(Document):
             Point(look, of_all, dict(zip(tests.names, of_tests, strict=True)), is_alarmed, low, high)
             for look, of_all, of_tests, is_alarmed, (low, high) in rows
         )
+
+    @property
+    def _tests(self) -> ShareTests:
+        """Tests by the settings, and for set sizes by a reference, which by default is the first look."""
+        settings = self.settings
+        if not self.monitors_sizes:
+            return coverage_tests(settings.least, tuple(settings.promised))
+        reference = settings.reference or Reference(self.looks[0].counts, settings.noise_epsilon)
+        return size_tests(reference, settings.bins, settings.error)
 
     def _ends(self, counts: NDArray[np.int64]) -> Sequence[tuple[float | None, float | None]]:
         """The confidence sequence of coverage; set sizes have none."""
