@@ -27,7 +27,7 @@ from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.data import as_record_batches
 from confide.tables.open_table import as_open_table
-from confide.tables.readers import ScoreReader
+from confide.tables.readers import RecordReader, ScoreReader
 from confide.tables.record_columns import RecordColumns
 from confide.tables.source import Columns
 from confide.tables.table import ContributionBound, Progress, TableColumns, no_progress
@@ -295,9 +295,12 @@ def _counted(batches: Iterable[Any], scores: Scores, score: str | None, candidat
         arriving = (piece for batch in batches for piece in as_record_batches(batch, "the batches"))
         first = next(arriving, None)
         pieces: Iterator[Any] = arriving if first is None else chain([first], arriving)
-        (reader,) = (ScoreReader.of("score", kind.name),) if first is None else what.readers(_Columns(first))
+        if first is None:
+            reader: RecordReader = ScoreReader(score=kind.name, column="score")
+        else:
+            (reader,) = what.readers(_Columns(first))
     else:
-        reader = ScoreReader.of("scores", score)
+        reader = ScoreReader(score=score, column="scores")
         pieces = (_computed_scores(batch, what) for batch in batches)
     (counts,) = count_stream(pieces, [Job(RecordColumns(reader), chosen)], no_progress, threads=1)
     return counts

@@ -41,7 +41,7 @@ from confide.tables.column_types import (
 )
 from confide.tables.columns import ColumnSpec
 from confide.tables.open_table import as_open_table
-from confide.tables.predictors import SetPredictor
+from confide.tables.predictors import Predictions, SetPredictor
 from confide.tables.record_columns import RecordColumns, checked_batches
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
@@ -284,8 +284,8 @@ def _read_records(
 ) -> None:
     rows = columns.counting(table, skip_incomplete=skip_incomplete)
     with closing(checked_batches(rows, columns, progress)) as batches:
-        for batch, arrays in batches:
-            add(LabelledRecords(*columns.reader.evaluated(arrays)), batch)
+        for batch, records in batches:
+            add(columns.reader.evaluated(records), batch)
 
 
 def evaluate_table_privately(
@@ -441,10 +441,10 @@ def size_counts(
         if len(predictors) != 1 or not isinstance(predictors[0], SetPredictor):
             raise InputError("release", "must make one set per record, of one level: the sizes of sets are counted")
         warn_about(release)
-        (predictor,) = predictors
-        rows = table.drop_missing(predictor.reads) if skip_incomplete else table
+        sets = Predictions((), predictors)
+        rows = table.drop_missing(sets.reads) if skip_incomplete else table
         counts = np.zeros(len(bins), np.int64)
-        with closing(checked_batches(rows, predictor, progress)) as batches:
+        with closing(checked_batches(rows, sets, progress)) as batches:
             for _, (_, sizes) in batches:
                 place = np.searchsorted(bins, to_numpy(sizes), side="right") - 1
                 counts += np.bincount(place, minlength=len(bins))

@@ -38,10 +38,10 @@ class Predictor(RecordColumns):
     # One for all, shape (1,); per class, shape (K,); or per group, shape (G,). For both ends of intervals, (2, ...).
     thresholds: NDArray[np.float64]
 
-    def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
+    def predict(self, batch: Any, *, as_text: bool) -> tuple[list[Any], Reasons]:
         """The added columns, unless a record of the batch is unusable; `as_text` writes lists as JSON."""
-        arrays, reasons = super().read(batch)
-        return [] if reasons is not None else self.predicted(batch, arrays[0], as_text=as_text), reasons
+        records, reasons = self.read(batch)
+        return [] if reasons is not None else self.predicted(batch, records.outputs, as_text=as_text), reasons
 
     def predicted(self, batch: Any, outputs: NDArray[Any], *, as_text: bool) -> list[Any]:
         """The added columns of a batch, from the outputs of the model."""
@@ -93,7 +93,7 @@ def set_predictor(
     """The predictor of sets from columns of probabilities, whose names are `names`."""
     names = release_class_names(release, p, names)
     return SetPredictor(
-        reader=ProbabilityReader.of_sets(p, score),
+        reader=ProbabilityReader(score=score, probabilities=p),
         group=group,
         adds=(SET + suffix, SIZE + suffix),
         thresholds=_limits(release, names),
@@ -108,7 +108,7 @@ def interval_predictor(
 ) -> IntervalPredictor:
     """The predictor of intervals from columns of predictions."""
     return IntervalPredictor(
-        reader=TargetReader.of(predictions, None, scores[0]),
+        reader=TargetReader(score=scores[0], predictions=predictions, target=None),
         group=group,
         adds=(LOWER + suffix, UPPER + suffix),
         thresholds=np.array([_limits(side) for side in sides_of(release)]),
@@ -245,7 +245,7 @@ class Predictions:
 
     def read(self, batch: Any) -> tuple[list[Any], Reasons]:
         """The added columns, and the reasons of unusable records."""
-        predictions = [predictor.read(batch, as_text=self.as_text) for predictor in self.predictors]
+        predictions = [predictor.predict(batch, as_text=self.as_text) for predictor in self.predictors]
         return [column for columns, _ in predictions for column in columns], predictions[0][1]
 
     def column_errors(self, batch: Any) -> list[ColumnError]:

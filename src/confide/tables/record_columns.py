@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.evaluation import LabelledRecords
 from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.column_types import AnyGroups, GroupedColumns, NamedColumn, Reasons, WeightColumn, mark
 from confide.tables.failures import ColumnError, RowErrors
@@ -123,11 +124,11 @@ class RecordColumns:
         columns = () if self.other_groups else self._groups_and_weight
         return dict(enumerate(columns, start=len(self.reader.requirements) + 1))
 
-    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """The input of a score, in arrays of n records, and the reasons of unusable records."""
-        arrays, reasons = self.reader.read(batch)
+    def read(self, batch: Any) -> tuple[LabelledRecords, Reasons]:
+        """The input of a score, and the reasons of unusable records."""
+        records, reasons = self.reader.read(batch)
         unusable = [column.unusable(batch) for column in self.required.values()]
-        return arrays, self.with_column_reasons(batch, reasons, unusable)
+        return records, self.with_column_reasons(batch, reasons, unusable)
 
     def with_column_reasons(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
         """The reasons, with those of the required columns, whose `unusable` records are given, and of people."""

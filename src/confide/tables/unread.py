@@ -17,7 +17,6 @@ from confide.core import LONGEST
 from confide.errors import FormatError, InputError
 from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, require, same_place
 from confide.tables.bin_counts import DOUBLES, CountRow, Counts, Job, binned_by_reason, scored_rows
-from confide.tables.columns import ELSEWHERE
 from confide.tables.count_files import Row, rows_of, whole_number
 from confide.tables.databases import IbisTable
 from confide.tables.expressions import with_trees
@@ -243,7 +242,7 @@ class UnreadTable(IbisTable):
 def _check_in_sql(jobs: Sequence[Job]) -> None:
     for job in jobs:
         if not job.columns.reader.in_sql:
-            raise InputError("score", f"{job.columns.reader.score!r} is not computed in SQL", remedy=ELSEWHERE)
+            raise job.columns.reader.not_in_sql()
 
 
 def _types(columns: Columns) -> dict[str, str]:
