@@ -6,7 +6,7 @@ DuckDB, pyarrow and Ibis are imported when a table is opened, not before. Their 
 never passed on.
 
 columns.py         the columns of each record, and everything that depends on their kind
-column_types.py    columns of labels, groups and weights, and of probabilities and losses, as they are looked up
+named_columns.py, number_columns.py   columns of labels and groups, and of probabilities, losses and weights, looked up
 readers.py         what the score of a record reads, and the score: in numpy, or as SQL
 record_columns.py  all columns of a record together, and the batches that are read by them
 open_table.py      from a name or data to a table

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from confide.candidates import Candidates
 from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
-from confide.tables.column_types import AnyGroups, NamedColumn, Reason
 from confide.tables.expressions import bin_index, number, with_trees
 from confide.tables.failures import RowErrors
+from confide.tables.named_columns import AnyGroups, NamedColumn
+from confide.tables.number_columns import Reason
 from confide.tables.record_columns import RecordColumns, rows_per_batch
 from confide.tables.table import PERSON_ERROR_COLUMN, PERSON_ERRORS, Progress, Table
 

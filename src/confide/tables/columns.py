@@ -29,15 +29,8 @@ from confide.support import (
     several,
 )
 from confide.tables.arrow import is_number, is_text
-from confide.tables.column_types import (
-    NamedColumn,
-    Names,
-    NumberColumns,
-    group_of_release,
-    is_pattern,
-    label_column,
-    number_columns,
-)
+from confide.tables.named_columns import NamedColumn, Names, group_of_release, label_column
+from confide.tables.number_columns import NumberColumns, is_pattern, number_columns
 from confide.tables.predictors import (
     AnyGroup,
     Predictor,

@@ -31,7 +31,8 @@ from confide.evaluation import (
 from confide.mechanisms import Neighbors
 from confide.support import Level, check_unknown_arguments, require
 from confide.tables.arrow import to_numpy
-from confide.tables.column_types import (
+from confide.tables.columns import ColumnSpec
+from confide.tables.named_columns import (
     AnyGroups,
     GroupedColumns,
     NamedColumn,
@@ -39,7 +40,6 @@ from confide.tables.column_types import (
     group_of_release,
     one_column,
 )
-from confide.tables.columns import ColumnSpec
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import Predictions, SetPredictor
 from confide.tables.record_columns import RecordColumns, checked_batches

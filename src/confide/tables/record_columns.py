@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from confide.evaluation import LabelledRecords
 from confide.tables.arrow import ColumnRef, number_column
-from confide.tables.column_types import AnyGroups, GroupedColumns, NamedColumn, Reasons, WeightColumn, mark
 from confide.tables.failures import ColumnError, RowErrors
+from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn
+from confide.tables.number_columns import Reasons, WeightColumn, mark
 from confide.tables.readers import RecordReader
 from confide.tables.table import PERSON_ERROR_COLUMN, PERSON_ERRORS, ContributionBound, Progress, Table
 

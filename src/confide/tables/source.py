@@ -14,16 +14,9 @@ from confide.scores import ScoreKind
 from confide.support import DEBUG, as_integer, canonical_name, check_types, log_event, order_of, require, several
 from confide.tables.arrow import is_integer
 from confide.tables.bin_counts import Job, count_rows
-from confide.tables.column_types import (
-    GroupedColumns,
-    NamedColumn,
-    Names,
-    WeightColumn,
-    group_column,
-    one_column,
-    refuse_first_rows,
-)
 from confide.tables.columns import ColumnSpec
+from confide.tables.named_columns import GroupedColumns, NamedColumn, Names, group_column, one_column
+from confide.tables.number_columns import WeightColumn, refuse_first_rows
 from confide.tables.readers import ClassReader
 from confide.tables.record_columns import RecordColumns
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
