@@ -171,8 +171,7 @@ class Counters:
 def count_rows(table: Table, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
     """Count for each job, in one pass over a table."""
     reads = tuple(dict.fromkeys(read for job in jobs for read in job.columns.reads))
-    width = sum(job.columns.width for job in jobs)
-    with closing(table.batches(reads, rows_per_batch(width))) as batches:
+    with closing(table.batches(reads, rows_per_batch(reads))) as batches:
         return count_stream(batches, jobs, progress, ordered=table.ordered, threads=2 if table.any_thread else 1)
 
 

@@ -18,12 +18,13 @@ import numpy as np
 
 from confide.arrays import as_host_array
 from confide.errors import ConfideError, FormatError, InputError, InputTypeError, replaced_errors
-from confide.tables.arrow import ColumnRef, first_length, or_empty_batch, readable_schema, split_batches
+from confide.tables.arrow import ColumnRef, first_length, or_empty_batch
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import incomplete_sql, select
 from confide.tables.failures import file_errors_in_fixed_words, library_errors_in_fixed_words, unreadable
 from confide.tables.file_formats import Format
 from confide.tables.files import CSV_ROWS, csv_dialect
+from confide.tables.schemas import readable_schema, split_batches
 
 
 @contextmanager

@@ -25,11 +25,11 @@ from urllib.parse import unquote
 
 from confide.errors import FormatError, InputError
 from confide.support import FileLocation, ObjectPath, ObjectReader, as_integer, as_place, require
-from confide.tables.arrow import readable_schema, split_batches, type_disagreements, widest_schema
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import select, text
 from confide.tables.failures import NOT_UTF8, Rows, file_errors_in_fixed_words
 from confide.tables.file_formats import ENDINGS, ending_of, file_format, format_of
+from confide.tables.schemas import readable_schema, split_batches, type_disagreements, widest_schema
 
 
 def places_named(source: str) -> list[FileLocation]:

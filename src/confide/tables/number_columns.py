@@ -64,7 +64,9 @@ class NumberColumns:
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
         """The columns as they are read."""
-        return tuple(ColumnRef(column, "numbers" if self.from_list else "number") for column in self.columns)
+        if self.from_list:
+            return (ColumnRef(self.columns[0], "numbers", numbers=self.width),)
+        return tuple(map(ColumnRef, self.columns))
 
     @property
     def of_pair(self) -> bool:

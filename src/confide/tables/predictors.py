@@ -235,11 +235,6 @@ class Predictions:
         return tuple(dict.fromkeys(read for predictor in self.predictors for read in predictor.reads))
 
     @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
-        return self.predictors[0].width
-
-    @property
     def requirements(self) -> list[str]:
         """The requirements on every record, in words."""
         return self.predictors[0].requirements

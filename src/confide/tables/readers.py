@@ -44,11 +44,6 @@ class RecordReader(ABC):
         """The requirements on every record, in words; the first is about the score itself."""
 
     @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
-        return len(self.reads)
-
-    @property
     def kind(self) -> ScoreKind:
         """The score's name and range."""
         return score_kind(self.score)
@@ -161,11 +156,6 @@ class ProbabilityReader(RecordReader):
         p = self.probabilities
         return (*p.probability_requirements, p.sum_requirement) if p.exclusive else p.probability_requirements
 
-    @property
-    def width(self) -> int:
-        """The number of probabilities."""
-        return self.probabilities.width
-
     def read(self, batch: Any) -> tuple[LabelledRecords, Reasons]:
         """The probabilities, shape (n, K)."""
         p, reasons = self.probabilities.matrix(batch)
@@ -208,11 +198,6 @@ class ClassReader(ProbabilityReader):
         """Probabilities, in lists of the right length, a label, and the sum of probabilities."""
         p = self.probabilities
         return (*p.probability_requirements, self.label.requirement, p.sum_requirement)
-
-    @property
-    def width(self) -> int:
-        """The number of probabilities that are read."""
-        return 1 if self.by_entry else self.probabilities.width
 
     def read(self, batch: Any) -> tuple[LabelledRecords, Reasons]:
         """Probabilities, shape (n, K), or the label's own, shape (n, 1); and the positions of the labels."""
@@ -390,11 +375,6 @@ class LossReader(RecordReader):
             f"{self.losses.title} must hold a list of {self.losses.width} losses, one for each finite candidate",
         )
 
-    @property
-    def width(self) -> int:
-        """The number of losses."""
-        return self.losses.width
-
     def read(self, batch: Any) -> tuple[LabelledRecords, Reasons]:
         """The losses, shape (n, m - 1)."""
         losses, reasons = self.losses.matrix(batch, self.bound)
@@ -421,11 +401,6 @@ class FalseNegativeReader(ProbabilityReader):
         """Probabilities, in lists of the right length, and true labels."""
         of_truth = f"{self.truth.title} must hold 1 for each label that is true and 0 for others"
         return (*self.probabilities.probability_requirements, of_truth)
-
-    @property
-    def width(self) -> int:
-        """The number of probabilities and of true labels."""
-        return 2 * self.probabilities.width
 
     def read(self, batch: Any) -> tuple[LabelledRecords, Reasons]:
         """Probabilities and true labels, shape (n, K) each."""

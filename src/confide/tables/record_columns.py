@@ -24,9 +24,10 @@ _LEAST_ROWS = 2**11
 _MOST_ROWS = 2**17
 
 
-def rows_per_batch(width: int) -> int:
-    """Rows of a batch, so that it has a quarter of a million numbers, or 2048 rows."""
-    return min(_MOST_ROWS, max(_LEAST_ROWS, _NUMBERS // max(width, 1)))
+def rows_per_batch(reads: Sequence[ColumnRef]) -> int:
+    """Rows of a batch of these columns, so that it has a quarter of a million numbers, or 2048 rows."""
+    numbers = sum(read.numbers for read in reads)
+    return min(_MOST_ROWS, max(_LEAST_ROWS, _NUMBERS // max(numbers, 1)))
 
 
 class BatchReader(Protocol):
@@ -35,10 +36,6 @@ class BatchReader(Protocol):
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
         """The columns."""
-
-    @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
 
     @property
     def requirements(self) -> Sequence[str]:
@@ -62,7 +59,7 @@ def checked_batches(
     errors = RowErrors()
     start, empty = 0, None
     reads = tuple(dict.fromkeys([*keep, *reader.reads]))
-    with closing(table.batches(reads, rows_per_batch(reader.width + len(keep)))) as batches:
+    with closing(table.batches(reads, rows_per_batch(reads))) as batches:
         for batch in batches:
             if not batch.num_rows:
                 empty = batch
@@ -107,11 +104,6 @@ class RecordColumns:
         """The columns, each once; with people also the column of errors about persons."""
         people = [] if self.people is None else [ColumnRef(PERSON_ERROR_COLUMN)]
         return tuple(dict.fromkeys([*self._columns, *people]))
-
-    @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
-        return self.reader.width
 
     @property
     def requirements(self) -> list[str]:

@@ -34,11 +34,6 @@ class JoinedColumns:
         return tuple(dict.fromkeys(read for score in self.scores for read in score.reads))
 
     @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
-        return sum(score.width for score in self.scores)
-
-    @property
     def requirements(self) -> list[str]:
         """The requirements on every record, in words."""
         return [requirement for score in self.scores for requirement in score.requirements]
