@@ -14,7 +14,7 @@ table.py           the interface of a table; files.py, data.py, duckdb_table.py,
 arrow.py           Arrow's types and columns, and from Arrow to numpy and back; schemas.py: agreement of schemas
 expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
 failures.py        errors without values: rows that cannot be used; files, engines and the packages that read records
-bin_counts.py      counts per bin, in this process or by an engine
+bin_counts.py      counts per bin, in this process; engine_counts.py: by an engine
 source.py          the columns of a call, and the records of a table as a source of releases
 counting.py        histograms of tables and of batches; samples.py: scores that are kept whole
 predictors.py      from columns to sets and intervals

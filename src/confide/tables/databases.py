@@ -19,8 +19,9 @@ from confide.core import LONGEST
 from confide.errors import InputError, replaced_errors
 from confide.support import names_server, require, shown_address
 from confide.tables.arrow import ColumnRef, describe_type, is_boolean, is_integer, is_number, or_empty_batch
-from confide.tables.bin_counts import Counts, Job, grouped_counts
+from confide.tables.bin_counts import Counts, Job
 from confide.tables.duckdb_table import DuckTable, embedded
+from confide.tables.engine_counts import grouped_counts
 from confide.tables.expressions import exact, identifier, incomplete_expression, select
 from confide.tables.failures import columns_of, engine_errors_in_fixed_words
 from confide.tables.table import ContributionBound, Progress, Table

@@ -16,10 +16,10 @@ from typing import Any
 from confide.core import LONGEST
 from confide.errors import FormatError, InputError
 from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, require, same_place
-from confide.tables.bin_counts import DOUBLES, CountRow, Counts, Job, binned_by_reason, scored_rows
+from confide.tables.bin_counts import CountRow, Counts, Job
 from confide.tables.count_files import Row, rows_of, whole_number
 from confide.tables.databases import IbisTable
-from confide.tables.expressions import with_trees
+from confide.tables.engine_counts import DOUBLES, binned_by_reason, scored_rows, with_trees
 from confide.tables.source import Columns
 from confide.tables.table import Progress
 
