@@ -70,7 +70,8 @@ def _as_arrow(data: Any, name: str) -> tuple[Any, list[str]]:
     except Exception:  # it may quote values: nothing is raised while it is handled
         single_columns = _single_columns(data)
     # Convert column by column
-    converted, failing = [], []
+    converted = []
+    failing = []
     for column_name, column in single_columns:
         try:
             converted.append(_converted(column))
@@ -79,8 +80,9 @@ def _as_arrow(data: Any, name: str) -> tuple[Any, list[str]]:
     if not converted or not failing:
         raise unreadable(name, failing)
     with replaced_errors(lambda error: unreadable(name)):
-        arrays = [array for table in converted for array in table.columns]
-        return pa.Table.from_arrays(arrays, schema=pa.schema([*chain(*(table.schema for table in converted))])), failing
+        arrays = chain.from_iterable(table.columns for table in converted)
+        fields = chain.from_iterable(table.schema for table in converted)
+        return pa.Table.from_arrays(list(arrays), schema=pa.schema(fields)), failing
 
 
 def _single_columns(data: Any) -> list[tuple[str, Any]]:
@@ -97,8 +99,6 @@ def _converted(data: Any) -> Any:
 
     if isinstance(data, pa.Table):
         return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
     if isinstance(data, Mapping):
         return pa.Table.from_batches([as_record_batch(data)])
     if hasattr(data, "iloc"):
@@ -136,20 +136,13 @@ def _as_column(column: Any) -> Any | None:
 
 def as_record_batches(batch: Any, name: str) -> Iterator[Any]:
     """The record batches of a batch of any kind; `name` is that of its table in messages."""
-    import pyarrow as pa
-
-    if isinstance(batch, pa.RecordBatch):
-        yield batch
-    elif isinstance(batch, pa.Table):
-        yield from batch.to_batches()
-    elif has_columns(batch):
-        table, not_of_arrow = _as_arrow(batch, name)
-        if not_of_arrow:
-            raise unreadable(name, not_of_arrow)
-        yield from or_empty_batch(table.to_batches(), table.schema)
-    else:
+    if not has_columns(batch):
         must = "must be Arrow tables, record batches, data frames or mappings of arrays"
         raise InputTypeError("batches", must, got=type(batch).__name__)
+    table, not_of_arrow = _as_arrow(batch, name)
+    if not_of_arrow:
+        raise unreadable(name, not_of_arrow)
+    yield from or_empty_batch(table.to_batches(), table.schema)
 
 
 # Streams, which are read once: batches of any kind, and standard input.
@@ -251,7 +244,8 @@ class StreamedTable(DuckTable):
         if self._pieces is None:
             must = f"{self.name} can be read once only"
             raise InputError("source", must, remedy="Give it again, or write it into a file first")
-        pieces, self._pieces = self._pieces, None
+        pieces = self._pieces
+        self._pieces = None
         self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self.schema, self._passing(pieces)))
 
     def counted_rows(self) -> None:
@@ -299,7 +293,8 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
     import pyarrow as pa
 
     # Refuse what cannot be read as it arrives
-    stream, name = cast(BufferedReader, sys.stdin.buffer), "standard input"
+    stream = cast(BufferedReader, sys.stdin.buffer)
+    name = "standard input"
     head: bytes = stream.peek(_PEEKED)
     if not head:
         raise FormatError("path", f"{name} is empty: it has no bytes")
@@ -323,7 +318,8 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
             first = next(batches)
         connection = opening.enter_context(embedded())
         opened = StreamedTable(name, first.schema, connection, first, chain([first], batches), in_words, texts=True)
-        opened.rows, opened.decimal = CSV_ROWS, decimal
+        opened.rows = CSV_ROWS
+        opened.decimal = decimal
         yield opened
 
 

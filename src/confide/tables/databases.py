@@ -139,11 +139,13 @@ class IbisTable(Table):
         PostgreSQL expects as many groups as there are different scores, and then counts in one process. With a UNION
         ALL, here of no rows, PostgreSQL expects 200 groups and shares the work among its processes.
         """
-        engine, rows = self.engine, self.expression
+        engine = self.engine
         if engine not in ENGINES or not all(job.columns.reader.in_sql for job in jobs):
             return None
         with engine_errors_in_fixed_words():
-            rows = rows.union(rows.filter(False)) if engine == "postgres" else rows
+            rows = self.expression
+            if engine == "postgres":
+                rows = rows.union(rows.filter(False))
             return [grouped_counts(rows, job, progress) for job in jobs]
 
 
@@ -169,7 +171,8 @@ def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> I
     """
     import pyarrow as pa
 
-    backend, declared = selected.get_backend(), selected.schema().to_pyarrow()
+    backend = selected.get_backend()
+    declared = selected.schema().to_pyarrow()
     kinds = [pa.float64() if read.form == "number" else declared.field(read.alias).type for read in columns]
     schema = pa.schema([(read.alias, kind) for read, kind in zip(columns, kinds, strict=True)])
     backend._run_pre_execute_hooks(selected)
@@ -190,21 +193,17 @@ def _sqlite_array(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
 
     # Values of another type than that of the column
     if is_boolean(kind):
-        wrong = [value not in (None, 0, 1) for value in values]
-    elif is_integer(kind):
-        wrong = [not isinstance(value, int | None) for value in values]
-    elif is_number(kind):
-        wrong = [not isinstance(value, int | float | None) for value in values]
+        wrong = sum(value not in (None, 0, 1) for value in values)
     else:
-        stored = bytes if pa.types.is_binary(kind) else str
-        wrong = [not isinstance(value, stored | None) for value in values]
+        stored = _stored_type(kind)
+        wrong = sum(not isinstance(value, stored | None) for value in values)
     unlike = InputError(
         "table",
         f"column {read.column!r} must hold {describe_type(kind)} in every row",
-        got=f"{sum(wrong)} of another type" if any(wrong) else "some of another type",
+        got=f"{wrong or 'some'} of another type",
         remedy="SQLite stores values of any type in a column; convert them, or leave the column out",
     )
-    if any(wrong):
+    if wrong:
         raise unlike
     # Booleans, decimals and floats are stored as other types than Arrow's
     if read.form == "number":
@@ -214,6 +213,17 @@ def _sqlite_array(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
         values = [None if value is None else convert(value) for value in values]
     with replaced_errors(lambda error: unlike if isinstance(error, pa.ArrowException) else None):
         return pa.array(values).cast(kind) if pa.types.is_temporal(kind) else pa.array(values, kind)
+
+
+def _stored_type(kind: Any) -> Any:
+    """Python's type of the values of SQLite that belong into a column of a type of Arrow other than booleans."""
+    import pyarrow as pa
+
+    if is_integer(kind):
+        return int
+    if is_number(kind):
+        return int | float
+    return bytes if pa.types.is_binary(kind) else str
 
 
 def _md5(text: str | None) -> str | None:
@@ -302,7 +312,8 @@ def _open_duckdb(url: str, shown: str, table: str) -> Iterator[Table]:
 
 @contextmanager
 def _open_by_ibis(url: str, scheme: str, shown: str, table: str | None) -> Iterator[Table]:
-    doing, path = f"opening {shown!r}", url.partition("://")[2]
+    doing = f"opening {shown!r}"
+    path = url.partition("://")[2]
     extra = "confide[postgres]" if scheme in _POSTGRES else f"ibis-framework[{scheme}]"
     if scheme == "databricks":
         extra += ", which brings the rows here; or hand over a data frame of Databricks Connect, which counts there"

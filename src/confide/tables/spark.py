@@ -74,7 +74,8 @@ class SparkTable(Table):
         """Arrow record batches, partition by partition: the driver holds one partition at a time."""
         import pyarrow as pa
 
-        frame, aliases = self._read(columns), [read.alias for read in columns]
+        frame = self._read(columns)
+        aliases = [read.alias for read in columns]
         packed = in_words(frame.mapInArrow(_packing(), "batch binary").toLocalIterator, columns)
 
         def arriving() -> Iterator[Any]:
@@ -174,7 +175,8 @@ class SparkTable(Table):
 
     def _expression(self, read: ColumnRef) -> str:
         """A column in the form in which it is read."""
-        name, kind = self._name(read.column), self.type_of(read.column)
+        name = self._name(read.column)
+        kind = self.type_of(read.column)
         field = self._fields[self.schema.names.index(read.column)]
         if _arrow_type(field.dataType) is None:
             must = "must have a type that Arrow has"
@@ -243,7 +245,8 @@ def _predicting(predictions: Predictions, reads: Sequence[ColumnRef]) -> Work:
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
-        errors, start = RowErrors(), 0
+        errors = RowErrors()
+        start = 0
         for batch in (batch.rename_columns(aliases) for batch in batches):
             added, reasons = predictions.read(batch)
             if reasons is not None:
@@ -342,14 +345,11 @@ def _quiet() -> Iterator[None]:
     from pyspark.logger import PySparkLogger
 
     loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    were_disabled = [logger.disabled for logger in loggers]
     for logger in loggers:
-        logger.addFilter(_no_record)
+        logger.disabled = True
     try:
         yield
     finally:
-        for logger in loggers:
-            logger.removeFilter(_no_record)
-
-
-def _no_record(record: object) -> bool:
-    return False
+        for logger, was_disabled in zip(loggers, were_disabled, strict=True):
+            logger.disabled = was_disabled
