@@ -10,7 +10,8 @@ named_columns.py, number_columns.py   columns of labels and groups, and of proba
 readers.py         what the score of a record reads, and the score: in numpy, or as SQL
 record_columns.py  all columns of a record together, and the batches that are read by them
 open_table.py      from a name or data to a table
-table.py           the interface of a table; files.py, data.py, duckdb_table.py, databases.py and spark.py implement it
+table.py           the interface of a table; files.py (with file_names.py and csv_dialect.py), data.py, streams.py,
+                   duckdb_table.py, databases.py and spark.py implement it
 arrow.py           Arrow's types and columns, and from Arrow to numpy and back; schemas.py: agreement of schemas
 expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
 failures.py        errors without values: rows that cannot be used; files, engines and the packages that read records
