@@ -14,7 +14,7 @@ table.py           the interface of a table; files.py (with file_names.py and cs
                    duckdb_table.py, databases.py and spark.py implement it
 arrow.py           Arrow's types and columns, and from Arrow to numpy and back; schemas.py: agreement of schemas
 expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
-failures.py        errors without values: rows that cannot be used; files, engines and the packages that read records
+row_errors.py      rows that cannot be used; failures.py: errors of files, engines and packages, without values
 bin_counts.py      counts per bin, in this process; engine_counts.py: by an engine
 source.py          the columns of a call, and the records of a table as a source of releases
 counting.py        histograms of tables and of batches; samples.py: scores that are kept whole

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from confide.candidates import Candidates
 from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
-from confide.tables.failures import RowErrors
 from confide.tables.named_columns import NamedColumn
 from confide.tables.record_columns import RecordColumns, rows_per_batch
+from confide.tables.row_errors import RowErrors
 from confide.tables.table import Progress, Table
 
 # With more groups, each expects too few records for counting by cells.

@@ -11,8 +11,8 @@ from typing import Any
 from confide.errors import FormatError
 from confide.support import FileLocation
 from confide.tables.expressions import text
-from confide.tables.failures import Rows
 from confide.tables.file_formats import file_format
+from confide.tables.row_errors import Rows
 
 DELIMITERS = ",;\t|"
 

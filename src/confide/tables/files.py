@@ -20,9 +20,10 @@ from confide.support import FileLocation, ObjectPath, ObjectReader
 from confide.tables.csv_dialect import CSV_ROWS, dialect_of
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import select, text
-from confide.tables.failures import NOT_UTF8, Rows, file_errors_in_fixed_words
+from confide.tables.failures import NOT_UTF8, file_errors_in_fixed_words
 from confide.tables.file_formats import file_format, format_of
 from confide.tables.file_names import folder_types, folder_values, places_named
+from confide.tables.row_errors import Rows
 from confide.tables.schemas import readable_schema, split_batches, type_disagreements, widest_schema
 
 # The scheme of addresses that DuckDB reads through `_duckdb_filesystem`.

@@ -24,7 +24,7 @@ from confide.tables.arrow import (
     texts_of,
 )
 from confide.tables.expressions import position
-from confide.tables.failures import ColumnError
+from confide.tables.row_errors import ColumnError
 from confide.tables.table import TableColumns
 
 Names = tuple[str | int, ...]

@@ -22,8 +22,8 @@ from confide.tables.arrow import (
     number_column,
 )
 from confide.tables.expressions import exact, number
-from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import Names
+from confide.tables.row_errors import ColumnError, RowErrors
 from confide.tables.table import Table, TableColumns
 
 # Rows of each batch whose sum is checked, so that the check costs next to nothing.

@@ -15,11 +15,11 @@ from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.sets import warn_of_widths
 from confide.support import check_column_order, is_numbering, require
 from confide.tables.arrow import ColumnRef, from_names, from_numpy, from_texts, to_numpy
-from confide.tables.failures import ColumnError
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
 from confide.tables.number_columns import NumberColumns, Reasons
 from confide.tables.readers import ProbabilityReader, TargetReader
 from confide.tables.record_columns import RecordColumns, checked_batches
+from confide.tables.row_errors import ColumnError
 from confide.tables.table import Progress, Table
 
 AnyGroup: TypeAlias = NamedColumn | GroupedColumns | None

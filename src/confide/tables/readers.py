@@ -20,9 +20,9 @@ from confide.evaluation import LabelledRecords
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
 from confide.tables.arrow import ColumnRef, column_of, integers_of, number_column, to_numpy
 from confide.tables.expressions import exact, matches, number
-from confide.tables.failures import ColumnError
 from confide.tables.named_columns import NamedColumn
 from confide.tables.number_columns import NumberColumns, Reason, Reasons, mark, number_error, other_sums
+from confide.tables.row_errors import ColumnError
 
 ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with ScoreColumn"
 

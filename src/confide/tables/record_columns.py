@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from confide.evaluation import LabelledRecords
 from confide.tables.arrow import ColumnRef, number_column
-from confide.tables.failures import ColumnError, RowErrors
 from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn
 from confide.tables.number_columns import Reasons, WeightColumn, mark
 from confide.tables.readers import RecordReader
+from confide.tables.row_errors import ColumnError, RowErrors
 from confide.tables.table import PERSON_ERROR_COLUMN, PERSON_ERRORS, ContributionBound, Progress, Table
 
 # Numbers in a batch, for which its calls take little time and the batch little memory

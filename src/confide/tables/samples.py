@@ -15,10 +15,10 @@ from confide.evaluation import LabelledRecords
 from confide.support import require
 from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.columns import ColumnSpec
-from confide.tables.failures import ColumnError
 from confide.tables.number_columns import Reasons
 from confide.tables.open_table import as_open_table
 from confide.tables.record_columns import RecordColumns, checked_batches
+from confide.tables.row_errors import ColumnError
 from confide.tables.table import Progress, Table, no_progress
 
 

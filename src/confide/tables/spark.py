@@ -14,13 +14,14 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from confide.errors import ConfideError, FormatError, InputError
+from confide.errors import ConfideError, FormatError, InputError, replaced_errors
 from confide.support import require_extra
 from confide.tables.arrow import ColumnRef, is_number, is_text, list_element, or_empty_batch
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.expressions import incomplete_expression
-from confide.tables.failures import EngineError, RowErrors, Rows, columns_of
+from confide.tables.failures import EngineError, columns_of
 from confide.tables.predictors import Predictions
+from confide.tables.row_errors import RowErrors, Rows
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
 
 Frame: TypeAlias = Any
@@ -318,17 +319,14 @@ def in_words(work: Callable[[], Result], columns: Sequence[ColumnRef] = ()) -> R
 
     pyspark logs an error's text before it raises it, so its logger is turned off meanwhile.
     """
-    try:
-        with _quiet():
-            return work()
-    except ConfideError:
-        raise
-    except Exception as error:
-        refusal = _refusal_of(error, list(dict.fromkeys(read.column for read in columns)))
-    raise refusal  # outside the handler: otherwise the error would be attached as the context
+    names = list(dict.fromkeys(read.column for read in columns))
+    with _quiet(), replaced_errors(lambda error: _refusal_of(error, names)):
+        return work()
 
 
-def _refusal_of(error: Exception, columns: Sequence[str]) -> ConfideError:
+def _refusal_of(error: Exception, columns: Sequence[str]) -> ConfideError | None:
+    if isinstance(error, ConfideError):
+        return None
     text = f"{type(error).__name__} {error}"
     where = f"{columns_of('the data frame', columns)} cannot be computed"
     for marks, words in _WORDS.items():

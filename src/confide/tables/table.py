@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, require, several
 from confide.tables.arrow import ColumnRef, describe_type, fits_csv, is_integer, is_number, is_text, list_element
-from confide.tables.failures import Rows, unreadable
+from confide.tables.failures import unreadable
+from confide.tables.row_errors import Rows
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset
