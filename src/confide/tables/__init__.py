@@ -2,8 +2,8 @@
 
 The input is a name or data, and the columns to read of each record. The output is counts (from which releases are
 made), evaluations, and prediction sets in files, folders and tables. Memory does not grow with the number of rows.
-DuckDB, pyarrow and Ibis are imported when a table is opened, not before. Their error texts may quote records and are
-never passed on.
+DuckDB, pyarrow and Ibis are imported when they are used, not before (deferred.py). Their error texts may quote records
+and are never passed on.
 
 columns.py         the columns of each record, and everything that depends on their kind
 named_columns.py, number_columns.py   columns of labels and groups, and of probabilities, losses and weights, looked up

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from confide.arrays import as_numeric
 from confide.errors import InputError
 from confide.support import as_integer, canonical_name, require
+from confide.tables.deferred import pa, pc
 
 Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "value", "text"]
 """The form in which a column is read.
@@ -53,8 +54,6 @@ class ColumnRef:
 
 def is_integer(kind: Any) -> bool:
     """Whether a type holds integers."""
-    import pyarrow as pa
-
     return bool(pa.types.is_integer(kind))
 
 
@@ -67,45 +66,33 @@ def is_number(kind: Any) -> bool:
     >>> is_number(pa.decimal128(18, 3)), is_number(pa.list_(pa.float32())), is_number(pa.string())
     (True, False, False)
     """
-    import pyarrow as pa
-
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_boolean(kind: Any) -> bool:
     """Whether a type holds booleans."""
-    import pyarrow as pa
-
     return bool(pa.types.is_boolean(kind))
 
 
 def is_text(kind: Any) -> bool:
     """Whether a type holds texts, plain or categorical."""
-    import pyarrow as pa
-
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
 
 
 def list_element(kind: Any) -> Any | None:
     """The type of a list's elements, for lists of any or of fixed length; None for anything else."""
-    import pyarrow as pa
-
     lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     return kind.value_type if lists or pa.types.is_list_view(kind) else None
 
 
 def fits_csv(kind: Any) -> bool:
     """Whether a value of this type can be written as one CSV cell."""
-    import pyarrow as pa
-
     return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def describe_type(kind: Any) -> str:
     """Describe values of a column of this type for messages, never by the type's own text, which can list values."""
-    import pyarrow as pa
-
     if list_element(kind) is not None:
         return "lists"
     if is_text(kind):
@@ -128,8 +115,6 @@ def to_numpy(column: Any) -> NDArray[Any]:
     >>> to_numpy(pa.array([1, None, 3]))
     array([ 1., nan,  3.])
     """
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_boolean(kind) and not column.null_count:
         return to_numpy(column.cast(pa.int8())).astype(np.bool_)
@@ -166,8 +151,6 @@ def from_numpy(array: NDArray[Any]) -> Any:
     >>> from_numpy(np.array([True, False])).to_pylist(), str(from_numpy(np.zeros(1, np.float32)).type)
     ([True, False], 'float')
     """
-    import pyarrow as pa
-
     bits = np.packbits(array, bitorder="little") if array.dtype == np.bool_ else np.ascontiguousarray(array)
     return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), len(array), [None, pa.py_buffer(bits)])
 
@@ -180,8 +163,6 @@ def from_texts(texts: Sequence[str]) -> Any:
     >>> from_texts(["a", "", "é"]).to_pylist()
     ['a', '', 'é']
     """
-    import pyarrow as pa
-
     encoded = [text.encode() for text in texts]
     offsets = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
@@ -196,9 +177,6 @@ def with_decimal_commas(batch: Any) -> Any:
     >>> with_decimal_commas(pa.record_batch({"upper": [0.5, -np.inf], "name": ["a.b", ""]})).to_pydict()
     {'upper': ['0,5', '-inf'], 'name': ['a.b', '']}
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     columns = [
         pc.replace_substring(column.cast(pa.string()), ".", ",") if pa.types.is_floating(column.type) else column
         for column in batch.columns
@@ -240,9 +218,6 @@ def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDAr
 
     The entries of the other rows are NaN.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = column_of(batch, ColumnRef(name, "numbers"))
     lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     require("column", hasattr(lists.type, "value_field"), f"{name!r} must hold lists of numbers, or be a matrix")
@@ -256,16 +231,11 @@ def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDAr
 
 def _numbers(name: str, values: Any) -> NDArray[Any]:
     """The values of a column as numbers, of booleans 0 and 1."""
-    import pyarrow as pa
-
     return as_numeric(name, to_numpy(values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values))
 
 
 def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -> NDArray[np.int64]:
     """The position of each value of a column among names, shape (n,); -1 for a value that is not among them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = _names(batch, read)
     kind = values.type
     places = list(range(len(names)))
@@ -287,9 +257,6 @@ def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -
 
 def missing_names(batch: Any, read: ColumnRef) -> NDArray[np.bool_]:
     """The records without a value in a column of names: nothing, or an empty text; boolean, shape (n,)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = _names(batch, read)
     missing = values.is_null()
     if not pa.types.is_integer(values.type):
@@ -299,9 +266,6 @@ def missing_names(batch: Any, read: ColumnRef) -> NDArray[np.bool_]:
 
 def texts_of(batch: Any, read: ColumnRef) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The texts of the values of a column of names, shape (n,), and the records without a value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     texts = _names(batch, read).cast(pa.large_string())
     encoded = pc.fill_null(texts, from_texts([""]).cast(pa.large_string())[0]).dictionary_encode()
     names = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
@@ -309,25 +273,18 @@ def texts_of(batch: Any, read: ColumnRef) -> tuple[NDArray[Any], NDArray[np.bool
 
 
 def _names(batch: Any, read: ColumnRef) -> Any:
-    import pyarrow as pa
-
     values = column_of(batch, read)
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
 def _below_2_63(values: Any) -> Any:
     """Unsigned integers as signed integers; those that do not fit are missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     fits = pc.less(values, pa.scalar(2**63, pa.uint64()))
     return pc.if_else(fits, values, pa.scalar(None, pa.uint64())).cast(pa.int64())
 
 
 def first_length(lists: Any) -> int | None:
     """The length of the first list that is not null; None if there is none."""
-    import pyarrow.compute as pc
-
     lengths = pc.list_value_length(lists).drop_null()
     return int(lengths[0].as_py()) if len(lengths) else None
 
@@ -341,8 +298,6 @@ def or_empty_batch(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
     >>> [batch.num_rows for batch in or_empty_batch([], pa.schema([("a", pa.int8())]))]
     [0]
     """
-    import pyarrow as pa
-
     is_empty = True
     for batch in batches:
         is_empty = False

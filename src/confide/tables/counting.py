@@ -21,11 +21,12 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
-from confide.support import needs_extra, require, require_extra
+from confide.support import require, require_extra
 from confide.tables.arrow import first_length
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.data import as_record_batches
+from confide.tables.deferred import pa
 from confide.tables.open_table import as_open_table
 from confide.tables.readers import RecordReader, ScoreReader
 from confide.tables.record_columns import RecordColumns
@@ -228,9 +229,6 @@ def count_batches(
     >>> count_batches([np.array([0.1, 0.5, np.nan])], candidates=candidates).to_pydict()
     {'bin': [-1], 'count': [1]}
     """
-    with needs_extra("a batch", "standard"):
-        import pyarrow as pa
-
     counts = _counted(batches, scores, score, candidates)
     (of_bins,) = counts.array
     rows = {-reason: n for reason, n in counts.errors.counts().items()}
@@ -319,8 +317,6 @@ class _Columns(TableColumns):
 
 def _computed_scores(batch: Any, scores: Any) -> Any:
     """The scores of one batch as a column of an Arrow batch; missing scores are NaN."""
-    import pyarrow as pa
-
     computed = batch if scores is None else scores(batch)
     if isinstance(computed, Mapping) or hasattr(computed, "schema"):
         raise InputError("scores", "must name the column of scores, or be a function that computes them", got="columns")

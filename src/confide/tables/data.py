@@ -14,6 +14,7 @@ import numpy as np
 from confide.arrays import as_host_array
 from confide.errors import ConfideError, InputTypeError, replaced_errors
 from confide.tables.arrow import or_empty_batch
+from confide.tables.deferred import duckdb, pa
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.failures import library_errors_in_fixed_words, unreadable
 from confide.tables.schemas import readable_schema
@@ -39,7 +40,6 @@ def open_memory(data: Any) -> Iterator[DuckTable]:
 
 def not_registered(connection: Any, rows: Any) -> list[str]:
     """The columns of types that DuckDB does not have."""
-    import duckdb
 
     def fails(columns: Any) -> bool:
         try:
@@ -53,8 +53,6 @@ def not_registered(connection: Any, rows: Any) -> list[str]:
 
 def _as_arrow(data: Any, name: str) -> tuple[Any, list[str]]:
     """A table of Arrow with the columns of any data, and the names of the columns that cannot be converted."""
-    import pyarrow as pa
-
     try:
         return _converted(data), []
     except (ConfideError, MemoryError):
@@ -87,8 +85,6 @@ def _single_columns(data: Any) -> list[tuple[str, Any]]:
 
 
 def _converted(data: Any) -> Any:
-    import pyarrow as pa
-
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, Mapping):
@@ -105,15 +101,11 @@ def has_columns(data: Any) -> bool:
 
 def as_record_batch(columns: Mapping[str, Any]) -> Any:
     """An Arrow record batch of arrays by name: shape (n,), or (n, K) for a list in each row; others are left out."""
-    import pyarrow as pa
-
     arrays = {str(name): _as_column(as_host_array(column)) for name, column in columns.items()}
     return pa.record_batch({name: array for name, array in arrays.items() if array is not None})
 
 
 def _as_column(column: Any) -> Any | None:
-    import pyarrow as pa
-
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     array = np.asarray(column)

@@ -20,6 +20,7 @@ from confide.errors import InputError, replaced_errors
 from confide.support import names_server, require, shown_address
 from confide.tables.arrow import ColumnRef, describe_type, is_boolean, is_integer, is_number, or_empty_batch
 from confide.tables.bin_counts import Counts, Job
+from confide.tables.deferred import duckdb, ibis, pa
 from confide.tables.duckdb_table import DuckTable, embedded
 from confide.tables.engine_counts import grouped_counts
 from confide.tables.expressions import exact, identifier, incomplete_expression, select
@@ -169,8 +170,6 @@ def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> I
     In a column of numbers all values must be numbers, whatever its declared type. In other columns they must have the
     declared type.
     """
-    import pyarrow as pa
-
     backend = selected.get_backend()
     declared = selected.schema().to_pyarrow()
     kinds = [pa.float64() if read.form == "number" else declared.field(read.alias).type for read in columns]
@@ -189,8 +188,6 @@ def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> I
 
 def _sqlite_array(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
     """Values of SQLite as an Arrow array; raises `InputError` if one of them would have to be converted."""
-    import pyarrow as pa
-
     # Values of another type than that of the column
     if is_boolean(kind):
         wrong = sum(value not in (None, 0, 1) for value in values)
@@ -217,8 +214,6 @@ def _sqlite_array(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
 
 def _stored_type(kind: Any) -> Any:
     """Python's type of the values of SQLite that belong into a column of a type of Arrow other than booleans."""
-    import pyarrow as pa
-
     if is_integer(kind):
         return int
     if is_number(kind):
@@ -290,8 +285,6 @@ def _check_scheme(shown: str, scheme: str) -> None:
     if scheme in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
         return
     with engine_errors_in_fixed_words(f"opening {shown!r}", "install ibis-framework"):
-        import ibis
-
         engines = {entry.name for entry in ibis.util.backend_entry_points()}
     must = "must be a file or a database, or in Python a data frame of Spark"
     remedy = "Open it by Spark: calibrate_table(session.read.parquet(...), ...)"
@@ -329,8 +322,6 @@ def _open_by_ibis(url: str, scheme: str, shown: str, table: str | None) -> Itera
 
 
 def _connect(url: str, scheme: str, path: str) -> Any:
-    import ibis
-
     if scheme in _IN_MEMORY:
         return getattr(ibis, scheme).connect()
     if scheme == "sqlite":
@@ -357,8 +348,6 @@ def _no_such_table(name: str, shown: str) -> InputError:
 
 
 def _duckdb_table(connection: Any, shown: str, name: str) -> DuckTable:
-    import duckdb
-
     source = ".".join(map(identifier, name.split(".")))
     try:
         schema = connection.sql(select("*", source, "LIMIT 0")).to_arrow_table().schema

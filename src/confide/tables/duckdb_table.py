@@ -14,6 +14,7 @@ from typing import Any, Self
 from confide.errors import InputError
 from confide.support import require
 from confide.tables.arrow import ColumnRef, is_integer, is_number, is_text, list_element, or_empty_batch
+from confide.tables.deferred import duckdb, ibis, pa
 from confide.tables.expressions import identifier, incomplete_sql, select, text
 from confide.tables.table import ContributionBound, Table
 
@@ -50,8 +51,6 @@ class _FirstCells:
 @contextmanager
 def embedded(path: str | None = None) -> Iterator[Any]:
     """A connection to a DuckDB of this process: in memory, or to a database file, which is only read."""
-    import duckdb
-
     with closing(duckdb.connect(path or ":memory:", read_only=bool(path), config=dict(_OFFLINE))) as connection:
         for setting in _SETTINGS:
             connection.execute(setting)
@@ -173,8 +172,6 @@ class DuckTable(Table):
 
     def bound_contributions(self, people: ContributionBound) -> Self:
         """The table with a bounded number of rows of each person; sorting uses every core."""
-        import ibis
-
         # The query that bounds the rows of each person, over the cells, becomes the source
         rows = ibis.table(ibis.Schema.from_pyarrow(self.schema), name=_CELLS)
         limited = people.limit(rows, texts=self.texts)
@@ -243,8 +240,6 @@ class DuckTable(Table):
 
         The digits of a decimal, and the halves of a large integer, are read as text, so that they are rounded once.
         """
-        import pyarrow as pa
-
         if kind in (pa.float32(), pa.float64()):
             return identifier(column)
         cell = self._cell(column)
@@ -259,6 +254,4 @@ def _point(cell: str) -> str:
 
 
 def _precision(kind: Any) -> str:
-    import pyarrow as pa
-
     return "FLOAT" if kind == pa.float32() else "DOUBLE"

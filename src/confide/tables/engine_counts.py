@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from confide.scores import ScoreKind
 from confide.tables.bin_counts import CountRow, Counts, Job
+from confide.tables.deferred import ibis
 from confide.tables.expressions import number
 from confide.tables.named_columns import AnyGroups
 from confide.tables.number_columns import Reason
@@ -57,8 +58,6 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
 
     For weighted records also `weight`, a whole number. The reason is the first that applies to a record.
     """
-    import ibis
-
     reader = columns.reader
     # The values of a record, and the conditions under which it cannot be used
     score, reasons = reader.expressions(table)
@@ -102,8 +101,6 @@ def binned(rows: Any, job: Job, engine: str) -> Any:
 
 def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
     """The GROUP BY of all rows, also by `reason` and any `part`; rows with a reason have neither bin nor group."""
-    import ibis
-
     usable = rows.reason == 0
     nothing = ibis.null("int32")
     columns = {"group": usable.ifelse(rows.group, nothing)}
@@ -128,8 +125,6 @@ def bin_index(score: Any, edges: NDArray[np.float64], engine: str) -> Any:
     a balanced tree. Ibis needs a minute for a tree of thousands of comparisons, so that SQL has a call in its place,
     for which `with_trees` inserts it.
     """
-    import ibis
-
     if not len(edges):
         return ibis.literal(0, "int32")
     if engine == "postgres":
@@ -144,8 +139,6 @@ def bin_index(score: Any, edges: NDArray[np.float64], engine: str) -> Any:
 
 
 def _compared(score: Any, edges: NDArray[np.float64], low: int, high: int) -> Any:
-    import ibis
-
     if low == high:
         return ibis.literal(low, "int32")
     middle = (low + high) // 2
@@ -185,7 +178,6 @@ def with_trees(sql: str, edges: NDArray[np.float64], double: str = "DOUBLE") -> 
 
 
 def _width_bucket() -> Any:
-    import ibis
     import ibis.expr.datatypes as dt
 
     @ibis.udf.scalar.builtin(name="width_bucket", signature=((dt.float64, dt.Array(dt.float64)), dt.int32))

@@ -23,6 +23,7 @@ from typing import Any
 from confide.errors import InputError
 from confide.support import as_integer, canonical_name
 from confide.tables.arrow import ColumnRef, is_text, list_element
+from confide.tables.deferred import ibis, pa
 
 
 def text(value: str) -> str:
@@ -78,15 +79,11 @@ def number(value: float) -> Any:
 
     In SQL, 0.1 is a decimal number. The constant is therefore a cast of the shortest text that reads back as the float.
     """
-    import ibis
-
     return ibis.literal(repr(float(value))).cast("float64")
 
 
 def position(column: Any, names: Sequence[str | int]) -> Any:
     """The position of a value among the names, counted from 0; null if there is none (positions are not checked)."""
-    import ibis
-
     if tuple(names) == tuple(range(len(names))) and column.type().is_integer():
         return column.cast("int64")
     return ibis.cases(*zip(matches(column, names), range(len(names)), strict=True), else_=ibis.null("int64"))
@@ -94,8 +91,6 @@ def position(column: Any, names: Sequence[str | int]) -> Any:
 
 def matches(column: Any, names: Sequence[str | int]) -> list[Any]:
     """For each name, whether the value of a column is this name."""
-    import ibis
-
     values = [as_column_value(column, name) for name in names]
     return [ibis.literal(False) if value is None else column == value for value in values]
 
@@ -128,8 +123,6 @@ def incomplete_sql(reads: Sequence[ColumnRef], schema: Any, *, texts: bool) -> s
 
 
 def _missing_sql(column: str, kind: Any, texts: bool, numeric: bool) -> str:
-    import pyarrow as pa
-
     name = identifier(column)
     if texts:
         return f"(COALESCE({name}, '') = ''{f' OR lower(trim({name})) IN {_MARKS}' if numeric else ''})"
@@ -147,8 +140,6 @@ def incomplete_expression(table: Any, reads: Sequence[ColumnRef], *, nan: bool =
 
     Set `nan` to false for an engine without a function for NaN: SQLite stores NaN as null.
     """
-    import ibis
-
     wrong = ibis.literal(False)
     for column in _columns(reads):
         wrong |= _missing_expression(table[column], nan)

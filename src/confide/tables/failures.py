@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from confide.errors import ConfideError, FormatError, InputError, replaced_errors
 from confide.support import store_reason
+from confide.tables.deferred import duckdb, pa
 from confide.tables.file_formats import Format
 from confide.tables.row_errors import MOST_NAMED
 
@@ -22,8 +23,6 @@ NOT_UTF8 = (
 @contextmanager
 def file_errors_in_fixed_words(names: str, form: Format) -> Iterator[None]:
     """Replace every error of reading files by one that cannot quote data."""
-    import duckdb
-    import pyarrow as pa
 
     def instead(error: Exception) -> BaseException | None:
         if isinstance(error, duckdb.InterruptException):

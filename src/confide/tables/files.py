@@ -18,6 +18,7 @@ from typing import Any
 from confide.errors import FormatError, InputError
 from confide.support import FileLocation, ObjectPath, ObjectReader
 from confide.tables.csv_dialect import CSV_ROWS, dialect_of
+from confide.tables.deferred import pa
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import select, text
 from confide.tables.failures import NOT_UTF8, file_errors_in_fixed_words
@@ -115,8 +116,6 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
 
 
 def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
-    import pyarrow as pa
-
     # All files must have the columns and the separator of the first
     dialects = [dialect_of(place) for place in places]
     for place, dialect in zip(places, dialects, strict=True):
@@ -140,8 +139,6 @@ def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> Du
 
 
 def _parquet_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
-    import pyarrow as pa
-
     # The columns of each file; one list stands for all if they agree
     listed = _listed(places)
     nodes = connection.sql(select("file_name, name, num_children, duckdb_type", f"parquet_schema({listed})"))
@@ -175,16 +172,12 @@ def _reading(reader: str, places: Sequence[FileLocation], options: str, folders:
 
 def _agreed(places: Sequence[FileLocation], schemas: Sequence[Any]) -> tuple[Any, dict[str, str]]:
     """The columns that agree in type in all files, as a schema, and the types of the others."""
-    import pyarrow as pa
-
     widest = widest_schema(schemas)
     disagreements = type_disagreements(list(zip(map(repr, map(str, places)), schemas, strict=False)), widest)
     return pa.schema([field for field in widest if field.name not in disagreements]), disagreements
 
 
 def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
-    import pyarrow as pa
-
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         schemas = [readable_schema(opened.schema) for opened, _ in threads.map(_arrow_reader, places)]
     agreed, disagreements = _agreed(places, schemas)
@@ -221,8 +214,6 @@ def _arrow_stream(place: FileLocation, schema: Any, folders: Any) -> Iterator[An
 
     Other columns are not fetched.
     """
-    import pyarrow as pa
-
     reader, mapped = _arrow_reader(place, schema.names)
     values = folder_values(place)
     in_path = [(field, pa.scalar(values[field.name], pa.string()).cast(field.type)) for field in folders]
@@ -238,8 +229,6 @@ def _arrow_stream(place: FileLocation, schema: Any, folders: Any) -> Iterator[An
 
 def _arrow_reader(place: FileLocation, names: Sequence[str] | None = None) -> tuple[Any, mmap.mmap | None]:
     """The reader of an Arrow file, with all columns or the named ones; local files are memory-mapped."""
-    import pyarrow as pa
-
     mapped = None
     if isinstance(place, ObjectPath):
         file = pa.PythonFile(ObjectReader(place), mode="r")
@@ -256,8 +245,6 @@ def _arrow_reader(place: FileLocation, names: Sequence[str] | None = None) -> tu
 
 def _schema_of(connection: Any, types: Sequence[tuple[str, str]]) -> Any:
     """Columns with DuckDB's types as an Arrow schema."""
-    import pyarrow as pa
-
     nothing = ", ".join(["NULL", *(f"CAST(NULL AS {kind})" for _, kind in types)])
     kinds = connection.sql(f"SELECT {nothing}").to_arrow_table().schema.types[1:]
     return pa.schema([(name, kind) for (name, _), kind in zip(types, kinds, strict=True)])

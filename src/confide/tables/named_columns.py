@@ -23,6 +23,7 @@ from confide.tables.arrow import (
     positions_among,
     texts_of,
 )
+from confide.tables.deferred import pa, pc
 from confide.tables.expressions import position
 from confide.tables.row_errors import ColumnError
 from confide.tables.table import TableColumns
@@ -82,9 +83,6 @@ class NamedColumn:
             return self.places(batch) < 0
         if not self.positions:
             return missing_names(batch, self.read)
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         # Any position of a class counts, also of one that the model never learned
         texts = pc.fill_null(column_of(batch, self.read).cast(pa.string()), "")
         whole: NDArray[np.bool_] = pc.match_substring_regex(texts, "^(0|[1-9][0-9]*)$").to_numpy(zero_copy_only=False)
@@ -92,9 +90,6 @@ class NamedColumn:
 
     def column_error(self, batch: Any, reason: int) -> ColumnError:
         """The errors of the column in a batch, with hints: blanks, case, and integers that became floats."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         wrong = self.unusable(batch)
         values = column_of(batch, self.read).filter(pa.array(wrong))
         if is_integer(values.type) or self.positions:

@@ -15,6 +15,7 @@ from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.sets import warn_of_widths
 from confide.support import check_column_order, is_numbering, require
 from confide.tables.arrow import ColumnRef, from_names, from_numpy, from_texts, to_numpy
+from confide.tables.deferred import pa, pc
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
 from confide.tables.number_columns import NumberColumns, Reasons
 from confide.tables.readers import ProbabilityReader, TargetReader
@@ -181,9 +182,6 @@ def score_of_release(release: Release, task: str) -> str:
 
 def _set_columns(mask: NDArray[np.bool_], names: Names, *, as_text: bool) -> list[Any]:
     """Lists of class names (as_text: JSON arrays) and their lengths, built from whole arrays, never row by row."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     # The members of all sets, one after the other, and where each set ends
     sizes = np.count_nonzero(mask, axis=1).astype(np.int32)
     offsets = np.append(0, np.cumsum(sizes)).astype(np.int32)
@@ -209,8 +207,6 @@ class Predictions:
 
         A table without rows gives one batch without rows. At the end `InputError` reports rows without a prediction.
         """
-        import pyarrow as pa
-
         for name in self.keep if self.as_text else ():
             table.check_cell(name)
         checked = checked_batches(table, self, progress, keep=self.kept, shows_types=True)

@@ -19,6 +19,7 @@ from confide.errors import InputError
 from confide.evaluation import LabelledRecords
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
 from confide.tables.arrow import ColumnRef, column_of, integers_of, number_column, to_numpy
+from confide.tables.deferred import ibis
 from confide.tables.expressions import exact, matches, number
 from confide.tables.named_columns import NamedColumn
 from confide.tables.number_columns import NumberColumns, Reason, Reasons, mark, number_error, other_sums
@@ -249,16 +250,12 @@ class ClassReader(ProbabilityReader):
 
     def _score_of_columns(self, table: Any) -> Any:
         """The score from one column per class: the label is compared with the name of each."""
-        import ibis
-
         labels = matches(table[self.label.read.column], self.label.values)
         scores = [number(1.0) - p for p in self.probabilities.expressions(table)]
         return ibis.cases(*zip(labels, scores, strict=True), else_=number(np.inf))
 
     def _score_of_list(self, lists: Any, place: Any) -> Any:
         """The score from lists: engines may evaluate an index of any row, so it is 0 where there is no such entry."""
-        import ibis
-
         width = self.probabilities.width
         usable = (place < width) & (lists.length() == width)
         entry = lists[usable.ifelse(place, 0).cast("int32")]

@@ -7,6 +7,7 @@ from typing import Any
 from confide.errors import InputError
 from confide.support import require
 from confide.tables.arrow import describe_type, is_integer, is_text, list_element
+from confide.tables.deferred import pa
 
 # The binary digits of a float, by its size.
 _FLOAT_DIGITS = {16: 11, 32: 24, 64: 53}
@@ -23,8 +24,6 @@ def widens(kind: Any, wider: Any) -> bool:
     >>> widens(pa.list_(pa.float32()), pa.list_(pa.float64())), widens(pa.string(), pa.large_string())
     (True, True)
     """
-    import pyarrow as pa
-
     element = list_element(kind)
     wider_element = list_element(wider)
     if kind == wider or pa.types.is_null(kind):
@@ -46,8 +45,6 @@ def widens(kind: Any, wider: Any) -> bool:
 
 def _integer_digits(kind: Any) -> int:
     """The binary digits of the integers that a type of integers or floats holds unchanged."""
-    import pyarrow as pa
-
     if pa.types.is_floating(kind):
         return _FLOAT_DIGITS[kind.bit_width]
     return int(kind.bit_width - pa.types.is_signed_integer(kind))
@@ -55,8 +52,6 @@ def _integer_digits(kind: Any) -> int:
 
 def widest_schema(parts: Sequence[Any]) -> Any:
     """The columns of all parts, each with the type that holds every value, or the first type if none does."""
-    import pyarrow as pa
-
     kinds: dict[str, list[Any]] = {}
     for field in chain.from_iterable(parts):
         kinds.setdefault(field.name, []).append(field.type)
@@ -89,8 +84,6 @@ def type_disagreements(parts: Sequence[tuple[str, Any]], schema: Any) -> dict[st
 
 def _type_name(kind: Any) -> str:
     """A type for messages, which does not list values."""
-    import pyarrow as pa
-
     if kind is None:
         return "no such column"
     return str(kind) if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) else describe_type(kind)
@@ -122,14 +115,10 @@ def _alike(batch: Any, schema: Any) -> Any:
 
 def readable_schema(schema: Any) -> Any:
     """The same schema with single precision instead of half precision, which DuckDB does not have."""
-    import pyarrow as pa
-
     return pa.schema([pa.field(field.name, _readable(field.type), field.nullable) for field in schema])
 
 
 def _readable(kind: Any) -> Any:
-    import pyarrow as pa
-
     if pa.types.is_float16(kind):
         return pa.float32()
     if pa.types.is_fixed_size_list(kind) and pa.types.is_float16(kind.value_type):

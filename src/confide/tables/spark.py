@@ -18,6 +18,7 @@ from confide.errors import ConfideError, FormatError, InputError, replaced_error
 from confide.support import require_extra
 from confide.tables.arrow import ColumnRef, is_number, is_text, list_element, or_empty_batch
 from confide.tables.bin_counts import Counts, Job, count_stream
+from confide.tables.deferred import ibis, pa
 from confide.tables.expressions import incomplete_expression
 from confide.tables.failures import EngineError, columns_of
 from confide.tables.predictors import Predictions
@@ -73,8 +74,6 @@ class SparkTable(Table):
 
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches, partition by partition: the driver holds one partition at a time."""
-        import pyarrow as pa
-
         frame = self._read(columns)
         aliases = [read.alias for read in columns]
         packed = in_words(frame.mapInArrow(_packing(), "batch binary").toLocalIterator, columns)
@@ -107,7 +106,6 @@ class SparkTable(Table):
 
     def predicted(self, predictions: Predictions) -> Frame:
         """The frame of the kept columns with predictions, computed on the executors when the frame is."""
-        import pyarrow as pa
         from pyspark.sql.pandas.types import from_arrow_type
         from pyspark.sql.types import StructField, StructType
 
@@ -159,13 +157,9 @@ class SparkTable(Table):
         return f"c{self.schema.names.index(column)}"
 
     def _rows(self) -> Any:
-        import ibis
-
         return ibis.table(ibis.Schema.from_pyarrow(_arrow_schema(self._fields, self._frame.columns)), name=_ROWS)
 
     def _query(self, rows: Any) -> Frame:
-        import ibis
-
         query = str(ibis.to_sql(rows, dialect="databricks")).replace("{", "{{").replace("}", "}}")
         query = query.replace(f"`{_ROWS}`", "{rows}")
         return in_words(lambda: self._frame.sparkSession.sql(query, rows=self._frame))
@@ -205,8 +199,6 @@ def _packing() -> Work:
     """Batches as bytes, one per row, of a bounded size or of one record."""
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
         for batch in batches:
             rows = max(1, batch.num_rows * _PACKED_BYTES // max(batch.nbytes, 1))
             for start in range(0, batch.num_rows, rows):
@@ -222,8 +214,6 @@ def _counting(job: Job, reads: Sequence[ColumnRef]) -> Work:
     aliases = [read.alias for read in reads]
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
         named = (batch.rename_columns(aliases) for batch in batches)
         (counts,) = count_stream(named, [job], no_progress, ordered=False, threads=1)
         places = np.flatnonzero(counts.array)
@@ -244,8 +234,6 @@ def _predicting(predictions: Predictions, reads: Sequence[ColumnRef]) -> Work:
     aliases = [read.alias for read in reads]
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
         errors = RowErrors()
         start = 0
         for batch in (batch.rename_columns(aliases) for batch in batches):
@@ -280,16 +268,12 @@ def _arrow_type(kind: Any) -> Any:
 
 def _arrow_schema(fields: Sequence[Any], names: Sequence[str]) -> Any:
     """The types of Arrow for fields of Spark under these names; null for a type that Arrow does not have."""
-    import pyarrow as pa
-
     kinds = (_arrow_type(field.dataType) or pa.null() for field in fields)
     return pa.schema(list(zip(names, kinds, strict=True)))
 
 
 def _exact(column: str, kind: Any, within: str = "{}") -> str:
     """A column of decimals, or of lists of them, as double precision, rounded once: through text."""
-    import pyarrow as pa
-
     if not pa.types.is_decimal(kind):
         return column
     return f"CAST(CAST({column} AS {within.format('STRING')}) AS {within.format('DOUBLE')})"

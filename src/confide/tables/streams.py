@@ -15,6 +15,7 @@ from confide.errors import FormatError, InputError, replaced_errors
 from confide.tables.arrow import ColumnRef, first_length, or_empty_batch
 from confide.tables.csv_dialect import CSV_ROWS, csv_dialect
 from confide.tables.data import as_record_batches, not_registered
+from confide.tables.deferred import pa
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import incomplete_sql, select
 from confide.tables.failures import file_errors_in_fixed_words, library_errors_in_fixed_words
@@ -33,8 +34,6 @@ def open_batches(
 
     Their schema, if it is known in advance, is used for a table without rows.
     """
-    import pyarrow as pa
-
     # The first batch has the columns and their types
     in_words = in_words or partial(library_errors_in_fixed_words, name)
     arriving = (piece for batch in batches for piece in as_record_batches(batch, name))
@@ -102,8 +101,6 @@ class StreamedTable(DuckTable):
 
     def _complete(self, pieces: Iterable[Any]) -> Iterator[Any]:
         """The batches without records that lack a value; a second DuckDB, not the reading one, finds these records."""
-        import pyarrow as pa
-
         with embedded() as connection:
             for piece in pieces:
                 connection.register(ROWS, pa.Table.from_batches([piece]))
@@ -113,8 +110,6 @@ class StreamedTable(DuckTable):
                 yield complete
 
     def _register(self, _: object) -> None:
-        import pyarrow as pa
-
         if self._pieces is None:
             must = f"{self.name} can be read once only"
             raise InputError("source", must, remedy="Give it again, or write it into a file first")
@@ -140,8 +135,6 @@ class StreamedTable(DuckTable):
         return not self._incomplete
 
     def _first_cells(self, expressions: str) -> Any:
-        import pyarrow as pa
-
         self.connection.register("confide_first", pa.Table.from_batches([self._first]))
         (values,) = self.connection.sql(select(expressions, "confide_first")).fetchall()
         self.connection.unregister("confide_first")
@@ -164,8 +157,6 @@ _PEEKED = 2**16
 @contextmanager
 def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
     """Standard input: an Arrow stream, or CSV with a line of column names; it is read once."""
-    import pyarrow as pa
-
     # Refuse what cannot be read as it arrives
     stream = cast(BufferedReader, sys.stdin.buffer)
     name = "standard input"

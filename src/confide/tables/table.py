@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, require, several
 from confide.tables.arrow import ColumnRef, describe_type, fits_csv, is_integer, is_number, is_text, list_element
+from confide.tables.deferred import ibis
 from confide.tables.failures import unreadable
 from confide.tables.row_errors import Rows
 
@@ -103,8 +104,6 @@ class ContributionBound:
 
         With `texts`, all columns hold texts, as in CSV. Texts that are numbers are ordered by their values.
         """
-        import ibis
-
         person, columns = table[self.person], [table[name] for name in self.order]
         # As text, because Spark's dialect takes NaN for a missing number
         unknown = (person.cast("string") if person.type().is_floating() else person).isnull()
@@ -126,8 +125,6 @@ class ContributionBound:
 
 
 def _md5() -> Any:
-    import ibis
-
     def md5(text: str) -> str:  # type: ignore[empty-body]
         """The function `md5` of every engine."""
 
