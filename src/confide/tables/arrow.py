@@ -52,11 +52,6 @@ class ColumnRef:
         return f"{self.form} {self.column}"
 
 
-def is_integer(kind: Any) -> bool:
-    """Whether a type holds integers."""
-    return bool(pa.types.is_integer(kind))
-
-
 def is_number(kind: Any) -> bool:
     """Whether a type holds real numbers.
 
@@ -67,11 +62,6 @@ def is_number(kind: Any) -> bool:
     (True, False, False)
     """
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def is_boolean(kind: Any) -> bool:
-    """Whether a type holds booleans."""
-    return bool(pa.types.is_boolean(kind))
 
 
 def is_text(kind: Any) -> bool:
@@ -97,7 +87,7 @@ def describe_type(kind: Any) -> str:
         return "lists"
     if is_text(kind):
         return "text"
-    if is_integer(kind):
+    if pa.types.is_integer(kind):
         return "integers"
     if is_number(kind):
         return "numbers"

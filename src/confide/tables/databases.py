@@ -18,7 +18,7 @@ from typing import Any, Self
 from confide.core import LONGEST
 from confide.errors import InputError, replaced_errors
 from confide.support import names_server, require, shown_address
-from confide.tables.arrow import ColumnRef, describe_type, is_boolean, is_integer, is_number, or_empty_batch
+from confide.tables.arrow import ColumnRef, describe_type, is_number, or_empty_batch
 from confide.tables.bin_counts import Counts, Job
 from confide.tables.deferred import duckdb, ibis, pa
 from confide.tables.duckdb_table import DuckTable, embedded
@@ -189,7 +189,7 @@ def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> I
 def _sqlite_array(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
     """Values of SQLite as an Arrow array; raises `InputError` if one of them would have to be converted."""
     # Values of another type than that of the column
-    if is_boolean(kind):
+    if pa.types.is_boolean(kind):
         wrong = sum(value not in (None, 0, 1) for value in values)
     else:
         stored = _stored_type(kind)
@@ -205,8 +205,8 @@ def _sqlite_array(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
     # Booleans, decimals and floats are stored as other types than Arrow's
     if read.form == "number":
         values = [None if value is None else float(value) for value in values]
-    elif is_boolean(kind) or pa.types.is_decimal(kind):
-        convert = bool if is_boolean(kind) else lambda value: Decimal(repr(value))
+    elif pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        convert = bool if pa.types.is_boolean(kind) else lambda value: Decimal(repr(value))
         values = [None if value is None else convert(value) for value in values]
     with replaced_errors(lambda error: unlike if isinstance(error, pa.ArrowException) else None):
         return pa.array(values).cast(kind) if pa.types.is_temporal(kind) else pa.array(values, kind)
@@ -214,7 +214,7 @@ def _sqlite_array(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
 
 def _stored_type(kind: Any) -> Any:
     """Python's type of the values of SQLite that belong into a column of a type of Arrow other than booleans."""
-    if is_integer(kind):
+    if pa.types.is_integer(kind):
         return int
     if is_number(kind):
         return int | float

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from confide.errors import InputError
 from confide.support import require
-from confide.tables.arrow import ColumnRef, is_integer, is_number, is_text, list_element, or_empty_batch
+from confide.tables.arrow import ColumnRef, is_number, is_text, list_element, or_empty_batch
 from confide.tables.deferred import duckdb, ibis, pa
 from confide.tables.expressions import identifier, incomplete_sql, select, text
 from confide.tables.table import ContributionBound, Table
@@ -219,7 +219,7 @@ class DuckTable(Table):
         match read.form:
             case "number":
                 return self._number(read.column, kind)
-            case "label" if is_integer(kind):
+            case "label" if pa.types.is_integer(kind):
                 return f"TRY_CAST({column} AS BIGINT)"
             case "label":
                 return f"CAST({self._cell(read.column)} AS VARCHAR)"

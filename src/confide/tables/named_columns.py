@@ -18,7 +18,6 @@ from confide.tables.arrow import (
     ColumnRef,
     column_of,
     describe_type,
-    is_integer,
     missing_names,
     positions_among,
     texts_of,
@@ -92,7 +91,7 @@ class NamedColumn:
         """The errors of the column in a batch, with hints: blanks, case, and integers that became floats."""
         wrong = self.unusable(batch)
         values = column_of(batch, self.read).filter(pa.array(wrong))
-        if is_integer(values.type) or self.positions:
+        if pa.types.is_integer(values.type) or self.positions:
             return ColumnError(reason, self.requirement, wrong, values.null_count > 0)
         texts = pc.fill_null(values.cast(pa.string()), "")
         missing = bool(pc.any(pc.equal(texts, "")).as_py())
@@ -221,7 +220,7 @@ def group_column(table: TableColumns, column: str, names: Names) -> NamedColumn:
     """The column of each record's group, for groups with these names, which are integers if the column holds those."""
     table.check_names(column, "groups")
     others = sum(as_integer(name) is None for name in names)
-    if is_integer(table.type_of(column)) and others:
+    if pa.types.is_integer(table.type_of(column)) and others:
         must = f"must be integers, because column {column!r} holds integers"
         raise InputError("groups", must, got=f"{others} that are not")
     return NamedColumn(ColumnRef(column, "label"), names, "groups")

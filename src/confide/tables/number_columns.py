@@ -15,12 +15,12 @@ from confide.errors import InputError
 from confide.tables.arrow import (
     ColumnRef,
     describe_type,
-    is_boolean,
     is_number,
     list_element,
     matrix_column,
     number_column,
 )
+from confide.tables.deferred import pa
 from confide.tables.expressions import exact, number
 from confide.tables.named_columns import Names
 from confide.tables.row_errors import ColumnError, RowErrors
@@ -186,13 +186,13 @@ def number_columns(
     """
     if isinstance(spec, tuple):
         for name in spec:
-            if not (booleans and is_boolean(table.type_of(name))):
+            if not (booleans and pa.types.is_boolean(table.type_of(name))):
                 table.check_number(name)
         return NumberColumns(spec, len(spec), from_list=False), tuple(range(len(spec)))
     if is_pattern(table, spec):
         matched = matching(table, spec, leave_out)
         for name in matched:
-            if not (booleans and is_boolean(table.type_of(name))):
+            if not (booleans and pa.types.is_boolean(table.type_of(name))):
                 _check_matched(table, name, spec)
         return NumberColumns(tuple(matched), len(matched), from_list=False), tuple(matched.values())
     _check_lists(table, spec, title, booleans=booleans)
@@ -211,7 +211,7 @@ def _check_matched(table: TableColumns, name: str, pattern: str) -> None:
 def _check_lists(table: TableColumns, column: str, title: str, *, booleans: bool) -> None:
     kind = table.type_of(column)
     element = list_element(kind)
-    if element is not None and (is_number(element) or (booleans and is_boolean(element))):
+    if element is not None and (is_number(element) or (booleans and pa.types.is_boolean(element))):
         return
     pair = f" ({_PAIR})" if table.holds_numbers(column) else ""
     raise InputError(

@@ -6,7 +6,7 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.support import require
-from confide.tables.arrow import describe_type, is_integer, is_text, list_element
+from confide.tables.arrow import describe_type, is_text, list_element
 from confide.tables.deferred import pa
 
 # The binary digits of a float, by its size.
@@ -37,7 +37,7 @@ def widens(kind: Any, wider: Any) -> bool:
         return bool(more_whole_digits and wider.scale >= kind.scale)
     if pa.types.is_floating(kind) and pa.types.is_floating(wider):
         return bool(wider.bit_width >= kind.bit_width)
-    if is_integer(kind) and (is_integer(wider) or pa.types.is_floating(wider)):
+    if pa.types.is_integer(kind) and (pa.types.is_integer(wider) or pa.types.is_floating(wider)):
         loses_sign = pa.types.is_signed_integer(kind) and pa.types.is_unsigned_integer(wider)
         return not loses_sign and _integer_digits(kind) <= _integer_digits(wider)
     return is_text(kind) and is_text(wider)

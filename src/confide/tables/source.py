@@ -12,9 +12,9 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.scores import ScoreKind
 from confide.support import DEBUG, as_integer, canonical_name, check_types, log_event, order_of, require, several
-from confide.tables.arrow import is_integer
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.columns import ColumnSpec
+from confide.tables.deferred import pa
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names, group_column, one_column
 from confide.tables.number_columns import WeightColumn, refuse_first_rows
 from confide.tables.readers import ClassReader
@@ -141,7 +141,7 @@ def _named_column(table: Table, column: str, names: Names) -> NamedColumn:
     """A column with a public list of names, which are integers if the column holds those, or all can be in CSV."""
     group = group_column(table, column, names)
     in_csv = table.texts and all(as_integer(name) is not None for name in names)
-    integers = in_csv or is_integer(table.type_of(column))
+    integers = in_csv or pa.types.is_integer(table.type_of(column))
     return replace(group, names=tuple(as_integer(name) if integers else canonical_name(name) for name in names))  # type: ignore[misc]
 
 

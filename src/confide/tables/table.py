@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, require, several
-from confide.tables.arrow import ColumnRef, describe_type, fits_csv, is_integer, is_number, is_text, list_element
-from confide.tables.deferred import ibis
+from confide.tables.arrow import ColumnRef, describe_type, fits_csv, is_number, is_text, list_element
+from confide.tables.deferred import ibis, pa
 from confide.tables.failures import unreadable
 from confide.tables.row_errors import Rows
 
@@ -211,7 +211,7 @@ class TableColumns(ABC):
 
     def holds_integers(self, column: str) -> bool:
         """Whether a column holds integers."""
-        return is_integer(self.type_of(column))
+        return bool(pa.types.is_integer(self.type_of(column)))
 
     def check_number(self, column: str) -> None:
         """Reject a column that cannot be read as numbers."""
@@ -220,7 +220,7 @@ class TableColumns(ABC):
 
     def check_names(self, column: str, named: str) -> None:
         """Reject a column that cannot be read as the names of classes or groups."""
-        if not (is_integer(self.type_of(column)) or is_text(self.type_of(column))):
+        if not (pa.types.is_integer(self.type_of(column)) or is_text(self.type_of(column))):
             raise self._unlike(column, f"hold texts or integers, the names of {named}", self.existing())
 
     def check_cell(self, column: str) -> None:
