@@ -64,7 +64,6 @@ class DuckTable(Table):
     data that must be registered again, with the columns in question or None for all. `rows` returns the number of rows.
     """
 
-    takes_entries = True
     distinguishes_case = False
 
     # Few threads read plain columns: reading is not the bottleneck, and every thread holds a row group.
@@ -96,9 +95,9 @@ class DuckTable(Table):
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows."""
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
         with self.in_words():
-            self._renew({name for read in (*columns, *self._needed) for name in (read.column, read.at) if name})
+            self._renew({read.column for read in (*columns, *self._needed)})
             # Lists and sorting use every core
-            busy = self._sorts or any(read.form in ("numbers", "entry") for read in columns)
+            busy = self._sorts or any(read.form == "numbers" for read in columns)
             self.connection.execute("RESET threads" if busy else f"SET threads = {self.threads}")
             query = select(", ".join(expressions) or "1 AS nothing", self._source)
             reader = self.connection.sql(query).to_arrow_reader(rows)
@@ -215,7 +214,8 @@ class DuckTable(Table):
 
     def _expression(self, read: ColumnRef) -> str:
         """The SQL expression for a column. A CSV cell is converted to a number here only."""
-        column, kind = identifier(read.column), self.type_of(read.column)
+        column = identifier(read.column)
+        kind = self.type_of(read.column)
         match read.form:
             case "number":
                 return self._number(read.column, kind)
@@ -225,12 +225,6 @@ class DuckTable(Table):
                 return f"CAST({self._cell(read.column)} AS VARCHAR)"
             case "numbers":
                 return f"CAST({column} AS {_precision(list_element(kind))}[])"
-            case "entry":
-                at = identifier(str(read.at))
-                entry = f"CASE WHEN {at} >= 0 AND {at} < len({column}) THEN {column}[{at} + 1] END"
-                return f"CAST({entry} AS {_precision(list_element(kind))})"
-            case "length":
-                return f"CAST(len({column}) AS BIGINT)"
             case "text":  # for a CSV cell
                 return column if is_text(kind) or is_number(kind) else f"CAST({column} AS VARCHAR)"
         return self._cell(read.column)

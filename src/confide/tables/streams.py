@@ -58,9 +58,6 @@ def open_batches(
 class StreamedTable(DuckTable):
     """Rows that can be read once; `first` are the first rows, and `pieces` all rows."""
 
-    # The sums of rows are checked while they are read, so whole lists are read.
-    takes_entries = False
-
     threads = 1
 
     def __init__(
