@@ -76,11 +76,6 @@ def list_element(kind: Any) -> Any | None:
     return kind.value_type if lists or pa.types.is_list_view(kind) else None
 
 
-def fits_csv(kind: Any) -> bool:
-    """Whether a value of this type can be written as one CSV cell."""
-    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
-
-
 def describe_type(kind: Any) -> str:
     """Describe values of a column of this type for messages, never by the type's own text, which can list values."""
     if list_element(kind) is not None:

@@ -224,7 +224,8 @@ class DuckTable(Table):
             case "label":
                 return f"CAST({self._cell(read.column)} AS VARCHAR)"
             case "numbers":
-                return f"CAST({column} AS {_precision(list_element(kind))}[])"
+                precision = "FLOAT" if list_element(kind) == pa.float32() else "DOUBLE"
+                return f"CAST({column} AS {precision}[])"
             case "text":  # for a CSV cell
                 return column if is_text(kind) or is_number(kind) else f"CAST({column} AS VARCHAR)"
         return self._cell(read.column)
@@ -245,7 +246,3 @@ class DuckTable(Table):
 def _point(cell: str) -> str:
     """A cell with a point in place of its comma; a cell with a point is then not a number."""
     return f"translate({cell}, ',.', '.x')"
-
-
-def _precision(kind: Any) -> str:
-    return "FLOAT" if kind == pa.float32() else "DOUBLE"

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -116,15 +115,6 @@ class RowErrors:
     def counts(self) -> dict[int, int]:
         """Rows per reason."""
         return {reason: broken.reported.number for reason, broken in self.by_reason.items() if broken.reported.number}
-
-    def to_json(self) -> str:
-        """The errors as text, as an engine's workers return them."""
-        return msgspec.json.encode(self).decode()
-
-    @classmethod
-    def from_json(cls, text: str) -> "RowErrors":
-        """The errors of a text of `to_json`."""
-        return msgspec.json.decode(text, type=cls)
 
     def __bool__(self) -> bool:
         return bool(self.counts())

@@ -12,6 +12,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
+import msgspec
 import numpy as np
 
 from confide.errors import ConfideError, FormatError, InputError, replaced_errors
@@ -99,7 +100,7 @@ class SparkTable(Table):
         counts = Counts.none(job)
         place, texts, n = (column.combine_chunks() for column in answer.columns)
         for text in texts.drop_null().to_pylist():
-            counts.errors.merge(RowErrors.from_json(text))
+            counts.errors.merge(msgspec.json.decode(text, type=RowErrors))
         np.add.at(counts.array.reshape(-1), place.to_numpy(), n.to_numpy())
         progress(counts.records)
         return counts
@@ -217,7 +218,7 @@ def _counting(job: Job, reads: Sequence[ColumnRef]) -> Work:
         named = (batch.rename_columns(aliases) for batch in batches)
         (counts,) = count_stream(named, [job], no_progress, ordered=False, threads=1)
         places = np.flatnonzero(counts.array)
-        errors = [counts.errors.to_json() if counts.errors else None]
+        errors = [msgspec.json.encode(counts.errors).decode() if counts.errors else None]
         yield pa.record_batch(
             {
                 "place": pa.array([*places, 0], pa.int32()),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, require, several
-from confide.tables.arrow import ColumnRef, describe_type, fits_csv, is_number, is_text, list_element
+from confide.tables.arrow import ColumnRef, describe_type, is_number, is_text, list_element
 from confide.tables.deferred import ibis, pa
 from confide.tables.failures import unreadable
 from confide.tables.row_errors import Rows
@@ -225,7 +225,8 @@ class TableColumns(ABC):
 
     def check_cell(self, column: str) -> None:
         """Reject a column whose values cannot be written as CSV cells."""
-        if not fits_csv(self.type_of(column)):
+        kind = self.type_of(column)
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             raise self._unlike(column, "fit into a CSV cell", "Write Parquet, or list other columns in keep")
 
     def _unlike(self, column: str, must: str, remedy: str) -> InputError:
