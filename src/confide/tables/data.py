@@ -33,9 +33,10 @@ def open_memory(data: Any) -> Iterator[DuckTable]:
             not_of_duckdb = not_registered(connection, rows)
             rows = rows.drop_columns(not_of_duckdb)
             connection.register(ROWS, rows)
-        opened = DuckTable(name, rows.schema, connection, ROWS, in_words, rows=lambda: int(rows.num_rows))
-        opened.unreadable = (*not_of_arrow, *not_of_duckdb)
-        yield opened
+        lost = [*not_of_arrow, *not_of_duckdb]
+        yield DuckTable(
+            name, rows.schema, connection, ROWS, in_words, stated_rows=lambda: int(rows.num_rows), unreadable=lost
+        )
 
 
 def not_registered(connection: Any, rows: Any) -> list[str]:

@@ -360,5 +360,5 @@ def _duckdb_table(connection: Any, shown: str, name: str) -> DuckTable:
         connection,
         source,
         partial(engine_errors_in_fixed_words, f"reading table {name!r}"),
-        rows=lambda: int(connection.sql(count).fetchall()[0][0]),
+        stated_rows=lambda: int(connection.sql(count).fetchall()[0][0]),
     )

@@ -7,7 +7,7 @@ opened.
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from typing import Any, Self
 
@@ -57,56 +57,54 @@ def embedded(path: str | None = None) -> Iterator[Any]:
         yield connection
 
 
+@dataclass(eq=False)
 class DuckTable(Table):
-    """Rows that an embedded DuckDB reads from `source`, the SQL expression after FROM.
+    """Rows that an embedded DuckDB reads.
 
-    The context `in_words` replaces DuckDB's errors by errors in fixed words. `renew` is called before every query, for
-    data that must be registered again, with the columns in question or None for all. `rows` returns the number of rows.
+    Parameters
+    ----------
+    connection
+        The connection to DuckDB.
+    source
+        The SQL expression after FROM.
+    in_words
+        The context in which DuckDB's errors are replaced by errors in fixed words.
+    renew
+        Called before every query, for data that must be registered again, with the columns in question or None for all.
+    stated_rows
+        Returns the number of rows, if the source states it.
     """
+
+    connection: Any
+    source: str
+    in_words: Callable[[], AbstractContextManager[None]] = nullcontext
+    _: KW_ONLY
+    renew: Callable[[Collection[str] | None], object] = lambda names: None
+    stated_rows: Callable[[], int | None] = lambda: None
+    _sorts: bool = field(default=False, init=False)
+    _needed: tuple[ColumnRef, ...] = field(default=(), init=False)
 
     distinguishes_case = False
 
     # Few threads read plain columns: reading is not the bottleneck, and every thread holds a row group.
     threads = 2
 
-    def __init__(
-        self,
-        name: str,
-        schema: Any,
-        connection: Any,
-        source: str,
-        in_words: Callable[[], AbstractContextManager[None]] = nullcontext,
-        *,
-        texts: bool = False,
-        renew: Callable[[Collection[str] | None], object] = lambda names: None,
-        rows: Callable[[], int | None] = lambda: None,
-    ) -> None:
-        super().__init__(name, schema)
-        self.connection = connection
-        self.texts = texts
-        self._source = source
-        self.in_words = in_words
-        self._renew = renew
-        self._rows = rows
-        self._sorts = False
-        self._needed: tuple[ColumnRef, ...] = ()
-
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows."""
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
         with self.in_words():
-            self._renew({read.column for read in (*columns, *self._needed)})
+            self.renew({read.column for read in (*columns, *self._needed)})
             # Lists and sorting use every core
             busy = self._sorts or any(read.form == "numbers" for read in columns)
             self.connection.execute("RESET threads" if busy else f"SET threads = {self.threads}")
-            query = select(", ".join(expressions) or "1 AS nothing", self._source)
+            query = select(", ".join(expressions) or "1 AS nothing", self.source)
             reader = self.connection.sql(query).to_arrow_reader(rows)
             yield from or_empty_batch(reader, reader.schema)
 
     def row_count(self) -> int | None:
         """The number of rows if the source states it, for progress bars; None for CSV."""
         with self.in_words():
-            return self._rows()
+            return self.stated_rows()
 
     def counted_rows(self) -> int | None:
         """The number of rows, counted if the source does not state it."""
@@ -114,18 +112,18 @@ class DuckTable(Table):
         return self._count() if stated is None else stated
 
     def _count(self, rest: str = "") -> int:
-        return int(self._answer(select("count(*)", self._source, rest))[0][0])
+        return int(self._answer(select("count(*)", self.source, rest))[0][0])
 
     def _answer(self, query: str) -> Any:
         """The rows of the answer to a query, which may read every column."""
         with self.in_words():
-            self._renew(None)
+            self.renew(None)
             return self.connection.sql(query).fetchall()
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
         length = f"len({identifier(column)})"
-        lengths = self._answer(select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1"))
+        lengths = self._answer(select(length, self.source, f"WHERE {length} IS NOT NULL LIMIT 1"))
         return lengths[0][0] if lengths else None
 
     def holds_numbers(self, column: str) -> bool:
@@ -166,7 +164,7 @@ class DuckTable(Table):
         )
 
     def _first_cells(self, expressions: str) -> Any:
-        first_rows = select("*", self._source, f"LIMIT {_FIRST}")
+        first_rows = select("*", self.source, f"LIMIT {_FIRST}")
         return self.connection.sql(select(expressions, f"({first_rows})")).fetchall()[0]
 
     def bound_contributions(self, people: ContributionBound) -> Self:
@@ -176,12 +174,12 @@ class DuckTable(Table):
         limited = people.limit(rows, texts=self.texts)
         cells = ", ".join(f"{self._cell(name)} AS {identifier(name)}" for name in self.schema.names)
         source = f"({ibis.to_sql(limited, dialect='duckdb')})"
-        source = source.replace(identifier(_CELLS), f"({select(cells, self._source)})")
+        source = source.replace(identifier(_CELLS), f"({select(cells, self.source)})")
         bounded = copy(self)
         bounded.schema = limited.schema().to_pyarrow()
-        bounded._source = source
-        bounded._renew = lambda _: self._renew(None)
-        bounded._rows = lambda: None
+        bounded.source = source
+        bounded.renew = lambda _: self.renew(None)
+        bounded.stated_rows = lambda: None
         bounded._sorts = True
         bounded.ordered = False
         return bounded
@@ -191,7 +189,7 @@ class DuckTable(Table):
         wrong = incomplete_sql(reads, self.schema, texts=self.texts)
         complete = copy(self)
         complete._needed = (*self._needed, *reads)
-        complete._source = f"({select('*', self._source, f'WHERE NOT {wrong}')})"
+        complete.source = f"({select('*', self.source, f'WHERE NOT {wrong}')})"
         complete.ordered = False
         self._count_left_out = partial(self._count, f"WHERE {wrong}")
         return complete

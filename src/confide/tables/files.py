@@ -133,9 +133,8 @@ def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> Du
         dict.fromkeys(folders, "VARCHAR"),
     )
     schema = pa.schema([(column, pa.string()) for column in [*dialects[0].names, *folders]])
-    table = DuckTable(name, schema, connection, source, texts=True)
-    table.rows = CSV_ROWS if len(places) == 1 else Rows(0, "rows count from 0, over all files")
-    return table
+    rows = CSV_ROWS if len(places) == 1 else Rows(0, "rows count from 0, over all files")
+    return DuckTable(name, schema, connection, source, texts=True, rows=rows)
 
 
 def _parquet_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
@@ -148,15 +147,14 @@ def _parquet_files(connection: Any, name: str, places: Sequence[FileLocation]) -
     # The number of rows comes from the files' metadata
     folders = folder_types(places, agreed.names)
     count = select("sum(num_rows)", f"parquet_file_metadata({listed})")
-    table = DuckTable(
+    return DuckTable(
         name,
         pa.schema([*agreed, *_schema_of(connection, list(folders.items()))]),
         connection,
         _reading("read_parquet", places, f"union_by_name = {str(len(columns) > 1).lower()}", folders),
-        rows=lambda: int(connection.sql(count).fetchall()[0][0]),
+        stated_rows=lambda: int(connection.sql(count).fetchall()[0][0]),
+        disagreements=disagreements,
     )
-    table.disagreements = disagreements
-    return table
 
 
 def _listed(places: Sequence[FileLocation]) -> str:
@@ -188,16 +186,15 @@ def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> 
         pieces = (piece for place in places for piece in _arrow_stream(place, pa.schema(fields), folders))
         connection.register(ROWS, pa.RecordBatchReader.from_batches(pa.schema([*fields, *folders]), pieces))
 
-    table = DuckTable(
+    return DuckTable(
         name,
         pa.schema([*agreed, *folders]),
         connection,
         ROWS,
         renew=renew,
-        rows=lambda: sum(_arrow_rows(place, agreed.names[:1]) for place in places),
+        stated_rows=lambda: sum(_arrow_rows(place, agreed.names[:1]) for place in places),
+        disagreements=disagreements,
     )
-    table.disagreements = disagreements
-    return table
 
 
 _OPENERS = {"csv": _csv_files, "parquet": _parquet_files, "arrow": _arrow_files}

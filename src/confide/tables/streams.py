@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from io import BufferedReader
 from itertools import chain
@@ -50,34 +51,27 @@ def open_batches(
             not_of_duckdb = not_registered(connection, pa.Table.from_batches([first]).cast(schema))
             schema = pa.schema([field for field in schema if field.name not in not_of_duckdb])
         pieces = split_batches(chain([first], arriving), schema)
-        opened = StreamedTable(name, schema, connection, first, pieces, in_words)
-        opened.unreadable = tuple(not_of_duckdb)
-        yield opened
+        yield StreamedTable(
+            name, schema, connection, ROWS, in_words, first=first, pieces=pieces, unreadable=not_of_duckdb
+        )
 
 
+@dataclass(eq=False)
 class StreamedTable(DuckTable):
-    """Rows that can be read once; `first` are the first rows, and `pieces` all rows."""
+    """Rows that can be read once; `first` are the first rows, and `pieces` all rows, None after they were read."""
 
     threads = 1
 
-    def __init__(
-        self,
-        name: str,
-        schema: Any,
-        connection: Any,
-        first: Any,
-        pieces: Iterable[Any],
-        in_words: Callable[[], AbstractContextManager[None]],
-        *,
-        texts: bool = False,
-    ) -> None:
-        super().__init__(name, schema, connection, ROWS, self._stream_errors, renew=self._register, texts=texts)
-        self._first = first
-        self._stream_in_words = in_words
-        self._pieces: Iterable[Any] | None = pieces
-        self._failures: list[Exception] = []
-        self._incomplete = ""
-        self._left_out = 0
+    first: Any = field(kw_only=True)
+    pieces: Iterable[Any] | None = field(kw_only=True)
+    _failures: list[Exception] = field(default_factory=list, init=False)
+    _incomplete: str = field(default="", init=False)
+    _left_out: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self._stream_in_words = self.in_words
+        self.in_words = self._stream_errors
+        self.renew = self._register
 
     @contextmanager
     def _stream_errors(self) -> Iterator[None]:
@@ -107,11 +101,11 @@ class StreamedTable(DuckTable):
                 yield complete
 
     def _register(self, _: object) -> None:
-        if self._pieces is None:
+        if self.pieces is None:
             must = f"{self.name} can be read once only"
             raise InputError("source", must, remedy="Give it again, or write it into a file first")
-        pieces = self._pieces
-        self._pieces = None
+        pieces = self.pieces
+        self.pieces = None
         self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self.schema, self._passing(pieces)))
 
     def counted_rows(self) -> None:
@@ -132,14 +126,14 @@ class StreamedTable(DuckTable):
         return not self._incomplete
 
     def _first_cells(self, expressions: str) -> Any:
-        self.connection.register("confide_first", pa.Table.from_batches([self._first]))
+        self.connection.register("confide_first", pa.Table.from_batches([self.first]))
         (values,) = self.connection.sql(select(expressions, "confide_first")).fetchall()
         self.connection.unregister("confide_first")
         return values
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list among the first rows."""
-        return first_length(self._first.column(column))
+        return first_length(self.first.column(column))
 
 
 _ARROW_STREAM = b"\xff\xff\xff\xff"  # its first bytes
@@ -185,10 +179,9 @@ def _open_csv(stream: BufferedReader, name: str, decimal: str) -> Iterator[Strea
             batches = opening.enter_context(csv_batches(stream, name))
             first = next(batches)
         connection = opening.enter_context(embedded())
-        opened = StreamedTable(name, first.schema, connection, first, chain([first], batches), in_words, texts=True)
-        opened.rows = CSV_ROWS
-        opened.decimal = decimal
-        yield opened
+        batches = chain([first], batches)
+        form: dict[str, Any] = {"texts": True, "rows": CSV_ROWS, "decimal": decimal}
+        yield StreamedTable(name, first.schema, connection, ROWS, in_words, first=first, pieces=batches, **form)
 
 
 # So many rows of CSV are one batch.

@@ -163,12 +163,12 @@ class UnreadTable(IbisTable):
         self, columns: Columns, name: str = "records", dialect: str = "duckdb", files: Sequence[FileLocation] = ()
     ) -> None:
         self.dialect = one_of("dialect", dialect, tuple(DIALECTS))
-        self.files = tuple(files)
         kinds = _types(columns)
         types = {"number": pa.float64(), "position": pa.int64(), "text": pa.string(), "any": pa.string()}
         schema = pa.schema([(column, types[kind]) for column, kind in kinds.items()])
         self._placeholders = {column: f"confide_column_{place}" for place, column in enumerate(kinds)}
         super().__init__("the table of the query", _cast(name, self.dialect, self._placeholders, kinds), schema)
+        self.files = tuple(files)
         self._skips_incomplete = columns.skip_incomplete
 
     @property
