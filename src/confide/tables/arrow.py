@@ -198,8 +198,8 @@ def number_column(batch: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """A column of lists as a matrix, shape (n, width), and the rows with exactly `width` entries, or None if all have.
+def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """A column of lists as a matrix, shape (n, width), and the rows with exactly `width` entries.
 
     The entries of the other rows are NaN.
     """
@@ -208,7 +208,7 @@ def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDAr
     require("column", hasattr(lists.type, "value_field"), f"{name!r} must hold lists of numbers, or be a matrix")
     whole = integers_of(pc.list_value_length(lists), -1) == width
     if whole.all():
-        return _numbers(name, lists.flatten()).reshape(len(lists), width), None
+        return _numbers(name, lists.flatten()).reshape(len(lists), width), whole
     matrix = np.full((len(lists), width), np.nan)
     matrix[whole] = _numbers(name, lists.filter(from_numpy(whole)).flatten()).reshape(-1, width)
     return matrix, whole

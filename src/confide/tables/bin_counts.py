@@ -142,7 +142,7 @@ class Counters:
             unusable.append(unweighed)
         reasons = columns.with_column_reasons(batch, reasons, unusable)
         # Count, unless a record is wrong: then there is no release
-        if reasons is not None:
+        if reasons.any():
             self._errors.note(reasons, start, columns.column_errors(batch))
         elif group is not None:
             self._count_by_group(scores, np.where(places < 0, len(group.names), places))

@@ -10,6 +10,7 @@ arrays (Ray Data's `map_batches`), or the output of a torch DataLoader. Memory h
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -296,7 +297,7 @@ def _counted(batches: Iterable[Any], scores: Scores, score: str | None, candidat
         if first is None:
             reader: RecordReader = ScoreReader(score=kind.name, column="score")
         else:
-            (reader,) = what.readers(_Columns(first))
+            (reader,) = what.readers(_Columns("the batches", first.schema, first=first))
     else:
         reader = ScoreReader(score=score, column="scores")
         pieces = (_computed_scores(batch, what) for batch in batches)
@@ -304,15 +305,14 @@ def _counted(batches: Iterable[Any], scores: Scores, score: str | None, candidat
     return counts
 
 
+@dataclass(eq=False)
 class _Columns(TableColumns):
     """The columns of batches, by the first of them."""
 
-    def __init__(self, first: Any) -> None:
-        super().__init__("the batches", first.schema)
-        self._first = first
+    first: Any = field(kw_only=True)
 
     def first_length(self, column: str) -> int | None:
-        return first_length(self._first.column(column))
+        return first_length(self.first.column(column))
 
 
 def _computed_scores(batch: Any, scores: Any) -> Any:

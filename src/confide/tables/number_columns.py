@@ -1,6 +1,7 @@
 """Columns of numbers: of all classes, labels or candidates, as a matrix of each batch; and weights."""
 
 import re
+from collections.abc import Sized
 from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -35,8 +36,8 @@ _NO_CLASS = "; if it is no class, leave it out by a narrower pattern"
 
 _PAIR = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
 
-# Why each record cannot be used: the position of the broken requirement, from 1 on, or 0; None if all can be used.
-Reasons: TypeAlias = NDArray[np.integer] | None
+# Why each record cannot be used: the position of the broken requirement, from 1 on, or 0; shape (n,).
+Reasons: TypeAlias = NDArray[np.integer]
 
 
 class Reason(IntEnum):
@@ -131,9 +132,10 @@ class NumberColumns:
 
         The order "F" copies columns as they are, which is faster if one entry of each row is needed.
         """
-        whole = None  # of lists: those of the right length
+        reasons = no_reasons(batch)
         if self.from_list:
-            p, whole = matrix_column(batch, self.columns[0], self.width)
+            p, is_whole = matrix_column(batch, self.columns[0], self.width)
+            reasons = mark(reasons, ~is_whole, Reason.LENGTH)
         else:
             columns = [number_column(batch, column) for column in self.columns]
             if self.of_pair and not self.logits:
@@ -141,29 +143,23 @@ class NumberColumns:
                 columns = [1 - second, second]
             p = np.stack(columns).T if order == "F" and not self.logits else np.column_stack(columns)
         if self.logits:
-            return self._softmax(p, whole)
+            return self._softmax(p, reasons)
         # Check all of them at once; row by row only if that fails
-        if whole is None and (not p.size or (p.min() >= 0 and p.max() <= most)):  # NaN fails both
-            return p, None
-        reasons = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, Reason.NUMBER).astype(np.int8)
-        if whole is not None:
-            reasons[~whole] = Reason.LENGTH
-        return p, reasons
+        if not p.size or (p.min() >= 0 and p.max() <= most):  # NaN fails both
+            return p, reasons
+        outside = np.any(~((p >= 0) & (p <= most)), axis=1)
+        return p, mark(reasons, outside, Reason.NUMBER)
 
     def _unusable(self, column: NDArray[Any]) -> NDArray[np.bool_]:
         return ~np.isfinite(column) if self.logits else ~((column >= 0) & (column <= 1))
 
-    def _softmax(self, z: NDArray[Any], whole: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], Reasons]:
-        # Lists of another length, and other rows that are not finite
-        not_finite = ~np.isfinite(z).all(axis=1)
-        reasons = None if whole is None else mark(None, ~whole, Reason.LENGTH)
-        reasons = mark(reasons, not_finite, Reason.NUMBER)
-
+    def _softmax(self, z: NDArray[Any], reasons: Reasons) -> tuple[NDArray[np.float64], Reasons]:
+        not_finite = np.any(~np.isfinite(z), axis=1)
         # Rows that are probabilities already become 0: the check of sums reports them
         finite = np.where(not_finite[:, None], 0, z) if not_finite.any() else z
         p = softmax(np.column_stack([np.zeros(len(z)), finite]) if self.of_pair else finite)
         p[look_like_probabilities(z)] = 0
-        return p, reasons
+        return p, mark(reasons, not_finite, Reason.NUMBER)
 
     def expressions(self, table: Any) -> list[Any]:
         """The numbers as Ibis expressions, in double precision; not for lists."""
@@ -248,8 +244,7 @@ def refuse_first_rows(table: Table, p: NumberColumns) -> None:
         first = next(batches, None)
         if first is not None and first.num_rows:
             matrix, reasons = p.matrix(first)
-            wrong = other_sums(matrix) if reasons is None else other_sums(matrix) & (reasons == 0)
-            errors.note(wrong.astype(np.int8), 0 if table.ordered else None)
+            errors.note((other_sums(matrix) & (reasons == 0)).astype(np.int8), 0 if table.ordered else None)
     errors.refuse([p.sum_requirement], table.rows)
 
 
@@ -263,11 +258,12 @@ def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
 
 def mark(reasons: Reasons, wrong: NDArray[np.bool_], reason: int) -> Reasons:
     """Reasons with one more reason, for records that are wrong and had none."""
-    if not wrong.any():
-        return reasons
-    reasons = np.zeros(len(wrong), np.int8) if reasons is None else reasons
-    reasons[wrong & (reasons == 0)] = reason
-    return reasons
+    return np.where(wrong & (reasons == 0), np.int8(reason), reasons)
+
+
+def no_reasons(records: Sized) -> Reasons:
+    """The reasons of records that can all be used."""
+    return np.zeros(len(records), np.int8)
 
 
 def number_error(reason: int, requirement: str, column: NDArray[Any], wrong: NDArray[np.bool_]) -> ColumnError:

@@ -43,7 +43,7 @@ class Predictor(RecordColumns):
     def predict(self, batch: Any, *, as_text: bool) -> tuple[list[Any], Reasons]:
         """The added columns, unless a record of the batch is unusable; `as_text` writes lists as JSON."""
         records, reasons = self.read(batch)
-        return [] if reasons is not None else self.predicted(batch, records.outputs, as_text=as_text), reasons
+        return [] if reasons.any() else self.predicted(batch, records.outputs, as_text=as_text), reasons
 
     def predicted(self, batch: Any, outputs: NDArray[Any], *, as_text: bool) -> list[Any]:
         """The added columns of a batch, from the outputs of the model."""

@@ -22,7 +22,7 @@ from confide.tables.arrow import ColumnRef, column_of, integers_of, number_colum
 from confide.tables.deferred import ibis
 from confide.tables.expressions import exact, matches, number
 from confide.tables.named_columns import NamedColumn
-from confide.tables.number_columns import NumberColumns, Reason, Reasons, mark, number_error, other_sums
+from confide.tables.number_columns import NumberColumns, Reason, Reasons, mark, no_reasons, number_error, other_sums
 from confide.tables.row_errors import ColumnError
 
 ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with ScoreColumn"
@@ -84,10 +84,10 @@ class RecordReader(ABC):
     def scores(self, batch: Any) -> tuple[NDArray[Any], Reasons]:
         """The scores of a batch, NaN if there is none, and the reasons of those records."""
         records, reasons = self.read(batch)
-        if reasons is None:
+        usable = reasons == 0
+        if usable.all():
             scores = self.score_of(records)
         else:
-            usable = reasons == 0
             scores = np.full(len(reasons), np.nan)
             if usable.any():
                 truth = None if records.truth is None else records.truth[usable]
@@ -128,7 +128,7 @@ class ScoreReader(RecordReader):
     def read(self, batch: Any) -> tuple[LabelledRecords, Reasons]:
         """The scores."""
         scores = number_column(batch, self.column)
-        return LabelledRecords(scores), mark(None, ~self.in_range(scores), Reason.NUMBER)
+        return LabelledRecords(scores), mark(no_reasons(scores), ~self.in_range(scores), Reason.NUMBER)
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """Scores that are missing or out of range."""
@@ -235,7 +235,7 @@ class ClassReader(ProbabilityReader):
         (column,) = self.probabilities.columns
         p = to_numpy(column_of(batch, ColumnRef(column, "entry")))
         length = integers_of(column_of(batch, ColumnRef(column, "length")), -1)
-        reasons = mark(None, length != self.probabilities.width, Reason.LENGTH)
+        reasons = mark(no_reasons(p), length != self.probabilities.width, Reason.LENGTH)
         return p[:, None], mark(reasons, (place >= 0) & ~((p >= 0) & (p <= 1)), Reason.NUMBER)
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
@@ -307,7 +307,7 @@ class TargetReader(RecordReader):
 
     def read(self, batch: Any) -> tuple[LabelledRecords, Reasons]:
         """Predictions, shape (n,), or quantiles, shape (n, 2); and targets, if they are read."""
-        reasons = None
+        reasons = no_reasons(batch)
         columns = {}
         for name, requirement in self._number_requirements.items():
             columns[name] = number_column(batch, name)

@@ -66,7 +66,7 @@ def checked_batches(
                 continue
             # Read on after an error, so that all unusable records are counted
             values, reasons = reader.read(batch)
-            if reasons is not None:
+            if reasons.any():
                 errors.note(reasons, start if table.ordered else None, reader.column_errors(batch))
             start += batch.num_rows
             progress(batch.num_rows)

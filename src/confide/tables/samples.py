@@ -51,9 +51,8 @@ class JoinedColumns:
         for before, score in self._places:
             records, wrong = score.read(batch)
             inputs.append(records)
-            if wrong is not None:
-                reasons = np.where((reasons == 0) & (wrong > 0), before + wrong.astype(np.int16), reasons)
-        return inputs, reasons if reasons.any() else None
+            reasons = np.where((reasons == 0) & (wrong > 0), before + wrong.astype(np.int16), reasons)
+        return inputs, reasons
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """The errors column by column, for a batch with errors."""

@@ -239,7 +239,7 @@ def _predicting(predictions: Predictions, reads: Sequence[ColumnRef]) -> Work:
         start = 0
         for batch in (batch.rename_columns(aliases) for batch in batches):
             added, reasons = predictions.read(batch)
-            if reasons is not None:
+            if reasons.any():
                 errors.note(reasons, start, predictions.column_errors(batch))
             start += batch.num_rows
             if not errors:
