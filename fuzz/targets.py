@@ -30,7 +30,7 @@ from confide.support import ObjectPath
 from confide.support.checks import exact_level
 from confide.tables.bin_counts import Counts
 from confide.tables.count_files import of_csv, of_json
-from confide.tables.files import matches
+from confide.tables.file_names import matches
 from confide.tables.unread import COLUMNS, add_rows
 from fuzz.kinds import KINDS
 from fuzz.source import Source, change, one_line

@@ -13,7 +13,7 @@ import confide.scores.ranked
 def any_row_sums() -> Iterator[None]:
     """Disable the check of row sums: the arithmetic of scores is tested on numbers that are no probabilities, too."""
     with pytest.MonkeyPatch.context() as patch:
-        for where in ("confide.arrays.row_sums", "confide.tables.column_types"):
+        for where in ("confide.arrays.row_sums", "confide.tables.number_columns"):
             patch.setattr(f"{where}.far_from_one", lambda p, rows=0: np.zeros(len(p), np.bool_))
         patch.setattr("confide.array_api.refuse_rows_unlike_one", lambda xp, p: None)
         yield

@@ -19,7 +19,7 @@ from confide.ledger import Ledger
 from confide.support import ObjectPath, as_place
 from confide.support.files import FileKind, OutputExistsError, new_file, write_text
 from confide.tables import open_table, predict_table
-from confide.tables.files import matches
+from confide.tables.file_names import matches
 from tests.calibrations import calibration_at
 from tests.refused import refused
 from tests.tables.class_records import P

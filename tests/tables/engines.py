@@ -122,8 +122,8 @@ class DuckDBInSQL(DuckDB):
 
     def table(self, data: pa.Table) -> Any:
         from confide.tables import open_table
-        from confide.tables.bin_counts import grouped_counts
         from confide.tables.databases import IbisTable
+        from confide.tables.engine_counts import grouped_counts
 
         class InSQL(IbisTable):
             def count(self, jobs: Any, progress: Any) -> Any:

@@ -160,7 +160,7 @@ def test_csv_contains_no_formulas_and_parquet_is_unchanged(tmp_path, calibration
 
 def test_a_folder_is_written_and_read_back(tmp_path, calibration, monkeypatch):
     monkeypatch.setattr("confide.tables.predict._ROWS_PER_FILE", 2000)
-    monkeypatch.setattr("confide.tables.record_columns.rows_per_batch", lambda width: 2048)
+    monkeypatch.setattr("confide.tables.record_columns.rows_per_batch", lambda reads: 2048)
     what, output = ClassColumns("p_*"), []
     figures = predict_table(
         class_table(5000), what, calibration, tmp_path / "sets", keep=("id",), progress=output.append

@@ -28,7 +28,7 @@ from confide.tables import (
 )
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.calibrate import bounded
-from confide.tables.expressions import _call, with_trees
+from confide.tables.engine_counts import _call, with_trees
 from confide.tables.open_table import as_open_table
 from confide.tables.table import no_progress
 from confide.tables.unread import UnreadTable

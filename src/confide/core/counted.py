@@ -71,36 +71,37 @@ def calibrate_histogram(
     # The counts of both sides, of groups, or of all records.
     payer, fields = split_options("calibrate_histogram", options, "partition")
     counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
-    of_groups = None not in counted and score != BOTH_SIDES
+    of_sides = None not in counted and score == BOTH_SIDES
+    of_groups = None not in counted and not of_sides
     if by is not None and not of_groups:
         raise InputError("by", BY_NEEDS_GROUPS)
+    if share_low is not None and not of_sides:
+        raise InputError("share_low", "must be left out: it divides the privacy budget between two sides")
 
     # The kind of thresholds.
-    division: By | None = None
-    kind = None
-    if None not in counted and score == BOTH_SIDES:
+    if of_sides:
         _check_sides(counted)
-        division = "side"
         shares = shares_of_sides("0.5" if share_low is None else share_low)
-    elif share_low is not None:
-        raise InputError("share_low", "must be left out: it divides the privacy budget between two sides")
+        division: By | None = "side"
     else:
-        kind = score_kind(score).name
-        if is_several(alpha) and of_groups:
-            must = "must be one level for counts by name: several levels and groups exclude each other"
-            raise InputError("alpha", must)
-        if is_several(alpha):
-            division = "level"
-        elif of_groups:
-            division = one_of("by", by or "group", BY_NAMES)
+        division = _division(alpha, by, of_groups=of_groups)
 
     # The request, and the release of these counts.
     request = Request(
         alpha=alpha, epsilon=epsilon, by=division, names=tuple(counted) if of_groups else (), shares=shares,
-        population=population, score=kind, classes=classes, candidates=next(iter(counted.values())).candidates,
-        **fields,
+        population=population, score=None if of_sides else score_kind(score).name, classes=classes,
+        candidates=next(iter(counted.values())).candidates, **fields,
     )  # fmt: skip
     return release(GivenCounts(counted), request, payer)
+
+
+def _division(alpha: Any, by: Literal["group", "class"] | None, *, of_groups: bool) -> By | None:
+    """The kind of thresholds of one score."""
+    if not of_groups:
+        return "level" if is_several(alpha) else None
+    must = "must be one level for counts by name: several levels and groups exclude each other"
+    require("alpha", not is_several(alpha), must)
+    return one_of("by", by or "group", BY_NAMES)
 
 
 def _check_sides(counted: Mapping[Any, ScoreHistogram]) -> None:

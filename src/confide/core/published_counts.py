@@ -85,20 +85,7 @@ class PublishedCounts(Document):
         if self.n is None and isinstance(self.counts, Mapping):
             object.__setattr__(self, "n", self.counts.get("report_count"))
 
-        # One integer for each bin.
-        m = self.candidates.size
-        counts = np.asarray(in_order(self.counts))
-        if counts.dtype.kind not in "iu":
-            remedy = "Counts with continuous noise, such as floating-point Laplace noise, have no certificate"
-            raise InputTypeError("counts", "must be integers", got=f"dtype {counts.dtype}", remedy=remedy)
-        if counts.shape != (m,) or m < 2:
-            must = f"must have shape ({m},), one for each of two or more candidates, +inf included"
-            remedy = "Empty bins have counts as well: their noise"
-            raise InputError("counts", must, got=f"shape {counts.shape}", remedy=remedy)
-        if (np.abs(counts.astype(np.float64)) > MOST_RECORDS).any():
-            raise InputError("counts", "must lie between -2**48 and 2**48")
-        counts = counts.astype(np.int64)
-        counts.flags.writeable = False
+        object.__setattr__(self, "counts", _one_per_bin(self.counts, self.candidates.size))
 
         # The number of records, public or noisy, and what is recorded.
         if self.n is not None:
@@ -109,7 +96,6 @@ class PublishedCounts(Document):
         if self.classes is not None:
             object.__setattr__(self, "classes", public_classes("classes", self.classes))
         object.__setattr__(self, "score", score_kind(self.score).name)
-        object.__setattr__(self, "counts", counts)
 
     def _check_noisy_number(self) -> None:
         """Reject a noisy number without its law, beside a public one, or with noise that no theorem covers."""
@@ -153,51 +139,65 @@ class PublishedCounts(Document):
             ...
         confide.errors.InputError: counts: must add up to n=90, within 32 for the noise; got 16. State the right n, ...
         """
-        # The probabilities of the noise in one count: of 0, and of at most 0.
-        m = len(self)
-        counts = self.counts
+        # Counts that the stated noise hardly makes.
         law = self.noise.in_one_count()
-        at_zero = float(law[0])
-        at_most_zero = at_zero + float(law[1:].sum())
-
-        # Rounded counts, which noise makes rarely.
-        divisor = int(np.gcd.reduce(counts))
-        if divisor > 1 and (at_zero + 2 * float(law[divisor::divisor].sum())) ** m <= _RARE:
-            raise InputError("counts", "must not be rounded", got=f"multiples of {divisor}", remedy=_AS_DRAWN)
-
-        # Counts far below 0.
-        least = int(counts.min())
-        reach = self._reach(law)
-        if least < -reach:
-            must = f"must be above {-reach - 1}, as the stated noise makes them"
-            remedy = "State the right noise, and read the counts in an integer type that holds them: others wrap around"
-            raise InputError("counts", must, got=f"{(counts < -reach).sum()} below, the least {least}", remedy=remedy)
-
-        # Suppressed counts: none is negative, or lies in a gap above 0, so that those of the gap are among the zeros.
-        zeros = int((counts == 0).sum())
-        many_zeros = _MANY_ZEROS * zeros >= m
-        clipped = not (counts < 0).any() and many_zeros and (at_zero / at_most_zero) ** zeros <= _RARE
-        gap = int(counts[counts > 0].min(initial=MOST_RECORDS)) - 1
-        within_gap = float(law[1 : gap + 1].sum())
-        if clipped and gap < MOST_RECORDS - 1 and (at_most_zero / (at_most_zero + within_gap)) ** zeros <= _RARE:
-            raise InputError("counts", "must not be suppressed", got=f"none from 1 to {gap}", remedy=_AS_DRAWN)
-
-        # The sum of all counts, which clipping only raises.
-        if self.n is not None:
-            total = int(counts.sum())
-            reach = self.noise.reach(m, _VERY_RARE)
-            if total < self.n - reach or (total > self.n + reach and not clipped):
-                must = f"must add up to n={self.n}, within {reach} for the noise"
-                raise InputError("counts", must, got=str(total), remedy=f"State the right n, and all bins. {_AS_DRAWN}")
+        self._refuse_rounded(law)
+        self._refuse_far_below_zero(law)
+        is_clipped = self._looks_clipped(law)
+        if is_clipped:
+            self._refuse_suppressed(law)
+        self._refuse_other_sum(is_clipped=is_clipped)
 
         # Clipped ones, which are safe.
-        if not clipped:
+        if not is_clipped:
             return ""
         each = float(law @ np.arange(len(law)))
         return (
             "the counts look clipped at 0: the promise holds, but each empty bin above the threshold costs about "
             f"{each:.2g} records. {_AS_DRAWN}"
         )
+
+    def _refuse_rounded(self, law: NDArray[np.float64]) -> None:
+        divisor = int(np.gcd.reduce(self.counts))
+        is_multiple = float(law[0]) + 2 * float(law[divisor::divisor].sum()) if divisor > 1 else 1.0
+        if is_multiple ** len(self) <= _RARE:
+            raise InputError("counts", "must not be rounded", got=f"multiples of {divisor}", remedy=_AS_DRAWN)
+
+    def _refuse_far_below_zero(self, law: NDArray[np.float64]) -> None:
+        reach = self._reach(law)
+        below = self.counts[self.counts < -reach]
+        if len(below):
+            must = f"must be above {-reach - 1}, as the stated noise makes them"
+            remedy = "State the right noise, and read the counts in an integer type that holds them: others wrap around"
+            raise InputError("counts", must, got=f"{len(below)} below, the least {below.min()}", remedy=remedy)
+
+    def _looks_clipped(self, law: NDArray[np.float64]) -> bool:
+        """Whether there are more zeros than the noise makes, and nothing below them."""
+        if (self.counts < 0).any() or _MANY_ZEROS * self._zeros < len(self):
+            return False
+        return float(law[0] / law.sum()) ** self._zeros <= _RARE
+
+    def _refuse_suppressed(self, law: NDArray[np.float64]) -> None:
+        """Reject clipped counts with a gap above 0, whose counts are among the zeros."""
+        gap = int(self.counts[self.counts > 0].min(initial=MOST_RECORDS)) - 1
+        at_most_zero = float(law.sum())
+        within_gap = float(law[1 : gap + 1].sum())
+        if gap < MOST_RECORDS - 1 and (at_most_zero / (at_most_zero + within_gap)) ** self._zeros <= _RARE:
+            raise InputError("counts", "must not be suppressed", got=f"none from 1 to {gap}", remedy=_AS_DRAWN)
+
+    def _refuse_other_sum(self, *, is_clipped: bool) -> None:
+        """Reject counts that do not add up to a public number of records; clipping only raises their sum."""
+        if self.n is None:
+            return
+        total = int(self.counts.sum())
+        reach = self.noise.reach(len(self), _VERY_RARE)
+        if total < self.n - reach or (total > self.n + reach and not is_clipped):
+            must = f"must add up to n={self.n}, within {reach} for the noise"
+            raise InputError("counts", must, got=str(total), remedy=f"State the right n, and all bins. {_AS_DRAWN}")
+
+    @property
+    def _zeros(self) -> int:
+        return int((self.counts == 0).sum())
 
     def _reach(self, law: NDArray[np.float64]) -> int:
         """The least r with a probability of at most 1e-9 that the noise of some bin is below -r."""
@@ -219,6 +219,23 @@ class PublishedCounts(Document):
     def _section(self) -> Section:
         facts = (("candidates", self.candidates.description), ("privacy", str(self.privacy)))
         return Section("PublishedCounts", f"noisy counts: {self._brief()}", facts)
+
+
+def _one_per_bin(given: Any, m: int) -> NDArray[np.int64]:
+    """The counts as integers that cannot be changed, one for each of m bins."""
+    counts = np.asarray(in_order(given))
+    if counts.dtype.kind not in "iu":
+        remedy = "Counts with continuous noise, such as floating-point Laplace noise, have no certificate"
+        raise InputTypeError("counts", "must be integers", got=f"dtype {counts.dtype}", remedy=remedy)
+    if counts.shape != (m,) or m < 2:
+        must = f"must have shape ({m},), one for each of two or more candidates, +inf included"
+        remedy = "Empty bins have counts as well: their noise"
+        raise InputError("counts", must, got=f"shape {counts.shape}", remedy=remedy)
+    if (np.abs(counts.astype(np.float64)) > MOST_RECORDS).any():
+        raise InputError("counts", "must lie between -2**48 and 2**48")
+    counts = counts.astype(np.int64)
+    counts.flags.writeable = False
+    return counts
 
 
 # The modulus of Field128, in which Prio3Histogram adds: a negative count is represented by its sum with this.

@@ -2,19 +2,20 @@
 
 The input is a name or data, and the columns to read of each record. The output is counts (from which releases are
 made), evaluations, and prediction sets in files, folders and tables. Memory does not grow with the number of rows.
-DuckDB, pyarrow and Ibis are imported when a table is opened, not before. Their error texts may quote records and are
-never passed on.
+DuckDB, pyarrow and Ibis are imported when they are used, not before (deferred.py). Their error texts may quote records
+and are never passed on.
 
 columns.py         the columns of each record, and everything that depends on their kind
-column_types.py    columns of labels, groups and weights, and of probabilities and losses, as they are looked up
+named_columns.py, number_columns.py   columns of labels and groups, and of probabilities, losses and weights, looked up
 readers.py         what the score of a record reads, and the score: in numpy, or as SQL
 record_columns.py  all columns of a record together, and the batches that are read by them
 open_table.py      from a name or data to a table
-table.py           the interface of a table; files.py, data.py, duckdb_table.py, databases.py and spark.py implement it
-arrow.py           Arrow's types, schemas and columns, and from Arrow to numpy and back
+table.py           the interface of a table; files.py (with file_names.py and csv_dialect.py), data.py, streams.py,
+                   duckdb_table.py, databases.py and spark.py implement it
+arrow.py           Arrow's types and columns, and from Arrow to numpy and back; schemas.py: agreement of schemas
 expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
-failures.py        errors without values: rows that cannot be used; files, engines and the packages that read records
-bin_counts.py      counts per bin, in this process or by an engine
+row_errors.py      rows that cannot be used; failures.py: errors of files, engines and packages, without values
+bin_counts.py      counts per bin, in this process; engine_counts.py: by an engine
 source.py          the columns of a call, and the records of a table as a source of releases
 counting.py        histograms of tables and of batches; samples.py: scores that are kept whole
 predictors.py      from columns to sets and intervals

@@ -5,8 +5,7 @@ functions of this module give the same arrays without pandas.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from confide.arrays import as_numeric
 from confide.errors import InputError
 from confide.support import as_integer, canonical_name, require
+from confide.tables.deferred import pa, pc
 
 Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "value", "text"]
 """The form in which a column is read.
@@ -37,23 +37,19 @@ class ColumnRef:
         The form in which it is read.
     at
         For an `entry`: the column that contains its position.
+    numbers
+        The approximate count of numbers that are read of each record.
     """
 
     column: str
     form: Form = "number"
     at: str | None = None
+    numbers: int = field(default=1, compare=False)
 
     @property
     def alias(self) -> str:
         """The name of the column in the batches of a table."""
         return f"{self.form} {self.column}"
-
-
-def is_integer(kind: Any) -> bool:
-    """Whether a type holds integers."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(kind))
 
 
 def is_number(kind: Any) -> bool:
@@ -65,50 +61,28 @@ def is_number(kind: Any) -> bool:
     >>> is_number(pa.decimal128(18, 3)), is_number(pa.list_(pa.float32())), is_number(pa.string())
     (True, False, False)
     """
-    import pyarrow as pa
-
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def is_boolean(kind: Any) -> bool:
-    """Whether a type holds booleans."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_boolean(kind))
 
 
 def is_text(kind: Any) -> bool:
     """Whether a type holds texts, plain or categorical."""
-    import pyarrow as pa
-
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain))
 
 
 def list_element(kind: Any) -> Any | None:
     """The type of a list's elements, for lists of any or of fixed length; None for anything else."""
-    import pyarrow as pa
-
     lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     return kind.value_type if lists or pa.types.is_list_view(kind) else None
 
 
-def fits_csv(kind: Any) -> bool:
-    """Whether a value of this type can be written as one CSV cell."""
-    import pyarrow as pa
-
-    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
-
-
 def describe_type(kind: Any) -> str:
     """Describe values of a column of this type for messages, never by the type's own text, which can list values."""
-    import pyarrow as pa
-
     if list_element(kind) is not None:
         return "lists"
     if is_text(kind):
         return "text"
-    if is_integer(kind):
+    if pa.types.is_integer(kind):
         return "integers"
     if is_number(kind):
         return "numbers"
@@ -126,8 +100,6 @@ def to_numpy(column: Any) -> NDArray[Any]:
     >>> to_numpy(pa.array([1, None, 3]))
     array([ 1., nan,  3.])
     """
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_boolean(kind) and not column.null_count:
         return to_numpy(column.cast(pa.int8())).astype(np.bool_)
@@ -164,8 +136,6 @@ def from_numpy(array: NDArray[Any]) -> Any:
     >>> from_numpy(np.array([True, False])).to_pylist(), str(from_numpy(np.zeros(1, np.float32)).type)
     ([True, False], 'float')
     """
-    import pyarrow as pa
-
     bits = np.packbits(array, bitorder="little") if array.dtype == np.bool_ else np.ascontiguousarray(array)
     return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), len(array), [None, pa.py_buffer(bits)])
 
@@ -178,8 +148,6 @@ def from_texts(texts: Sequence[str]) -> Any:
     >>> from_texts(["a", "", "é"]).to_pylist()
     ['a', '', 'é']
     """
-    import pyarrow as pa
-
     encoded = [text.encode() for text in texts]
     offsets = np.cumsum([0, *map(len, encoded)]).astype(np.int32)
     return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded)))
@@ -194,9 +162,6 @@ def with_decimal_commas(batch: Any) -> Any:
     >>> with_decimal_commas(pa.record_batch({"upper": [0.5, -np.inf], "name": ["a.b", ""]})).to_pydict()
     {'upper': ['0,5', '-inf'], 'name': ['a.b', '']}
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     columns = [
         pc.replace_substring(column.cast(pa.string()), ".", ",") if pa.types.is_floating(column.type) else column
         for column in batch.columns
@@ -233,20 +198,17 @@ def number_column(batch: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """A column of lists as a matrix, shape (n, width), and the rows with exactly `width` entries, or None if all have.
+def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """A column of lists as a matrix, shape (n, width), and the rows with exactly `width` entries.
 
     The entries of the other rows are NaN.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = column_of(batch, ColumnRef(name, "numbers"))
     lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     require("column", hasattr(lists.type, "value_field"), f"{name!r} must hold lists of numbers, or be a matrix")
     whole = integers_of(pc.list_value_length(lists), -1) == width
     if whole.all():
-        return _numbers(name, lists.flatten()).reshape(len(lists), width), None
+        return _numbers(name, lists.flatten()).reshape(len(lists), width), whole
     matrix = np.full((len(lists), width), np.nan)
     matrix[whole] = _numbers(name, lists.filter(from_numpy(whole)).flatten()).reshape(-1, width)
     return matrix, whole
@@ -254,18 +216,14 @@ def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDAr
 
 def _numbers(name: str, values: Any) -> NDArray[Any]:
     """The values of a column as numbers, of booleans 0 and 1."""
-    import pyarrow as pa
-
     return as_numeric(name, to_numpy(values.cast(pa.int8()) if pa.types.is_boolean(values.type) else values))
 
 
 def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -> NDArray[np.int64]:
     """The position of each value of a column among names, shape (n,); -1 for a value that is not among them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = _names(batch, read)
-    kind, places = values.type, list(range(len(names)))
+    kind = values.type
+    places = list(range(len(names)))
     if pa.types.is_integer(kind):
         # Names that int64 does not hold match no value
         integers = {place: integer for place in places if (integer := as_integer(names[place])) is not None}
@@ -284,9 +242,6 @@ def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -
 
 def missing_names(batch: Any, read: ColumnRef) -> NDArray[np.bool_]:
     """The records without a value in a column of names: nothing, or an empty text; boolean, shape (n,)."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values = _names(batch, read)
     missing = values.is_null()
     if not pa.types.is_integer(values.type):
@@ -296,9 +251,6 @@ def missing_names(batch: Any, read: ColumnRef) -> NDArray[np.bool_]:
 
 def texts_of(batch: Any, read: ColumnRef) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The texts of the values of a column of names, shape (n,), and the records without a value."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     texts = _names(batch, read).cast(pa.large_string())
     encoded = pc.fill_null(texts, from_texts([""]).cast(pa.large_string())[0]).dictionary_encode()
     names = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
@@ -306,25 +258,18 @@ def texts_of(batch: Any, read: ColumnRef) -> tuple[NDArray[Any], NDArray[np.bool
 
 
 def _names(batch: Any, read: ColumnRef) -> Any:
-    import pyarrow as pa
-
     values = column_of(batch, read)
     return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
 def _below_2_63(values: Any) -> Any:
     """Unsigned integers as signed integers; those that do not fit are missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     fits = pc.less(values, pa.scalar(2**63, pa.uint64()))
     return pc.if_else(fits, values, pa.scalar(None, pa.uint64())).cast(pa.int64())
 
 
 def first_length(lists: Any) -> int | None:
     """The length of the first list that is not null; None if there is none."""
-    import pyarrow.compute as pc
-
     lengths = pc.list_value_length(lists).drop_null()
     return int(lengths[0].as_py()) if len(lengths) else None
 
@@ -338,143 +283,9 @@ def or_empty_batch(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
     >>> [batch.num_rows for batch in or_empty_batch([], pa.schema([("a", pa.int8())]))]
     [0]
     """
-    import pyarrow as pa
-
     is_empty = True
     for batch in batches:
         is_empty = False
         yield batch
     if is_empty:
         yield pa.RecordBatch.from_pylist([], schema=schema)
-
-
-# Agreement of schemas: of the parts of a table, and of the batches of a stream.
-
-# The binary digits of a float, by its size.
-_FLOAT_DIGITS = {16: 11, 32: 24, 64: 53}
-
-
-def widens(kind: Any, wider: Any) -> bool:
-    """Whether a type holds every value of another one unchanged.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> widens(pa.int32(), pa.float64()), widens(pa.int64(), pa.float64()), widens(pa.date32(), pa.timestamp("us"))
-    (True, False, False)
-    >>> widens(pa.list_(pa.float32()), pa.list_(pa.float64())), widens(pa.string(), pa.large_string())
-    (True, True)
-    """
-    import pyarrow as pa
-
-    element, wider_element = list_element(kind), list_element(wider)
-    if kind == wider or pa.types.is_null(kind):
-        return True
-    if element is not None and wider_element is not None:
-        size = getattr(wider, "list_size", None)
-        return size in (None, getattr(kind, "list_size", None)) and widens(element, wider_element)
-    # Numbers: every digit must fit
-    if pa.types.is_decimal(kind) and pa.types.is_decimal(wider):
-        more_whole_digits = wider.precision - wider.scale >= kind.precision - kind.scale
-        return bool(more_whole_digits and wider.scale >= kind.scale)
-    if pa.types.is_floating(kind) and pa.types.is_floating(wider):
-        return bool(wider.bit_width >= kind.bit_width)
-    if is_integer(kind) and (is_integer(wider) or pa.types.is_floating(wider)):
-        loses_sign = pa.types.is_signed_integer(kind) and pa.types.is_unsigned_integer(wider)
-        return not loses_sign and _integer_digits(kind) <= _integer_digits(wider)
-    return is_text(kind) and is_text(wider)
-
-
-def _integer_digits(kind: Any) -> int:
-    """The binary digits of the integers that a type of integers or floats holds unchanged."""
-    import pyarrow as pa
-
-    if pa.types.is_floating(kind):
-        return _FLOAT_DIGITS[kind.bit_width]
-    return int(kind.bit_width - pa.types.is_signed_integer(kind))
-
-
-def widest_schema(parts: Sequence[Any]) -> Any:
-    """The columns of all parts, each with the type that holds every value, or the first type if none does."""
-    import pyarrow as pa
-
-    kinds: dict[str, list[Any]] = {}
-    for field in chain.from_iterable(parts):
-        kinds.setdefault(field.name, []).append(field.type)
-
-    def widest(types: list[Any]) -> Any:
-        return next((kind for kind in types if all(widens(other, kind) for other in types)), types[0])
-
-    return pa.schema([(name, widest(types)) for name, types in kinds.items()])
-
-
-def type_disagreements(parts: Sequence[tuple[str, Any]], schema: Any) -> dict[str, str]:
-    """The columns of a schema whose types do not hold all values of the parts, with the types of two parts.
-
-    `parts` are names with schemas. A column that only some parts have counts as such a disagreement; a column that no
-    part has comes from folder names.
-    """
-    disagreements = {}
-    for field in schema:
-        kinds = [(title, part.field(field.name).type if field.name in part.names else None) for title, part in parts]
-        present = [(title, kind) for title, kind in kinds if kind is not None]
-        # The first part that differs, and the first part that it differs from
-        differing = [(title, kind) for title, kind in kinds if kind is None or not widens(kind, field.type)]
-        if present and differing:
-            title, kind = differing[0]
-            others = [(other, of_other) for other, of_other in present if of_other != kind]
-            other, of_other = (*others, ("the first part", field.type))[0]
-            disagreements[field.name] = f"{_type_name(of_other)} in {other} and {_type_name(kind)} in {title}"
-    return disagreements
-
-
-def _type_name(kind: Any) -> str:
-    """A type for messages, which does not list values."""
-    import pyarrow as pa
-
-    if kind is None:
-        return "no such column"
-    return str(kind) if pa.types.is_primitive(kind) or pa.types.is_decimal(kind) else describe_type(kind)
-
-
-# The most rows of a batch, so that memory does not grow with the batches of a source.
-_MOST_ROWS = 2**14
-
-
-def split_batches(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
-    """Record batches of a bounded number of rows with this schema."""
-    for batch in batches:
-        for start in range(0, batch.num_rows, _MOST_ROWS):
-            yield _alike(batch.slice(start, _MOST_ROWS), schema)
-
-
-def _alike(batch: Any, schema: Any) -> Any:
-    """A batch with the columns of a schema, matched by name, and with their types."""
-    if batch.schema.names == schema.names and batch.schema.types == schema.types:
-        return batch
-    for name in schema.names:
-        must = "every batch must have the columns of the first"
-        require("batches", batch.schema.names.count(name) == 1, must, remedy=f"{name!r} is not in a later one")
-    disagreements = type_disagreements([("the first batch", schema), ("a later one", batch.schema)], schema)
-    for name, kinds in disagreements.items():
-        raise InputError("batches", f"column {name!r} must have the type of the first batch", got=kinds)
-    return batch.select(schema.names).cast(schema)
-
-
-def readable_schema(schema: Any) -> Any:
-    """The same schema with single precision instead of half precision, which DuckDB does not have."""
-    import pyarrow as pa
-
-    return pa.schema([pa.field(field.name, _readable(field.type), field.nullable) for field in schema])
-
-
-def _readable(kind: Any) -> Any:
-    import pyarrow as pa
-
-    if pa.types.is_float16(kind):
-        return pa.float32()
-    if pa.types.is_fixed_size_list(kind) and pa.types.is_float16(kind.value_type):
-        return pa.list_(pa.float32(), kind.list_size)
-    if pa.types.is_list(kind) and pa.types.is_float16(kind.value_type):
-        return pa.list_(pa.float32())
-    return kind

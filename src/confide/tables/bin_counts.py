@@ -1,13 +1,14 @@
-"""Counts per group and bin of streamed records: in this process by two threads, or by a GROUP BY of an engine.
+"""Counts per group and bin of records that are read in batches, by two threads of this process.
 
 DuckDB only reads, because counting its batches here is several times faster than a search for every row's bin in SQL.
-Other engines count where the rows are: a query, whose answer has at most one row per group and bin.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,10 @@ from numpy.typing import NDArray
 
 from confide.candidates import Candidates
 from confide.counting import BinCounter, ScoreHistogram, weight_per_bin
-from confide.tables.column_types import AnyGroups, NamedColumn, Reason
-from confide.tables.expressions import bin_index, number, with_trees
-from confide.tables.failures import RowErrors
+from confide.tables.named_columns import NamedColumn
 from confide.tables.record_columns import RecordColumns, rows_per_batch
-from confide.tables.table import PERSON_ERROR_COLUMN, PERSON_ERRORS, Progress, Table
+from confide.tables.row_errors import RowErrors
+from confide.tables.table import Progress, Table
 
 # Scores of a group are counted so many at a time.
 _GATHERED = 2**14
@@ -93,21 +93,28 @@ class Counts:
         else:
             self.array[row.group, row.bin] += row.n
 
+    def __add__(self, other: "Counts") -> "Counts":
+        errors = RowErrors()
+        for counts in (self, other):
+            errors.merge(counts.errors)
+        return Counts(self.job, self.array + other.array, errors)
+
     def histograms(self) -> dict[Any, ScoreHistogram]:
         """The histograms by the name of a group; without groups the name is None."""
-        job, candidates = self.job, self.job.candidates
+        job = self.job
         if job.columns.weight is not None:
             weights, numbers = self.array
-            return {None: ScoreHistogram(candidates, weights, int(numbers.sum()))}
+            return {None: ScoreHistogram(job.candidates, weights, int(numbers.sum()))}
         names = (None,) if job.group is None else job.group.names
-        return {name: ScoreHistogram(candidates, self.array[place]) for place, name in enumerate(names)}
+        return {name: ScoreHistogram(job.candidates, self.array[place]) for place, name in enumerate(names)}
 
 
 class Counters:
     """The counters of one thread, one per group."""
 
     def __init__(self, job: Job) -> None:
-        self._job, self.errors = job, RowErrors()
+        self._job = job
+        self._errors = RowErrors()
         kind = job.columns.reader.kind
         self._groups = [
             BinCounter(job.edges, kind.low, kind.high, infinity=kind.takes_infinity) for _ in range(job.groups)
@@ -117,7 +124,8 @@ class Counters:
 
     def add(self, batch: Any, start: int | None) -> None:
         """Count a `pyarrow.RecordBatch`, which begins at row `start` if rows have an order."""
-        columns, group = self._job.columns, self._job.group
+        columns = self._job.columns
+        group = self._job.group
         # Score, and find each record's group and weight
         scores, reasons = columns.reader.scores(batch)
         unusable = []
@@ -129,8 +137,8 @@ class Counters:
             unusable.append(unweighed)
         reasons = columns.with_column_reasons(batch, reasons, unusable)
         # Count, unless a record is wrong: then there is no release
-        if reasons is not None:
-            self.errors.note(reasons, start, columns.column_errors(batch))
+        if reasons.any():
+            self._errors.note(reasons, start, columns.column_errors(batch))
         elif group is not None:
             self._count_by_group(scores, np.where(places < 0, len(group.names), places))
         else:
@@ -138,12 +146,13 @@ class Counters:
             if columns.weight is not None:
                 self._weights += weight_per_bin(scores, weights, self._job.edges)
 
-    def counts(self) -> NDArray[np.int64]:
-        """The counts per group and bin, with the shape of the job."""
+    def counts(self) -> Counts:
+        """What this thread has counted."""
         for place in range(len(self._groups)):
             self._count_gathered(place)
         weights = [] if self._job.columns.weight is None else [self._weights]
-        return np.stack([*weights, *(counter.counts() for counter in self._groups)])
+        array = np.stack([*weights, *(counter.counts() for counter in self._groups)])
+        return Counts(self._job, array, self._errors)
 
     def _count_by_group(self, scores: NDArray[Any], places: NDArray[Any]) -> None:
         if len(self._groups) < 2**15:
@@ -165,8 +174,7 @@ class Counters:
 def count_rows(table: Table, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
     """Count for each job, in one pass over a table."""
     reads = tuple(dict.fromkeys(read for job in jobs for read in job.columns.reads))
-    width = sum(job.columns.width for job in jobs)
-    with closing(table.batches(reads, rows_per_batch(width))) as batches:
+    with closing(table.batches(reads, rows_per_batch(reads))) as batches:
         return count_stream(batches, jobs, progress, ordered=table.ordered, threads=2 if table.any_thread else 1)
 
 
@@ -175,16 +183,19 @@ def count_stream(
 ) -> list[Counts]:
     """Count a stream of record batches, by threads that take turns to read; the first is the thread of the caller."""
     workers = [[Counters(job) for job in jobs] for _ in range(threads)]
-    reading, failures, rows_read = threading.Lock(), list[BaseException](), 0
+    reading = threading.Lock()
+    failures: list[BaseException] = []
+    rows_read = 0
 
     def work(counters: list[Counters]) -> None:
         nonlocal rows_read
         try:
             while not failures:
                 with reading:
-                    batch, start = next(batches, None), rows_read
+                    batch = next(batches, None)
                     if batch is None:
                         return
+                    start = rows_read
                     rows_read += batch.num_rows
                     progress(batch.num_rows)
                 if batch.num_rows:
@@ -201,109 +212,5 @@ def count_stream(
         thread.join()
     if failures:
         raise failures[0]
-
-    # Add what the threads counted, job by job
-    counted = []
-    for job, counters in zip(jobs, zip(*workers, strict=True), strict=True):
-        errors = RowErrors()
-        for counter in counters:
-            errors.merge(counter.errors)
-        counted.append(Counts(job, np.sum([counter.counts() for counter in counters], axis=0), errors))
-    return counted
-
-
-# The engines' names of double precision that are not DOUBLE.
-DOUBLES: Mapping[str, str] = {"bigquery": "FLOAT64"}
-
-
-def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
-    """Count an Ibis table by its engine: a GROUP BY, and a second one by reason if some rows cannot be used."""
-    rows, engine = scored_rows(table, job.columns), table.get_backend().name
-    answer = _fetched(binned(rows, job, engine), job.edges)
-    if any(row.bin is None for row in answer):
-        answer = _fetched(binned_by_reason(rows, job, engine), job.edges)
-    counts = Counts.none(job)
-    for row in answer:
-        counts.add(row)
-    progress(counts.records)
-    return counts
-
-
-def _fetched(query: Any, edges: NDArray[np.float64]) -> list[CountRow]:
-    backend = query.get_backend()
-    if backend.name == "polars":
-        fetched = query.to_pyarrow().to_pylist()
-    elif backend.name == "postgres":
-        # Ibis would read by a cursor of the server, for which PostgreSQL counts in a single process
-        with backend.raw_sql(backend.compile(query)) as cursor:
-            fetched = [dict(zip(query.columns, values, strict=True)) for values in cursor.fetchall()]
-    else:
-        backend._run_pre_execute_hooks(query)
-        sql = with_trees(backend.compile(query), edges, DOUBLES.get(backend.name, "DOUBLE"))
-        fetched = backend.sql(sql, schema=query.schema()).to_pyarrow().to_pylist()
-    return [CountRow(**row) for row in fetched]
-
-
-def scored_rows(table: Any, columns: RecordColumns) -> Any:
-    """The records of an Ibis table: `score` (float64 or null), `reason` and `group` (a position; 0 without groups).
-
-    For weighted records also `weight`, a whole number. The reason is the first that applies to a record.
-    """
-    import ibis
-
-    reader, kind = columns.reader, columns.reader.kind
-    # The values of a record, and the conditions under which it cannot be used
-    score, reasons = reader.expressions(table)
-    values: dict[str, Any] = {"group": ibis.literal(0, "int32")}
-    for reason, column in columns.required.items():
-        assert not isinstance(column, AnyGroups)  # groups are counted by a public list of names
-        value, reasons[reason] = column.expressions(table)
-        values |= {"weight": value} if column is columns.weight else {"group": value.cast("int32")}
-    if columns.people is not None:
-        after = len(reader.requirements) + len(columns.required)
-        reasons |= {after + flag: table[PERSON_ERROR_COLUMN] == flag for flag in PERSON_ERRORS}
-    # The first condition that applies
-    clauses = [(wrong, int(reason)) for reason, wrong in sorted(reasons.items())]
-    first = ibis.cases(*clauses, else_=0).cast("int32") if clauses else ibis.literal(0, "int32")
-    rows = table.select(score=score, reason=first, **values)
-    # NaN is above +inf in some engines, and in the others no comparison with it is true.
-    usable = (rows.score >= number(kind.low)) & (rows.score <= number(kind.high))
-    if kind.takes_infinity:
-        usable |= rows.score == number(np.inf)
-    unusable = ~usable.fill_null(False)
-    unscored = (rows.reason > 0) & (rows.reason <= len(reader.requirements))
-    return rows.mutate(
-        reason=ibis.cases((unscored, rows.reason), (unusable, int(Reason.NUMBER)), else_=rows.reason).cast("int32")
-    )
-
-
-def binned(rows: Any, job: Job, engine: str) -> Any:
-    """A query for the number of rows `n` in each `bin`, of each `group` if there are groups, and the sum of `weight`.
-
-    Unusable rows have a null bin. An inner query selects the bin, because PostgreSQL computes an expression again
-    wherever it is used.
-    """
-    groups = [] if job.group is None else ["group"]
-    place = (rows.reason == 0).ifelse(bin_index(rows.score, job.edges, engine), None)
-    return _grouped(rows.select(*groups, *_weights(job), bin=place), ["bin", *groups])
-
-
-def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
-    """The GROUP BY of all rows, also by `reason` and any `part`; rows with a reason have neither bin nor group."""
-    import ibis
-
-    usable = rows.reason == 0
-    nothing = ibis.null("int32")
-    columns = {"group": usable.ifelse(rows.group, nothing)}
-    columns["bin"] = usable.ifelse(bin_index(rows.score, job.edges, engine), nothing)
-    keys = ["part", "reason"] if "part" in rows.columns else ["reason"]
-    return _grouped(rows.select(*keys, *_weights(job), **columns), [*keys, *columns])
-
-
-def _weights(job: Job) -> list[str]:
-    return [] if job.columns.weight is None else ["weight"]
-
-
-def _grouped(rows: Any, keys: Sequence[str]) -> Any:
-    sums = {"weight": rows.weight.sum()} if "weight" in rows.columns else {}
-    return rows.group_by(keys).agg(n=rows.count(), **sums)
+    of_threads = [[counter.counts() for counter in counters] for counters in workers]
+    return [reduce(add, of_job) for of_job in zip(*of_threads, strict=True)]

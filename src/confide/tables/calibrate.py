@@ -30,8 +30,8 @@ from confide.errors import InputError
 from confide.scores import kind_of_task
 from confide.support import Level, order_of, positive_integer, require, takes_alpha
 from confide.tables.bin_counts import Job
-from confide.tables.column_types import GroupedColumns
 from confide.tables.columns import ColumnSpec, score_named_by
+from confide.tables.named_columns import GroupedColumns
 from confide.tables.open_table import as_open_table
 from confide.tables.predictors import release_class_names
 from confide.tables.source import Columns, TableSource

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from confide.candidates import AnyCandidates, Candidates, Spread
 from confide.core import BOTH_SIDES, FALSE_NEGATIVES, FROM_LOGITS, Release, as_release, critical_score
 from confide.errors import InputError
-from confide.evaluation import IntervalOutcomes, RecordComparison, ScoreOutcomes, SetOutcomes
+from confide.evaluation import IntervalOutcomes, LabelledRecords, RecordComparison, ScoreOutcomes, SetOutcomes
 from confide.scores import SCORES, ScoreKind, all_scores, score_kind
 from confide.support import (
     canonical_name,
@@ -29,15 +29,8 @@ from confide.support import (
     several,
 )
 from confide.tables.arrow import is_number, is_text
-from confide.tables.column_types import (
-    NamedColumn,
-    Names,
-    NumberColumns,
-    group_of_release,
-    is_pattern,
-    label_column,
-    number_columns,
-)
+from confide.tables.named_columns import NamedColumn, Names, group_of_release, label_column
+from confide.tables.number_columns import NumberColumns, is_pattern, number_columns
 from confide.tables.predictors import (
     AnyGroup,
     Predictor,
@@ -48,10 +41,16 @@ from confide.tables.predictors import (
     set_predictor,
     sides_of,
 )
-from confide.tables.readers import ClassReader, FalseNegativeReader, LossReader, RecordReader, ScoreReader, TargetReader
+from confide.tables.readers import (
+    ELSEWHERE,
+    ClassReader,
+    FalseNegativeReader,
+    LossReader,
+    RecordReader,
+    ScoreReader,
+    TargetReader,
+)
 from confide.tables.table import TableColumns
-
-ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with ScoreColumn"
 
 
 class ColumnSpec(ABC):
@@ -140,9 +139,9 @@ class ColumnSpec(ABC):
         """The reader of each record and its comparison with a release; that of its score, if nothing else is known."""
         return self._with_score(score_named_by(release)).readers(table)[0], ScoreOutcomes(release)
 
-    def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    def _scores_read(self, reader: RecordReader, records: LabelledRecords) -> dict[str, NDArray[Any]]:
         """The scores of a batch and what a plan reports about its records; `reader` is one of `_whole`."""
-        return {"scores": reader.score_of(arrays)}
+        return {"scores": reader.score_of(records)}
 
 
 def score_named_by(release: Release) -> str | None:
@@ -180,7 +179,7 @@ class ScoreColumn(ColumnSpec):
     def readers(self, table: TableColumns) -> tuple[RecordReader, ...]:
         """The reader of the column, after checks."""
         table.check_number(self.column)
-        return (ScoreReader.of(self.column, self.score),)
+        return (ScoreReader(score=self.score, column=self.column),)
 
     def _with_score(self, score: str | None) -> "ScoreColumn":
         return self if self.score is not None else replace(self, score=score)
@@ -274,7 +273,9 @@ class TargetColumns(ColumnSpec):
             raise InputError("target", "must be given: the column of the true numbers")
         self.check_predictions(table, self.kind)
         table.check_number(self.target)
-        return tuple(TargetReader.of(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
+        return tuple(
+            TargetReader(score=kind.name, predictions=self.predictions, target=self.target) for kind in self.kinds
+        )
 
     def _predictor(self, table: TableColumns, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         low, high = (score_of_release(side, "regression") for side in sides_of(release))
@@ -284,12 +285,12 @@ class TargetColumns(ColumnSpec):
     def _comparison(self, table: TableColumns, release: Release) -> tuple[RecordReader, RecordComparison]:
         return self._with_score(score_named_by(release)).readers(table)[0], IntervalOutcomes(release)
 
-    def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        scores = super()._scores_read(reader, arrays)
+    def _scores_read(self, reader: RecordReader, records: LabelledRecords) -> dict[str, NDArray[Any]]:
+        scores = super()._scores_read(reader, records)
         if self.kind.family != "cqr":
             return scores
         # Crossing quantiles have width 0
-        return scores | {"widths": np.maximum(np.diff(arrays[0], axis=1), 0)[:, 0]}
+        return scores | {"widths": np.maximum(np.diff(records.outputs, axis=1), 0)[:, 0]}
 
 
 def _upper_first(lower: str, upper: str) -> bool:
@@ -422,7 +423,8 @@ class ClassColumns(ColumnSpec):
     def readers(self, table: TableColumns) -> tuple[RecordReader, ...]:
         """The reader of the columns, after checks."""
         p, names = self.columns(table)
-        return (ClassReader.of(p, self.label_column(table, names), self.score, entries=table.takes_entries),)
+        label = self.label_column(table, names)
+        return (ClassReader(score=self.score, probabilities=p, label=label, takes_entries=table.takes_entries),)
 
     @property
     def _classified(self) -> "ClassColumns":
@@ -453,8 +455,9 @@ class ClassColumns(ColumnSpec):
         release_class_names(release, p, names)
         return reader, SetOutcomes(release, names)
 
-    def _scores_read(self, reader: RecordReader, arrays: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        class_scores, place = all_scores(arrays[0], self.score), arrays[1]
+    def _scores_read(self, reader: RecordReader, records: LabelledRecords) -> dict[str, NDArray[Any]]:
+        class_scores = all_scores(records.outputs, self.score)
+        place: NDArray[np.int64] = np.asarray(records.truth)
         scores = np.where(place < 0, np.inf, class_scores[np.arange(len(place)), place])
         return {"scores": scores, "class_scores": class_scores}
 
@@ -539,7 +542,8 @@ class LossColumns(ColumnSpec):
         if losses.width != self.candidates.size - 1:
             must = "must have one column, or one entry, per finite candidate"
             raise InputError("losses", must, got=f"{losses.width} for {self.candidates.size - 1} candidates")
-        return (LossReader.of(losses, self.candidates, str(self.kind.name), float(self.bound)),)
+        name = self.kind.name
+        return (LossReader(score=name, losses=losses, candidates=self.candidates, bound=float(self.bound)),)
 
     def _label_reader(self, table: TableColumns) -> FalseNegativeReader:
         if self.truth is None:
@@ -551,7 +555,7 @@ class LossColumns(ColumnSpec):
         if set(p.columns) & set(truth.columns):
             raise InputError("truth", "must name other columns than probabilities", got="some for both")
         truth = truth.in_order(column_order("truth", labels, names, "labels"))
-        return FalseNegativeReader.of(p, truth, str(self.kind.name))
+        return FalseNegativeReader(score=self.kind.name, probabilities=p, truth=truth)
 
     def _predictor(self, table: TableColumns, release: Release, group: AnyGroup, suffix: str) -> Predictor:
         if release.loss != FALSE_NEGATIVES:

@@ -13,6 +13,7 @@ from confide.core import PublishedCounts
 from confide.errors import FormatError, InputError
 from confide.mechanisms import Noise
 from confide.support import FileLocation, as_place, require
+from confide.tables.deferred import pa
 
 # The values of a row, by the columns that count
 Row = Mapping[str, Any]
@@ -83,7 +84,6 @@ def of_json(text: str, columns: Sequence[str]) -> Iterator[Row]:
 
 
 def _of_parquet(content: bytes, columns: Sequence[str]) -> Iterator[Row]:
-    import pyarrow as pa
     from pyarrow import parquet
 
     try:

@@ -10,6 +10,7 @@ arrays (Ray Data's `map_batches`), or the output of a torch DataLoader. Memory h
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -21,13 +22,14 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
-from confide.support import needs_extra, require, require_extra
+from confide.support import require, require_extra
 from confide.tables.arrow import first_length
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.data import as_record_batches
+from confide.tables.deferred import pa
 from confide.tables.open_table import as_open_table
-from confide.tables.readers import ScoreReader
+from confide.tables.readers import RecordReader, ScoreReader
 from confide.tables.record_columns import RecordColumns
 from confide.tables.source import Columns
 from confide.tables.table import ContributionBound, Progress, TableColumns, no_progress
@@ -228,9 +230,6 @@ def count_batches(
     >>> count_batches([np.array([0.1, 0.5, np.nan])], candidates=candidates).to_pydict()
     {'bin': [-1], 'count': [1]}
     """
-    with needs_extra("a batch", "standard"):
-        import pyarrow as pa
-
     counts = _counted(batches, scores, score, candidates)
     (of_bins,) = counts.array
     rows = {-reason: n for reason, n in counts.errors.counts().items()}
@@ -295,29 +294,29 @@ def _counted(batches: Iterable[Any], scores: Scores, score: str | None, candidat
         arriving = (piece for batch in batches for piece in as_record_batches(batch, "the batches"))
         first = next(arriving, None)
         pieces: Iterator[Any] = arriving if first is None else chain([first], arriving)
-        (reader,) = (ScoreReader.of("score", kind.name),) if first is None else what.readers(_Columns(first))
+        if first is None:
+            reader: RecordReader = ScoreReader(score=kind.name, column="score")
+        else:
+            (reader,) = what.readers(_Columns("the batches", first.schema, first=first))
     else:
-        reader = ScoreReader.of("scores", score)
+        reader = ScoreReader(score=score, column="scores")
         pieces = (_computed_scores(batch, what) for batch in batches)
     (counts,) = count_stream(pieces, [Job(RecordColumns(reader), chosen)], no_progress, threads=1)
     return counts
 
 
+@dataclass(eq=False)
 class _Columns(TableColumns):
     """The columns of batches, by the first of them."""
 
-    def __init__(self, first: Any) -> None:
-        super().__init__("the batches", first.schema)
-        self._first = first
+    first: Any = field(kw_only=True)
 
     def first_length(self, column: str) -> int | None:
-        return first_length(self._first.column(column))
+        return first_length(self.first.column(column))
 
 
 def _computed_scores(batch: Any, scores: Any) -> Any:
     """The scores of one batch as a column of an Arrow batch; missing scores are NaN."""
-    import pyarrow as pa
-
     computed = batch if scores is None else scores(batch)
     if isinstance(computed, Mapping) or hasattr(computed, "schema"):
         raise InputError("scores", "must name the column of scores, or be a function that computes them", got="columns")

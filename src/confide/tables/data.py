@@ -1,29 +1,23 @@
-"""Data that a program hands over: tables and frames in memory, and batches and standard input, which are read once.
+"""Data that a program hands over: tables and frames in memory, and any batch as record batches of Arrow.
 
 Arrow, or the embedded DuckDB, may not have the type of a column; this is an error only if the column is read.
 """
 
-import os
-import shutil
-import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
-from io import BufferedReader
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from confide.arrays import as_host_array
-from confide.errors import ConfideError, FormatError, InputError, InputTypeError, replaced_errors
-from confide.tables.arrow import ColumnRef, first_length, or_empty_batch, readable_schema, split_batches
+from confide.errors import ConfideError, InputTypeError, replaced_errors
+from confide.tables.arrow import or_empty_batch
+from confide.tables.deferred import duckdb, pa
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
-from confide.tables.expressions import incomplete_sql, select
-from confide.tables.failures import file_errors_in_fixed_words, library_errors_in_fixed_words, unreadable
-from confide.tables.file_formats import Format
-from confide.tables.files import CSV_ROWS, csv_dialect
+from confide.tables.failures import library_errors_in_fixed_words, unreadable
+from confide.tables.schemas import readable_schema
 
 
 @contextmanager
@@ -39,14 +33,14 @@ def open_memory(data: Any) -> Iterator[DuckTable]:
             not_of_duckdb = not_registered(connection, rows)
             rows = rows.drop_columns(not_of_duckdb)
             connection.register(ROWS, rows)
-        opened = DuckTable(name, rows.schema, connection, ROWS, in_words, rows=lambda: int(rows.num_rows))
-        opened.unreadable = (*not_of_arrow, *not_of_duckdb)
-        yield opened
+        lost = [*not_of_arrow, *not_of_duckdb]
+        yield DuckTable(
+            name, rows.schema, connection, ROWS, in_words, stated_rows=lambda: int(rows.num_rows), unreadable=lost
+        )
 
 
 def not_registered(connection: Any, rows: Any) -> list[str]:
     """The columns of types that DuckDB does not have."""
-    import duckdb
 
     def fails(columns: Any) -> bool:
         try:
@@ -60,8 +54,6 @@ def not_registered(connection: Any, rows: Any) -> list[str]:
 
 def _as_arrow(data: Any, name: str) -> tuple[Any, list[str]]:
     """A table of Arrow with the columns of any data, and the names of the columns that cannot be converted."""
-    import pyarrow as pa
-
     try:
         return _converted(data), []
     except (ConfideError, MemoryError):
@@ -69,7 +61,8 @@ def _as_arrow(data: Any, name: str) -> tuple[Any, list[str]]:
     except Exception:  # it may quote values: nothing is raised while it is handled
         single_columns = _single_columns(data)
     # Convert column by column
-    converted, failing = [], []
+    converted = []
+    failing = []
     for column_name, column in single_columns:
         try:
             converted.append(_converted(column))
@@ -78,8 +71,9 @@ def _as_arrow(data: Any, name: str) -> tuple[Any, list[str]]:
     if not converted or not failing:
         raise unreadable(name, failing)
     with replaced_errors(lambda error: unreadable(name)):
-        arrays = [array for table in converted for array in table.columns]
-        return pa.Table.from_arrays(arrays, schema=pa.schema([*chain(*(table.schema for table in converted))])), failing
+        arrays = chain.from_iterable(table.columns for table in converted)
+        fields = chain.from_iterable(table.schema for table in converted)
+        return pa.Table.from_arrays(list(arrays), schema=pa.schema(fields)), failing
 
 
 def _single_columns(data: Any) -> list[tuple[str, Any]]:
@@ -92,12 +86,8 @@ def _single_columns(data: Any) -> list[tuple[str, Any]]:
 
 
 def _converted(data: Any) -> Any:
-    import pyarrow as pa
-
     if isinstance(data, pa.Table):
         return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
     if isinstance(data, Mapping):
         return pa.Table.from_batches([as_record_batch(data)])
     if hasattr(data, "iloc"):
@@ -112,15 +102,11 @@ def has_columns(data: Any) -> bool:
 
 def as_record_batch(columns: Mapping[str, Any]) -> Any:
     """An Arrow record batch of arrays by name: shape (n,), or (n, K) for a list in each row; others are left out."""
-    import pyarrow as pa
-
     arrays = {str(name): _as_column(as_host_array(column)) for name, column in columns.items()}
     return pa.record_batch({name: array for name, array in arrays.items() if array is not None})
 
 
 def _as_column(column: Any) -> Any | None:
-    import pyarrow as pa
-
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     array = np.asarray(column)
@@ -135,234 +121,10 @@ def _as_column(column: Any) -> Any | None:
 
 def as_record_batches(batch: Any, name: str) -> Iterator[Any]:
     """The record batches of a batch of any kind; `name` is that of its table in messages."""
-    import pyarrow as pa
-
-    if isinstance(batch, pa.RecordBatch):
-        yield batch
-    elif isinstance(batch, pa.Table):
-        yield from batch.to_batches()
-    elif has_columns(batch):
-        table, not_of_arrow = _as_arrow(batch, name)
-        if not_of_arrow:
-            raise unreadable(name, not_of_arrow)
-        yield from or_empty_batch(table.to_batches(), table.schema)
-    else:
+    if not has_columns(batch):
         must = "must be Arrow tables, record batches, data frames or mappings of arrays"
         raise InputTypeError("batches", must, got=type(batch).__name__)
-
-
-# Streams, which are read once: batches of any kind, and standard input.
-
-
-@contextmanager
-def open_batches(
-    batches: Iterable[Any],
-    name: str = "the stream of batches",
-    in_words: Callable[[], AbstractContextManager[None]] | None = None,
-    schema: Any = None,
-) -> Iterator["StreamedTable"]:
-    """Open record batches, Arrow tables or mappings of arrays as a table that can be read once.
-
-    Their schema, if it is known in advance, is used for a table without rows.
-    """
-    import pyarrow as pa
-
-    # The first batch has the columns and their types
-    in_words = in_words or partial(library_errors_in_fixed_words, name)
-    arriving = (piece for batch in batches for piece in as_record_batches(batch, name))
-    with in_words():
-        first = next(arriving, None)
-    if first is None:
-        if schema is None:
-            raise InputError("source", f"{name} must have at least one batch", got="none")
-        first = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
-    # Leave out the columns of types that DuckDB does not have
-    with embedded() as connection:
-        with in_words():
-            schema = readable_schema(first.schema)
-            not_of_duckdb = not_registered(connection, pa.Table.from_batches([first]).cast(schema))
-            schema = pa.schema([field for field in schema if field.name not in not_of_duckdb])
-        pieces = split_batches(chain([first], arriving), schema)
-        opened = StreamedTable(name, schema, connection, first, pieces, in_words)
-        opened.unreadable = tuple(not_of_duckdb)
-        yield opened
-
-
-class StreamedTable(DuckTable):
-    """Rows that can be read once; `first` are the first rows, and `pieces` all rows."""
-
-    # The sums of rows are checked while they are read, so whole lists are read.
-    takes_entries = False
-
-    threads = 1
-
-    def __init__(
-        self,
-        name: str,
-        schema: Any,
-        connection: Any,
-        first: Any,
-        pieces: Iterable[Any],
-        in_words: Callable[[], AbstractContextManager[None]],
-        *,
-        texts: bool = False,
-    ) -> None:
-        super().__init__(name, schema, connection, ROWS, self._stream_errors, renew=self._register, texts=texts)
-        self._first = first
-        self._stream_in_words = in_words
-        self._pieces: Iterable[Any] | None = pieces
-        self._failures: list[Exception] = []
-        self._incomplete = ""
-        self._left_out = 0
-
-    @contextmanager
-    def _stream_errors(self) -> Iterator[None]:
-        """Raise an error of the stream itself in place of the error of the engine that reads it.
-
-        An error of a library is then put into words; one of the caller's own code, such as a generator, is unchanged.
-        """
-        with self._stream_in_words(), replaced_errors(lambda error: next(iter(self._failures), None)):
-            yield
-
-    def _passing(self, pieces: Iterable[Any]) -> Iterator[Any]:
-        """The batches that count; an exception is recorded for `_stream_errors`."""
-        try:
-            yield from self._complete(pieces) if self._incomplete else pieces
-        except Exception as failure:
-            self._failures.append(failure)
-            raise
-
-    def _complete(self, pieces: Iterable[Any]) -> Iterator[Any]:
-        """The batches without records that lack a value; a second DuckDB, not the reading one, finds these records."""
-        import pyarrow as pa
-
-        with embedded() as connection:
-            for piece in pieces:
-                connection.register(ROWS, pa.Table.from_batches([piece]))
-                marks = connection.sql(select(f"NOT {self._incomplete} AS complete", ROWS)).to_arrow_table()
-                complete = piece.filter(marks["complete"].combine_chunks())
-                self._left_out += piece.num_rows - complete.num_rows
-                yield complete
-
-    def _register(self, _: object) -> None:
-        import pyarrow as pa
-
-        if self._pieces is None:
-            must = f"{self.name} can be read once only"
-            raise InputError("source", must, remedy="Give it again, or write it into a file first")
-        pieces, self._pieces = self._pieces, None
-        self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self.schema, self._passing(pieces)))
-
-    def counted_rows(self) -> None:
-        """Return None: the row count of a stream is unknown before it is read."""
-
-    def drop_missing(self, reads: Sequence[ColumnRef]) -> "StreamedTable":
-        """The rows that lack no value, filtered while they are read."""
-        self._incomplete = incomplete_sql(reads, self.schema, texts=self.texts)
-        self.ordered = False
-        return self
-
-    def left_out(self) -> int:
-        """The number of rows read so far that lacked a value."""
-        return self._left_out
-
-    def lacks_values(self, reads: Sequence[ColumnRef]) -> bool:
-        """Whether rows that lack a value were read; the rows cannot be read again."""
-        return not self._incomplete
-
-    def _first_cells(self, expressions: str) -> Any:
-        import pyarrow as pa
-
-        self.connection.register("confide_first", pa.Table.from_batches([self._first]))
-        (values,) = self.connection.sql(select(expressions, "confide_first")).fetchall()
-        self.connection.unregister("confide_first")
-        return values
-
-    def first_length(self, column: str) -> int | None:
-        """The length of the first list among the first rows."""
-        return first_length(self._first.column(column))
-
-
-_ARROW_STREAM = b"\xff\xff\xff\xff"  # its first bytes
-
-# First bytes of what can be read from a file, but not as it arrives.
-_FILES_ONLY = {b"\x1f\x8b": "gzip", b"(\xb5/\xfd": "Zstandard", b"PAR1": "Parquet", b"ARROW1": "an Arrow file"}
-
-# So many bytes of standard input are looked at, to tell its format.
-_PEEKED = 2**16
-
-
-@contextmanager
-def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
-    """Standard input: an Arrow stream, or CSV with a line of column names; it is read once."""
-    import pyarrow as pa
-
-    # Refuse what cannot be read as it arrives
-    stream, name = cast(BufferedReader, sys.stdin.buffer), "standard input"
-    head: bytes = stream.peek(_PEEKED)
-    if not head:
-        raise FormatError("path", f"{name} is empty: it has no bytes")
-    for first_bytes, kind in _FILES_ONLY.items():
-        if head.startswith(first_bytes):
-            remedy = "Give the name of the file instead, or unpack it on the way, such as by gunzip -c"
-            raise FormatError("path", f"{name} must be CSV or an Arrow stream", got=kind, remedy=remedy)
-    # Open an Arrow stream
-    if head.startswith(_ARROW_STREAM):
-        in_words = partial(file_errors_in_fixed_words, name, Format("arrow"))
-        with in_words():
-            batches = pa.ipc.open_stream(stream)
-        with open_batches(batches, name, in_words, batches.schema) as opened:
-            yield opened
-        return
-    # Open CSV, with the types of its first batch
-    in_words = partial(file_errors_in_fixed_words, name, Format("csv"))
-    with ExitStack() as opening:
-        with in_words():
-            batches = opening.enter_context(csv_batches(stream, name))
-            first = next(batches)
-        connection = opening.enter_context(embedded())
-        opened = StreamedTable(name, first.schema, connection, first, chain([first], batches), in_words, texts=True)
-        opened.rows, opened.decimal = CSV_ROWS, decimal
-        yield opened
-
-
-# So many rows of CSV are one batch.
-_BATCH_ROWS = 2**14
-
-
-@contextmanager
-def csv_batches(stream: BufferedReader, name: str) -> Iterator[Iterator[Any]]:
-    """Record batches of streamed CSV, with every cell as text. DuckDB reads a pipe by the rules for files."""
-    # Take the dialect from the first two lines
-    header = stream.readline()
-    if not header.endswith(b"\n"):
-        raise FormatError("path", f"{name} must start with a line of column names", got="no line that ends")
-    record = stream.readline()
-    dialect = csv_dialect(name, [header.removeprefix(b"\xef\xbb\xbf").decode().rstrip("\r\n"), record.decode()])
-    buffered = header + record + stream.read(len(stream.peek()))
-    # Feed a pipe from a thread of its own, and read it by DuckDB
-    reading, writing = os.pipe()
-    failures: list[OSError] = []
-
-    def feed() -> None:
-        """Write what was buffered, and copy the rest without the buffer, so that Python can end while this waits."""
-        try:
-            with open(writing, "wb") as pipe:  # noqa: PTH123 - a descriptor has no path
-                pipe.write(buffered)
-                shutil.copyfileobj(stream.raw, pipe)
-        except OSError as failure:  # also if reading ended early
-            failures.append(failure)
-
-    def batches(reader: Any) -> Iterator[Any]:
-        yield from or_empty_batch(reader, reader.schema)
-        for failure in failures:
-            raise failure
-
-    threading.Thread(target=feed, daemon=True).start()
-    try:
-        with embedded() as connection:
-            connection.execute("SET threads = 1")
-            pipe = f"read_csv('/dev/fd/{reading}', {dialect.options}, compression='none')"
-            yield batches(connection.sql(select("*", pipe)).to_arrow_reader(_BATCH_ROWS))
-    finally:
-        os.close(reading)
+    table, not_of_arrow = _as_arrow(batch, name)
+    if not_of_arrow:
+        raise unreadable(name, not_of_arrow)
+    yield from or_empty_batch(table.to_batches(), table.schema)

@@ -18,9 +18,11 @@ from typing import Any, Self
 from confide.core import LONGEST
 from confide.errors import InputError, replaced_errors
 from confide.support import names_server, require, shown_address
-from confide.tables.arrow import ColumnRef, describe_type, is_boolean, is_integer, is_number, or_empty_batch
-from confide.tables.bin_counts import Counts, Job, grouped_counts
+from confide.tables.arrow import ColumnRef, describe_type, is_number, or_empty_batch
+from confide.tables.bin_counts import Counts, Job
+from confide.tables.deferred import duckdb, ibis, pa
 from confide.tables.duckdb_table import DuckTable, embedded
+from confide.tables.engine_counts import grouped_counts
 from confide.tables.expressions import exact, identifier, incomplete_expression, select
 from confide.tables.failures import columns_of, engine_errors_in_fixed_words
 from confide.tables.table import ContributionBound, Progress, Table
@@ -138,11 +140,13 @@ class IbisTable(Table):
         PostgreSQL expects as many groups as there are different scores, and then counts in one process. With a UNION
         ALL, here of no rows, PostgreSQL expects 200 groups and shares the work among its processes.
         """
-        engine, rows = self.engine, self.expression
+        engine = self.engine
         if engine not in ENGINES or not all(job.columns.reader.in_sql for job in jobs):
             return None
         with engine_errors_in_fixed_words():
-            rows = rows.union(rows.filter(False)) if engine == "postgres" else rows
+            rows = self.expression
+            if engine == "postgres":
+                rows = rows.union(rows.filter(False))
             return [grouped_counts(rows, job, progress) for job in jobs]
 
 
@@ -166,9 +170,8 @@ def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> I
     In a column of numbers all values must be numbers, whatever its declared type. In other columns they must have the
     declared type.
     """
-    import pyarrow as pa
-
-    backend, declared = selected.get_backend(), selected.schema().to_pyarrow()
+    backend = selected.get_backend()
+    declared = selected.schema().to_pyarrow()
     kinds = [pa.float64() if read.form == "number" else declared.field(read.alias).type for read in columns]
     schema = pa.schema([(read.alias, kind) for read, kind in zip(columns, kinds, strict=True)])
     backend._run_pre_execute_hooks(selected)
@@ -185,34 +188,37 @@ def _sqlite_batches(selected: Any, columns: Sequence[ColumnRef], rows: int) -> I
 
 def _sqlite_array(read: ColumnRef, kind: Any, values: Sequence[Any]) -> Any:
     """Values of SQLite as an Arrow array; raises `InputError` if one of them would have to be converted."""
-    import pyarrow as pa
-
     # Values of another type than that of the column
-    if is_boolean(kind):
-        wrong = [value not in (None, 0, 1) for value in values]
-    elif is_integer(kind):
-        wrong = [not isinstance(value, int | None) for value in values]
-    elif is_number(kind):
-        wrong = [not isinstance(value, int | float | None) for value in values]
+    if pa.types.is_boolean(kind):
+        wrong = sum(value not in (None, 0, 1) for value in values)
     else:
-        stored = bytes if pa.types.is_binary(kind) else str
-        wrong = [not isinstance(value, stored | None) for value in values]
+        stored = _stored_type(kind)
+        wrong = sum(not isinstance(value, stored | None) for value in values)
     unlike = InputError(
         "table",
         f"column {read.column!r} must hold {describe_type(kind)} in every row",
-        got=f"{sum(wrong)} of another type" if any(wrong) else "some of another type",
+        got=f"{wrong or 'some'} of another type",
         remedy="SQLite stores values of any type in a column; convert them, or leave the column out",
     )
-    if any(wrong):
+    if wrong:
         raise unlike
     # Booleans, decimals and floats are stored as other types than Arrow's
     if read.form == "number":
         values = [None if value is None else float(value) for value in values]
-    elif is_boolean(kind) or pa.types.is_decimal(kind):
-        convert = bool if is_boolean(kind) else lambda value: Decimal(repr(value))
+    elif pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+        convert = bool if pa.types.is_boolean(kind) else lambda value: Decimal(repr(value))
         values = [None if value is None else convert(value) for value in values]
     with replaced_errors(lambda error: unlike if isinstance(error, pa.ArrowException) else None):
         return pa.array(values).cast(kind) if pa.types.is_temporal(kind) else pa.array(values, kind)
+
+
+def _stored_type(kind: Any) -> Any:
+    """Python's type of the values of SQLite that belong into a column of a type of Arrow other than booleans."""
+    if pa.types.is_integer(kind):
+        return int
+    if is_number(kind):
+        return int | float
+    return bytes if pa.types.is_binary(kind) else str
 
 
 def _md5(text: str | None) -> str | None:
@@ -279,8 +285,6 @@ def _check_scheme(shown: str, scheme: str) -> None:
     if scheme in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
         return
     with engine_errors_in_fixed_words(f"opening {shown!r}", "install ibis-framework"):
-        import ibis
-
         engines = {entry.name for entry in ibis.util.backend_entry_points()}
     must = "must be a file or a database, or in Python a data frame of Spark"
     remedy = "Open it by Spark: calibrate_table(session.read.parquet(...), ...)"
@@ -301,7 +305,8 @@ def _open_duckdb(url: str, shown: str, table: str) -> Iterator[Table]:
 
 @contextmanager
 def _open_by_ibis(url: str, scheme: str, shown: str, table: str | None) -> Iterator[Table]:
-    doing, path = f"opening {shown!r}", url.partition("://")[2]
+    doing = f"opening {shown!r}"
+    path = url.partition("://")[2]
     extra = "confide[postgres]" if scheme in _POSTGRES else f"ibis-framework[{scheme}]"
     if scheme == "databricks":
         extra += ", which brings the rows here; or hand over a data frame of Databricks Connect, which counts there"
@@ -317,8 +322,6 @@ def _open_by_ibis(url: str, scheme: str, shown: str, table: str | None) -> Itera
 
 
 def _connect(url: str, scheme: str, path: str) -> Any:
-    import ibis
-
     if scheme in _IN_MEMORY:
         return getattr(ibis, scheme).connect()
     if scheme == "sqlite":
@@ -345,8 +348,6 @@ def _no_such_table(name: str, shown: str) -> InputError:
 
 
 def _duckdb_table(connection: Any, shown: str, name: str) -> DuckTable:
-    import duckdb
-
     source = ".".join(map(identifier, name.split(".")))
     try:
         schema = connection.sql(select("*", source, "LIMIT 0")).to_arrow_table().schema
@@ -359,5 +360,5 @@ def _duckdb_table(connection: Any, shown: str, name: str) -> DuckTable:
         connection,
         source,
         partial(engine_errors_in_fixed_words, f"reading table {name!r}"),
-        rows=lambda: int(connection.sql(count).fetchall()[0][0]),
+        stated_rows=lambda: int(connection.sql(count).fetchall()[0][0]),
     )

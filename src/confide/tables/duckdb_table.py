@@ -7,13 +7,14 @@ opened.
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from typing import Any, Self
 
 from confide.errors import InputError
 from confide.support import require
-from confide.tables.arrow import ColumnRef, is_integer, is_number, is_text, list_element, or_empty_batch
+from confide.tables.arrow import ColumnRef, is_number, is_text, list_element, or_empty_batch
+from confide.tables.deferred import duckdb, ibis, pa
 from confide.tables.expressions import identifier, incomplete_sql, select, text
 from confide.tables.table import ContributionBound, Table
 
@@ -50,65 +51,60 @@ class _FirstCells:
 @contextmanager
 def embedded(path: str | None = None) -> Iterator[Any]:
     """A connection to a DuckDB of this process: in memory, or to a database file, which is only read."""
-    import duckdb
-
     with closing(duckdb.connect(path or ":memory:", read_only=bool(path), config=dict(_OFFLINE))) as connection:
         for setting in _SETTINGS:
             connection.execute(setting)
         yield connection
 
 
+@dataclass(eq=False)
 class DuckTable(Table):
-    """Rows that an embedded DuckDB reads from `source`, the SQL expression after FROM.
+    """Rows that an embedded DuckDB reads.
 
-    The context `in_words` replaces DuckDB's errors by errors in fixed words. `renew` is called before every query, for
-    data that must be registered again, with the columns in question or None for all. `rows` returns the number of rows.
+    Parameters
+    ----------
+    connection
+        The connection to DuckDB.
+    source
+        The SQL expression after FROM.
+    in_words
+        The context in which DuckDB's errors are replaced by errors in fixed words.
+    renew
+        Called before every query, for data that must be registered again, with the columns in question or None for all.
+    stated_rows
+        Returns the number of rows, if the source states it.
     """
 
-    takes_entries = True
+    connection: Any
+    source: str
+    in_words: Callable[[], AbstractContextManager[None]] = nullcontext
+    _: KW_ONLY
+    renew: Callable[[Collection[str] | None], object] = lambda names: None
+    stated_rows: Callable[[], int | None] = lambda: None
+    _sorts: bool = field(default=False, init=False)
+    _needed: tuple[ColumnRef, ...] = field(default=(), init=False)
+
     distinguishes_case = False
 
     # Few threads read plain columns: reading is not the bottleneck, and every thread holds a row group.
     threads = 2
 
-    def __init__(
-        self,
-        name: str,
-        schema: Any,
-        connection: Any,
-        source: str,
-        in_words: Callable[[], AbstractContextManager[None]] = nullcontext,
-        *,
-        texts: bool = False,
-        renew: Callable[[Collection[str] | None], object] = lambda names: None,
-        rows: Callable[[], int | None] = lambda: None,
-    ) -> None:
-        super().__init__(name, schema)
-        self.connection = connection
-        self.texts = texts
-        self._source = source
-        self.in_words = in_words
-        self._renew = renew
-        self._rows = rows
-        self._sorts = False
-        self._needed: tuple[ColumnRef, ...] = ()
-
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows."""
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
         with self.in_words():
-            self._renew({name for read in (*columns, *self._needed) for name in (read.column, read.at) if name})
+            self.renew({read.column for read in (*columns, *self._needed)})
             # Lists and sorting use every core
-            busy = self._sorts or any(read.form in ("numbers", "entry") for read in columns)
+            busy = self._sorts or any(read.form == "numbers" for read in columns)
             self.connection.execute("RESET threads" if busy else f"SET threads = {self.threads}")
-            query = select(", ".join(expressions) or "1 AS nothing", self._source)
+            query = select(", ".join(expressions) or "1 AS nothing", self.source)
             reader = self.connection.sql(query).to_arrow_reader(rows)
             yield from or_empty_batch(reader, reader.schema)
 
     def row_count(self) -> int | None:
         """The number of rows if the source states it, for progress bars; None for CSV."""
         with self.in_words():
-            return self._rows()
+            return self.stated_rows()
 
     def counted_rows(self) -> int | None:
         """The number of rows, counted if the source does not state it."""
@@ -116,18 +112,18 @@ class DuckTable(Table):
         return self._count() if stated is None else stated
 
     def _count(self, rest: str = "") -> int:
-        return int(self._answer(select("count(*)", self._source, rest))[0][0])
+        return int(self._answer(select("count(*)", self.source, rest))[0][0])
 
     def _answer(self, query: str) -> Any:
         """The rows of the answer to a query, which may read every column."""
         with self.in_words():
-            self._renew(None)
+            self.renew(None)
             return self.connection.sql(query).fetchall()
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
         length = f"len({identifier(column)})"
-        lengths = self._answer(select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1"))
+        lengths = self._answer(select(length, self.source, f"WHERE {length} IS NOT NULL LIMIT 1"))
         return lengths[0][0] if lengths else None
 
     def holds_numbers(self, column: str) -> bool:
@@ -168,24 +164,22 @@ class DuckTable(Table):
         )
 
     def _first_cells(self, expressions: str) -> Any:
-        first_rows = select("*", self._source, f"LIMIT {_FIRST}")
+        first_rows = select("*", self.source, f"LIMIT {_FIRST}")
         return self.connection.sql(select(expressions, f"({first_rows})")).fetchall()[0]
 
     def bound_contributions(self, people: ContributionBound) -> Self:
         """The table with a bounded number of rows of each person; sorting uses every core."""
-        import ibis
-
         # The query that bounds the rows of each person, over the cells, becomes the source
         rows = ibis.table(ibis.Schema.from_pyarrow(self.schema), name=_CELLS)
         limited = people.limit(rows, texts=self.texts)
         cells = ", ".join(f"{self._cell(name)} AS {identifier(name)}" for name in self.schema.names)
         source = f"({ibis.to_sql(limited, dialect='duckdb')})"
-        source = source.replace(identifier(_CELLS), f"({select(cells, self._source)})")
+        source = source.replace(identifier(_CELLS), f"({select(cells, self.source)})")
         bounded = copy(self)
         bounded.schema = limited.schema().to_pyarrow()
-        bounded._source = source
-        bounded._renew = lambda _: self._renew(None)
-        bounded._rows = lambda: None
+        bounded.source = source
+        bounded.renew = lambda _: self.renew(None)
+        bounded.stated_rows = lambda: None
         bounded._sorts = True
         bounded.ordered = False
         return bounded
@@ -195,7 +189,7 @@ class DuckTable(Table):
         wrong = incomplete_sql(reads, self.schema, texts=self.texts)
         complete = copy(self)
         complete._needed = (*self._needed, *reads)
-        complete._source = f"({select('*', self._source, f'WHERE NOT {wrong}')})"
+        complete.source = f"({select('*', self.source, f'WHERE NOT {wrong}')})"
         complete.ordered = False
         self._count_left_out = partial(self._count, f"WHERE {wrong}")
         return complete
@@ -218,22 +212,18 @@ class DuckTable(Table):
 
     def _expression(self, read: ColumnRef) -> str:
         """The SQL expression for a column. A CSV cell is converted to a number here only."""
-        column, kind = identifier(read.column), self.type_of(read.column)
+        column = identifier(read.column)
+        kind = self.type_of(read.column)
         match read.form:
             case "number":
                 return self._number(read.column, kind)
-            case "label" if is_integer(kind):
+            case "label" if pa.types.is_integer(kind):
                 return f"TRY_CAST({column} AS BIGINT)"
             case "label":
                 return f"CAST({self._cell(read.column)} AS VARCHAR)"
             case "numbers":
-                return f"CAST({column} AS {_precision(list_element(kind))}[])"
-            case "entry":
-                at = identifier(str(read.at))
-                entry = f"CASE WHEN {at} >= 0 AND {at} < len({column}) THEN {column}[{at} + 1] END"
-                return f"CAST({entry} AS {_precision(list_element(kind))})"
-            case "length":
-                return f"CAST(len({column}) AS BIGINT)"
+                precision = "FLOAT" if list_element(kind) == pa.float32() else "DOUBLE"
+                return f"CAST({column} AS {precision}[])"
             case "text":  # for a CSV cell
                 return column if is_text(kind) or is_number(kind) else f"CAST({column} AS VARCHAR)"
         return self._cell(read.column)
@@ -243,8 +233,6 @@ class DuckTable(Table):
 
         The digits of a decimal, and the halves of a large integer, are read as text, so that they are rounded once.
         """
-        import pyarrow as pa
-
         if kind in (pa.float32(), pa.float64()):
             return identifier(column)
         cell = self._cell(column)
@@ -256,9 +244,3 @@ class DuckTable(Table):
 def _point(cell: str) -> str:
     """A cell with a point in place of its comma; a cell with a point is then not a number."""
     return f"translate({cell}, ',.', '.x')"
-
-
-def _precision(kind: Any) -> str:
-    import pyarrow as pa
-
-    return "FLOAT" if kind == pa.float32() else "DOUBLE"

@@ -5,7 +5,7 @@ Also the counts of a monitor's batch, which are not private.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -31,7 +31,8 @@ from confide.evaluation import (
 from confide.mechanisms import Neighbors
 from confide.support import Level, check_unknown_arguments, require
 from confide.tables.arrow import to_numpy
-from confide.tables.column_types import (
+from confide.tables.columns import ColumnSpec
+from confide.tables.named_columns import (
     AnyGroups,
     GroupedColumns,
     NamedColumn,
@@ -39,10 +40,10 @@ from confide.tables.column_types import (
     group_of_release,
     one_column,
 )
-from confide.tables.columns import ColumnSpec
 from confide.tables.open_table import as_open_table
-from confide.tables.predictors import SetPredictor
+from confide.tables.predictors import Predictions, SetPredictor
 from confide.tables.record_columns import RecordColumns, checked_batches
+from confide.tables.source import Columns
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
 
 if TYPE_CHECKING:
@@ -239,20 +240,15 @@ def evaluate_table(
     0.67
     """
     with as_open_table(source) as table:
-        tally = _tallied(table, what, release, by, skip_incomplete, progress, examples)
+        tally = _tallied(table, Columns(what, by, skip_incomplete=skip_incomplete), release, progress, examples)
         table.check_rows(tally.total)
     return tally.result()
 
 
-def _tallied(
-    table: Table,
-    what: ColumnSpec,
-    release: Release,
-    by: str | Sequence[str] | None,
-    skip_incomplete: bool,
-    progress: Progress,
-    examples: int = 0,
-) -> Tally:
+def _tallied(table: Table, columns: Columns, release: Release, progress: Progress, examples: int = 0) -> Tally:
+    """Coverage and sizes of the records of a table, by group if there is a column of groups."""
+    what = columns.what
+    by = columns.by
     by_release = release.needs_groups(sets=what._labelled)
     if by_release and by is None:
         each = "true class" if release.by == "class" else "group"
@@ -263,29 +259,24 @@ def _tallied(
     group: NamedColumn | GroupedColumns | AnyGroups | None = None
     if by is not None:
         group = group_of_release(table, by, release) if by_release else AnyGroups.of(table, one_column(by))
-
-    def add(records: LabelledRecords, batch: Any) -> None:
-        try:
-            tally.add(records, None if group is None else group.keys(batch))
-        except TooManyGroupsError:
-            raise too_many_groups("by", str(by)) from None
-
-    _read_records(table, RecordColumns(reader, group), add, progress, skip_incomplete=skip_incomplete)
+    records = RecordColumns(reader, group)
+    with closing(_read(table, records, progress, skip_incomplete=columns.skip_incomplete)) as batches:
+        for batch, evaluated in batches:
+            try:
+                tally.add(evaluated, None if group is None else group.keys(batch))
+            except TooManyGroupsError:
+                raise too_many_groups("by", str(by)) from None
     return tally
 
 
-def _read_records(
-    table: Table,
-    columns: RecordColumns,
-    add: Callable[[LabelledRecords, Any], None],
-    progress: Progress,
-    *,
-    skip_incomplete: bool,
-) -> None:
+def _read(
+    table: Table, columns: RecordColumns, progress: Progress, *, skip_incomplete: bool
+) -> Generator[tuple[Any, LabelledRecords]]:
+    """Each batch of the rows that count, with what is compared with a release."""
     rows = columns.counting(table, skip_incomplete=skip_incomplete)
     with closing(checked_batches(rows, columns, progress)) as batches:
-        for batch, arrays in batches:
-            add(LabelledRecords(*columns.reader.evaluated(arrays)), batch)
+        for batch, records in batches:
+            yield batch, columns.reader.evaluated(records)
 
 
 def evaluate_table_privately(
@@ -351,15 +342,14 @@ def evaluate_table_privately(
         columns = RecordColumns(reader, group, people=people, other_groups=not by_release)
 
         def count(add: Callable[..., None]) -> None:
-            def add_batch(records: LabelledRecords, batch: Any) -> None:
-                if group is None:
-                    add(records)
-                elif by_release:
-                    add(records, group.keys(batch))
-                else:
-                    add(records, places=group.places(batch))
-
-            _read_records(table, columns, add_batch, progress, skip_incomplete=skip_incomplete)
+            with closing(_read(table, columns, progress, skip_incomplete=skip_incomplete)) as batches:
+                for batch, evaluated in batches:
+                    if group is None:
+                        add(evaluated)
+                    elif by_release:
+                        add(evaluated, group.keys(batch))
+                    else:
+                        add(evaluated, places=group.places(batch))
 
         # Charge and count, in the order that the table requires
         return answer(request, comparison, count, charge_first=not table.local)
@@ -399,7 +389,7 @@ def monitoring_coverage_counts(
     if by is not None and not release.needs_groups(sets=what._labelled):
         raise InputError("by", "must be left out: the release has one threshold for all records")
     with as_open_table(source) as table:
-        tally = _tallied(table, what, release, by, skip_incomplete, progress)
+        tally = _tallied(table, Columns(what, by, skip_incomplete=skip_incomplete), release, progress)
     return tally.covered_and_missed()
 
 
@@ -441,10 +431,10 @@ def size_counts(
         if len(predictors) != 1 or not isinstance(predictors[0], SetPredictor):
             raise InputError("release", "must make one set per record, of one level: the sizes of sets are counted")
         warn_about(release)
-        (predictor,) = predictors
-        rows = table.drop_missing(predictor.reads) if skip_incomplete else table
+        sets = Predictions((), predictors)
+        rows = table.drop_missing(sets.reads) if skip_incomplete else table
         counts = np.zeros(len(bins), np.int64)
-        with closing(checked_batches(rows, predictor, progress)) as batches:
+        with closing(checked_batches(rows, sets, progress)) as batches:
             for _, (_, sizes) in batches:
                 place = np.searchsorted(bins, to_numpy(sizes), side="right") - 1
                 counts += np.bincount(place, minlength=len(bins))

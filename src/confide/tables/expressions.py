@@ -1,4 +1,4 @@
-"""Columns as expressions of Ibis and in SQL: exact numbers, names, bins, and records with missing values.
+"""Columns as expressions of Ibis and in SQL: exact numbers, names, and records with missing values.
 
 **The rule of missing values.** A record is complete if no column that is read of it is missing. A value is missing if
 it is null, NaN in a column of numbers, an empty text, or a list that contains null or NaN; in a column of numbers of a
@@ -17,17 +17,13 @@ completeness of the last record is not secret either from an attacker with all o
 *Checked by* `test_leaving_out_keeps_neighbours`.
 """
 
-import hashlib
-import re
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.support import as_integer, canonical_name
 from confide.tables.arrow import ColumnRef, is_text, list_element
+from confide.tables.deferred import ibis, pa
 
 
 def text(value: str) -> str:
@@ -83,15 +79,11 @@ def number(value: float) -> Any:
 
     In SQL, 0.1 is a decimal number. The constant is therefore a cast of the shortest text that reads back as the float.
     """
-    import ibis
-
     return ibis.literal(repr(float(value))).cast("float64")
 
 
 def position(column: Any, names: Sequence[str | int]) -> Any:
     """The position of a value among the names, counted from 0; null if there is none (positions are not checked)."""
-    import ibis
-
     if tuple(names) == tuple(range(len(names))) and column.type().is_integer():
         return column.cast("int64")
     return ibis.cases(*zip(matches(column, names), range(len(names)), strict=True), else_=ibis.null("int64"))
@@ -99,8 +91,6 @@ def position(column: Any, names: Sequence[str | int]) -> Any:
 
 def matches(column: Any, names: Sequence[str | int]) -> list[Any]:
     """For each name, whether the value of a column is this name."""
-    import ibis
-
     values = [as_column_value(column, name) for name in names]
     return [ibis.literal(False) if value is None else column == value for value in values]
 
@@ -113,80 +103,6 @@ def as_column_value(column: Any, name: str | int) -> str | int | None:
     if kind.is_integer():
         return as_integer(name)
     raise InputError("column", f"{column.get_name()!r} must hold texts or integers", got=str(kind.name))
-
-
-def bin_index(score: Any, edges: NDArray[np.float64], engine: str) -> Any:
-    """The number of edges below a score, as an expression for the engine of this name.
-
-    PostgreSQL would compute the score again for every comparison, and has a search in an array. The others compare by
-    a balanced tree. Ibis needs a minute for a tree of thousands of comparisons, so that SQL has a call in its place,
-    for which `with_trees` inserts it.
-    """
-    import ibis
-
-    if not len(edges):
-        return ibis.literal(0, "int32")
-    if engine == "postgres":
-        # The thresholds at or below -x among the negated edges are the edges at or above x
-        # Each number by the shortest text that reads back as it
-        array = "{" + ",".join(map(repr, (-edges[::-1]).tolist())) + "}"
-        at_or_above = _width_bucket()(-score, ibis.literal(array).cast("array<float64>"))
-        return (ibis.literal(len(edges), "int32") - at_or_above).cast("int32")
-    if engine == "polars":
-        return _compared(score, edges, 0, len(edges))
-    return ibis.udf.scalar.builtin(_tree, name=_call(edges))(score)
-
-
-def _compared(score: Any, edges: NDArray[np.float64], low: int, high: int) -> Any:
-    import ibis
-
-    if low == high:
-        return ibis.literal(low, "int32")
-    middle = (low + high) // 2
-    below = _compared(score, edges, low, middle)
-    above = _compared(score, edges, middle + 1, high)
-    return (score <= number(edges[middle])).ifelse(below, above)
-
-
-def _tree(score: float) -> int:  # type: ignore[empty-body]
-    """The call that stands for a tree of comparisons."""
-
-
-def _call(edges: NDArray[np.float64]) -> str:
-    """The name of the call for these edges, which occurs nowhere else in a query."""
-    return f"confide_bin_{hashlib.sha256(edges.tobytes()).hexdigest()[:16]}"
-
-
-def with_trees(sql: str, edges: NDArray[np.float64], double: str = "DOUBLE") -> str:
-    r"""SQL with a tree of comparisons wherever `bin_index` left its call; `double` is the engine's double precision.
-
-    Examples
-    --------
-    >>> edges = np.array([0.5])
-    >>> with_trees(f'SELECT {_call(edges)}("s") FROM t', edges)
-    'SELECT CASE WHEN "s" <= CAST(\'0.5\' AS DOUBLE) THEN 0\nELSE 1 END FROM t'
-    """
-
-    def compared(score: str, low: int, high: int) -> str:
-        if low == high:
-            return str(low)
-        middle = (low + high) // 2
-        below, above = compared(score, low, middle), compared(score, middle + 1, high)
-        return f"CASE WHEN {score} <= CAST('{float(edges[middle])!r}' AS {double}) THEN {below}\nELSE {above} END"
-
-    call = re.compile(_call(edges) + r"""\(((?:"[^"]*"|`[^`]*`|[^()"`])*)\)""", re.IGNORECASE)
-    return call.sub(lambda match: compared(match[1], 0, len(edges)), sql)
-
-
-def _width_bucket() -> Any:
-    import ibis
-    import ibis.expr.datatypes as dt
-
-    @ibis.udf.scalar.builtin(name="width_bucket", signature=((dt.float64, dt.Array(dt.float64)), dt.int32))
-    def width_bucket(x, thresholds):  # type: ignore[no-untyped-def]
-        """PostgreSQL's function."""
-
-    return width_bucket
 
 
 # Records with missing values, by the rule above.
@@ -207,8 +123,6 @@ def incomplete_sql(reads: Sequence[ColumnRef], schema: Any, *, texts: bool) -> s
 
 
 def _missing_sql(column: str, kind: Any, texts: bool, numeric: bool) -> str:
-    import pyarrow as pa
-
     name = identifier(column)
     if texts:
         return f"(COALESCE({name}, '') = ''{f' OR lower(trim({name})) IN {_MARKS}' if numeric else ''})"
@@ -226,8 +140,6 @@ def incomplete_expression(table: Any, reads: Sequence[ColumnRef], *, nan: bool =
 
     Set `nan` to false for an engine without a function for NaN: SQLite stores NaN as null.
     """
-    import ibis
-
     wrong = ibis.literal(False)
     for column in _columns(reads):
         wrong |= _missing_expression(table[column], nan)

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from confide.errors import InputError
 from confide.support import FileLocation
+from confide.tables.deferred import pa, pc
 
 FormatName: TypeAlias = Literal["parquet", "csv", "arrow"]
 
@@ -122,8 +123,6 @@ def write_batches(path: Path, form: Format, batches: Iterable[Any]) -> None:
 
 def _joined(batches: Iterable[Any]) -> Iterator[Any]:
     """Tables of enough record batches to be written at once."""
-    import pyarrow as pa
-
     waiting: list[Any] = []
     rows = size = 0
     for batch in batches:
@@ -137,8 +136,6 @@ def _joined(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def _open_writer(path: Path, form: Format, schema: Any, opened: ExitStack) -> Any:
-    import pyarrow as pa
-
     if form.kind == "parquet":
         return opened.enter_context(_parquet_writer(path, schema))
     if form.kind == "arrow":
@@ -153,7 +150,6 @@ def _open_writer(path: Path, form: Format, schema: Any, opened: ExitStack) -> An
 
 def _parquet_writer(path: Path, schema: Any) -> Any:
     """The writer of a Parquet file; raises an error that names the columns of types that Parquet lacks."""
-    import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
     def lacks(field: Any) -> bool:
@@ -187,9 +183,6 @@ def without_formulas(table: Any) -> Any:
     >>> table["note"].to_pylist()
     ["'=1+1", '-1.5e-3', '+49 170', '-', "'-A1", '-inf', None]
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
             column = table.column(place)

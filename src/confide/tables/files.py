@@ -4,119 +4,28 @@ DuckDB reads Parquet and CSV, from this machine and from a store in the same way
 Arrow files are read batch by batch; only a compressed batch needs the memory of the whole batch of its writer.
 """
 
-import csv
 import glob
-import gzip
 import mmap
 import threading
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
-from functools import cache, lru_cache, partial
-from io import TextIOWrapper
-from itertools import chain, takewhile
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
-from urllib.parse import unquote
 
 from confide.errors import FormatError, InputError
-from confide.support import FileLocation, ObjectPath, ObjectReader, as_integer, as_place, require
-from confide.tables.arrow import readable_schema, split_batches, type_disagreements, widest_schema
+from confide.support import FileLocation, ObjectPath, ObjectReader
+from confide.tables.csv_dialect import CSV_ROWS, dialect_of
+from confide.tables.deferred import pa
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import select, text
-from confide.tables.failures import NOT_UTF8, Rows, file_errors_in_fixed_words
-from confide.tables.file_formats import ENDINGS, ending_of, file_format, format_of
-
-
-def places_named(source: str) -> list[FileLocation]:
-    """The files that a name stands for: that file or object, else the files in that folder, else those of a pattern.
-
-    The path of an existing file on this machine is taken literally, even with special characters.
-    """
-    place = as_place(source)
-    if isinstance(place, ObjectPath) and glob.has_magic(source):
-        return _of_one_format(source, "pattern", _objects_of(place))
-    if place.is_file():
-        return [place]
-    if place.is_dir():
-        files = place.below() if isinstance(place, ObjectPath) else filter(Path.is_file, place.rglob("*"))
-        return _of_one_format(source, "folder", (file for file in files if not _is_temporary(file, place)))
-    if not glob.has_magic(source):
-        return [place]
-    # `Path.glob` takes no absolute pattern.
-    return _of_one_format(source, "pattern", map(Path, glob.glob(source, recursive=True)))  # noqa: PTH207
-
-
-def _is_temporary(file: FileLocation, folder: FileLocation) -> bool:
-    return any(name.startswith((".", "_")) for name in file.parts[len(folder.parts) :])
-
-
-def _objects_of(pattern: ObjectPath) -> Iterator[ObjectPath]:
-    # Only the folder before the first special character is listed
-    fixed = list(takewhile(lambda name: not glob.has_magic(name), pattern.parts))
-    rest = pattern.parts[len(fixed) :]
-    for file in pattern.at("/".join(fixed[1:])).below(recursive="**" in rest or len(rest) > 1):
-        if matches(file.parts[len(fixed) :], rest):
-            yield file
-
-
-@lru_cache(2**12)  # several `**` ask for the same rests again
-def matches(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    """Whether the parts of a path match those of a pattern by the rules of `glob`.
-
-    `*` stays within a folder, `**` crosses folders, and neither matches hidden names.
-
-    Examples
-    --------
-    >>> [matches(parts, ("**", "[ab]*.csv")) for parts in (("a1.csv",), ("x", "y", "b.csv"), ("x", "c.csv"))]
-    [True, True, False]
-    """
-    if not pattern or not parts:
-        return not parts and set(pattern) <= {"**"}
-    name, mark = parts[0], pattern[0]
-    if name.startswith(".") and not mark.startswith("."):
-        return mark == "**" and matches(parts, pattern[1:])
-    if mark == "**":
-        return matches(parts[1:], pattern) or matches(parts, pattern[1:])
-    return fnmatchcase(name, mark) and matches(parts[1:], pattern[1:])
-
-
-def _of_one_format(source: str, what: str, files: Iterable[FileLocation]) -> list[FileLocation]:
-    """The files with known extensions, in order; raises `InputError` for none, or for several formats."""
-    places = sorted((file for file in files if format_of(file)), key=lambda file: file.parts)
-    must = f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}"
-    require("path", places, must, remedy="It names none of them")
-    if len({format_of(file) for file in places}) > 1:
-        endings = sorted({str(ending_of(file)) for file in places})
-        raise InputError("files", f"files of {source!r} must be of one format", got=", ".join(endings))
-    return places
-
-
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-
-
-def _folder_values(place: FileLocation) -> dict[str, str | None]:
-    """The values of folders such as `ward=north`, as DuckDB reads them: some characters are written as %20."""
-    pairs = (folder.split("=", 1) for folder in place.parts[:-1] if folder.count("=") == 1)
-    return {name: None if value == _NO_VALUE else unquote(value) for name, value in pairs}
-
-
-def _folder_types(places: Sequence[FileLocation], names: Collection[str]) -> dict[str, str]:
-    """The columns of folders of all files, other than those of these names, with the DuckDB type of all values."""
-    values: dict[str, list[str | None]] = {}
-    for place in places:
-        for name, value in _folder_values(place).items():
-            values.setdefault(name, []).append(value)
-    return {
-        name: "BIGINT" if all(value is None or as_integer(value) is not None for value in column) else "VARCHAR"
-        for name, column in values.items()
-        if name not in names and len(column) == len(places)
-    }
-
+from confide.tables.failures import NOT_UTF8, file_errors_in_fixed_words
+from confide.tables.file_formats import file_format, format_of
+from confide.tables.file_names import folder_types, folder_values, places_named
+from confide.tables.row_errors import Rows
+from confide.tables.schemas import readable_schema, split_batches, type_disagreements, widest_schema
 
 # The scheme of addresses that DuckDB reads through `_duckdb_filesystem`.
 _OBJECTS = "confide"
@@ -162,7 +71,8 @@ def _duckdb_filesystem(bucket: ObjectPath) -> Any:
         protocol = _OBJECTS
 
         def _open(self, path: str, *_: Any, **__: Any) -> Any:
-            place, form = named(path), format_of(path)
+            place = named(path)
+            form = format_of(path)
             shared = form is not None and form.kind == "parquet"
             return _SharedReader(place, size_of(place)) if shared else place.open()
 
@@ -206,10 +116,8 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
 
 
 def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
-    import pyarrow as pa
-
     # All files must have the columns and the separator of the first
-    dialects = [_csv_dialect(place) for place in places]
+    dialects = [dialect_of(place) for place in places]
     for place, dialect in zip(places, dialects, strict=True):
         if dialect != dialects[0]:
             unshared = sorted({*dialect.names} ^ {*dialects[0].names})
@@ -217,7 +125,7 @@ def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> Du
             got = f"a column {unshared[0]!r} that only one of them has" if unshared else "another order or separator"
             raise InputError("path", must, got=got)
     # Every cell is read as text, also the values of folders
-    folders = _folder_types(places, dialects[0].names)
+    folders = folder_types(places, dialects[0].names)
     source = _reading(
         "read_csv",
         places,
@@ -225,14 +133,11 @@ def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> Du
         dict.fromkeys(folders, "VARCHAR"),
     )
     schema = pa.schema([(column, pa.string()) for column in [*dialects[0].names, *folders]])
-    table = DuckTable(name, schema, connection, source, texts=True)
-    table.rows = CSV_ROWS if len(places) == 1 else Rows(0, "rows count from 0, over all files")
-    return table
+    rows = CSV_ROWS if len(places) == 1 else Rows(0, "rows count from 0, over all files")
+    return DuckTable(name, schema, connection, source, texts=True, rows=rows)
 
 
 def _parquet_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
-    import pyarrow as pa
-
     # The columns of each file; one list stands for all if they agree
     listed = _listed(places)
     nodes = connection.sql(select("file_name, name, num_children, duckdb_type", f"parquet_schema({listed})"))
@@ -240,17 +145,16 @@ def _parquet_files(connection: Any, name: str, places: Sequence[FileLocation]) -
     columns = columns if any(of_file != columns[0] for of_file in columns) else columns[:1]
     agreed, disagreements = _agreed(places, [_schema_of(connection, of_file) for of_file in columns])
     # The number of rows comes from the files' metadata
-    folders = _folder_types(places, agreed.names)
+    folders = folder_types(places, agreed.names)
     count = select("sum(num_rows)", f"parquet_file_metadata({listed})")
-    table = DuckTable(
+    return DuckTable(
         name,
         pa.schema([*agreed, *_schema_of(connection, list(folders.items()))]),
         connection,
         _reading("read_parquet", places, f"union_by_name = {str(len(columns) > 1).lower()}", folders),
-        rows=lambda: int(connection.sql(count).fetchall()[0][0]),
+        stated_rows=lambda: int(connection.sql(count).fetchall()[0][0]),
+        disagreements=disagreements,
     )
-    table.disagreements = disagreements
-    return table
 
 
 def _listed(places: Sequence[FileLocation]) -> str:
@@ -266,36 +170,31 @@ def _reading(reader: str, places: Sequence[FileLocation], options: str, folders:
 
 def _agreed(places: Sequence[FileLocation], schemas: Sequence[Any]) -> tuple[Any, dict[str, str]]:
     """The columns that agree in type in all files, as a schema, and the types of the others."""
-    import pyarrow as pa
-
     widest = widest_schema(schemas)
     disagreements = type_disagreements(list(zip(map(repr, map(str, places)), schemas, strict=False)), widest)
     return pa.schema([field for field in widest if field.name not in disagreements]), disagreements
 
 
 def _arrow_files(connection: Any, name: str, places: Sequence[FileLocation]) -> DuckTable:
-    import pyarrow as pa
-
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         schemas = [readable_schema(opened.schema) for opened, _ in threads.map(_arrow_reader, places)]
     agreed, disagreements = _agreed(places, schemas)
-    folders = _schema_of(connection, list(_folder_types(places, agreed.names).items()))
+    folders = _schema_of(connection, list(folder_types(places, agreed.names).items()))
 
     def renew(wanted: Collection[str] | None) -> None:
         fields = [field for field in agreed if wanted is None or field.name in wanted] or [agreed.field(0)]
         pieces = (piece for place in places for piece in _arrow_stream(place, pa.schema(fields), folders))
         connection.register(ROWS, pa.RecordBatchReader.from_batches(pa.schema([*fields, *folders]), pieces))
 
-    table = DuckTable(
+    return DuckTable(
         name,
         pa.schema([*agreed, *folders]),
         connection,
         ROWS,
         renew=renew,
-        rows=lambda: sum(_arrow_rows(place, agreed.names[:1]) for place in places),
+        stated_rows=lambda: sum(_arrow_rows(place, agreed.names[:1]) for place in places),
+        disagreements=disagreements,
     )
-    table.disagreements = disagreements
-    return table
 
 
 _OPENERS = {"csv": _csv_files, "parquet": _parquet_files, "arrow": _arrow_files}
@@ -312,10 +211,8 @@ def _arrow_stream(place: FileLocation, schema: Any, folders: Any) -> Iterator[An
 
     Other columns are not fetched.
     """
-    import pyarrow as pa
-
     reader, mapped = _arrow_reader(place, schema.names)
-    values = _folder_values(place)
+    values = folder_values(place)
     in_path = [(field, pa.scalar(values[field.name], pa.string()).cast(field.type)) for field in folders]
     for i in range(reader.num_record_batches):
         for piece in split_batches([reader.get_batch(i)], schema):
@@ -329,8 +226,6 @@ def _arrow_stream(place: FileLocation, schema: Any, folders: Any) -> Iterator[An
 
 def _arrow_reader(place: FileLocation, names: Sequence[str] | None = None) -> tuple[Any, mmap.mmap | None]:
     """The reader of an Arrow file, with all columns or the named ones; local files are memory-mapped."""
-    import pyarrow as pa
-
     mapped = None
     if isinstance(place, ObjectPath):
         file = pa.PythonFile(ObjectReader(place), mode="r")
@@ -347,8 +242,6 @@ def _arrow_reader(place: FileLocation, names: Sequence[str] | None = None) -> tu
 
 def _schema_of(connection: Any, types: Sequence[tuple[str, str]]) -> Any:
     """Columns with DuckDB's types as an Arrow schema."""
-    import pyarrow as pa
-
     nothing = ", ".join(["NULL", *(f"CAST(NULL AS {kind})" for _, kind in types)])
     kinds = connection.sql(f"SELECT {nothing}").to_arrow_table().schema.types[1:]
     return pa.schema([(name, kind) for (name, _), kind in zip(types, kinds, strict=True)])
@@ -360,7 +253,8 @@ def _top_level(nodes: Iterable[tuple[str, str, int | None, str]]) -> list[list[t
     inside = 0
     for file, name, children, kind in nodes:
         if file not in files:
-            files[file], inside = [], 0
+            files[file] = []
+            inside = 0
             continue
         # Only a node that lies inside no other one is a column
         if inside == 0:
@@ -394,70 +288,3 @@ def _check_readable(place: FileLocation) -> None:
         raise FormatError("path", f"{str(place)!r} is {got} by gzip", remedy=f"Let its name end {ending}")
     if b"\0" in (zlib.decompressobj(wbits=31).decompress(head) if packed else head):
         raise FormatError("path", f"{str(place)!r} cannot be read: {NOT_UTF8}")
-
-
-# The dialect of CSV.
-
-DELIMITERS = ",;\t|"
-
-# Taken for the separator of a file with one column, whose cells can contain every other one.
-_NO_DELIMITER = "\x1f"
-
-CSV_ROWS = Rows(2, "rows as in a spreadsheet, where the column names are row 1")
-
-
-@dataclass(frozen=True)
-class CsvDialect:
-    """The column names of CSV, and the options with which DuckDB reads every column as text."""
-
-    names: tuple[str, ...]
-    options: str
-
-
-def _csv_dialect(place: FileLocation) -> CsvDialect:
-    stream = place.open("rb")
-    unpacked: Any = gzip.GzipFile(fileobj=stream) if file_format(place).compressed else stream
-    with stream, TextIOWrapper(unpacked, "utf-8-sig", newline="") as lines:
-        return csv_dialect(f"file {str(place)!r}", lines)
-
-
-def csv_dialect(source: str, lines: Iterable[str]) -> CsvDialect:
-    """The dialect of CSV by its first lines: the separator is that which gives the most column names."""
-    # Choose the separator
-    lines = iter(lines)
-    first = next(lines, "")
-    cells = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in DELIMITERS}
-    delimiter = max(cells, key=cells.__getitem__) if max(cells.values()) > 1 else _NO_DELIMITER
-    # Without column names the first record would be taken for them, and be printed wherever names are
-    rows = csv.reader(chain([first], lines), delimiter=delimiter)
-    names, record = next(rows, []), next(rows, [])
-    numbers = list(map(_is_number, names))
-    over_numbers = any(_is_number(cell) and not number for cell, number in zip(record, numbers, strict=False))
-    if not any(names) or (any(numbers) and not over_numbers):
-        got = "none that can be distinguished from the values (names that all look like numbers cannot be)"
-        raise FormatError("path", f"{source} must start with a line of column names", got=got)
-    # The options by which DuckDB reads every cell as text
-    names = [name or f"column{place}" for place, name in enumerate(names)]
-    _refuse_repeated(source, names)
-    as_text = ", ".join(f"{text(name)}: 'VARCHAR'" for name in names)
-    options = f"delim={text(delimiter)}, quote='\"', escape='\"', columns={{{as_text}}}"
-    return CsvDialect(tuple(names), f"auto_detect=false, header=true, {options}")
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell.replace(",", "."))
-    except ValueError:
-        return False
-    return True
-
-
-def _refuse_repeated(source: str, names: Sequence[str]) -> None:
-    """Reject column names that occur twice; names that differ in case only are the same to DuckDB."""
-    earlier: dict[str, str] = {}
-    for name in names:
-        if (first := earlier.get(name.lower())) is not None:
-            similar = "" if name == first else f" (and {first!r}; upper and lower case do not distinguish them)"
-            must = f"{source} must give every column a different name"
-            raise FormatError("path", must, got=f"{name!r} twice{similar}", remedy="Rename one")
-        earlier[name.lower()] = name

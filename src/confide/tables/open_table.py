@@ -8,13 +8,16 @@ from typing import Any
 
 from confide.errors import InputError, InputTypeError
 from confide.support import FileLocation, names_object, one_of, require_extra
-from confide.tables.arrow import type_disagreements
-from confide.tables.data import has_columns, open_batches, open_memory, open_standard_input
+from confide.tables.data import has_columns, open_memory
 from confide.tables.databases import IbisTable, files_behind, open_database
+from confide.tables.deferred import pa
 from confide.tables.duckdb_table import DuckTable
 from confide.tables.failures import engine_errors_in_fixed_words, library_errors_in_fixed_words
-from confide.tables.files import open_files, places_named
+from confide.tables.file_names import places_named
+from confide.tables.files import open_files
+from confide.tables.schemas import type_disagreements
 from confide.tables.spark import SparkTable
+from confide.tables.streams import open_batches, open_standard_input
 from confide.tables.table import Table
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
@@ -102,8 +105,6 @@ def _opening_data(data: Any) -> AbstractContextManager[Table]:
 @contextmanager
 def _open_dataset(data: Any) -> Iterator[Table]:
     """Open a pyarrow data set without the columns in which a part has another type, which pyarrow would cast."""
-    import pyarrow as pa
-
     parts = [(repr(getattr(piece, "path", "a part")), piece.physical_schema) for piece in data.get_fragments()]
     disagreements = type_disagreements(parts, data.schema)
     agreed = pa.schema([field for field in data.schema if field.name not in disagreements])

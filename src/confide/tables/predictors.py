@@ -15,10 +15,12 @@ from confide.scores import interval_ends, score_kind, set_mask, unregistered
 from confide.sets import warn_of_widths
 from confide.support import check_column_order, is_numbering, require
 from confide.tables.arrow import ColumnRef, from_names, from_numpy, from_texts, to_numpy
-from confide.tables.column_types import GroupedColumns, NamedColumn, Names, NumberColumns, Reasons
-from confide.tables.failures import ColumnError
+from confide.tables.deferred import pa, pc
+from confide.tables.named_columns import GroupedColumns, NamedColumn, Names
+from confide.tables.number_columns import NumberColumns, Reasons
 from confide.tables.readers import ProbabilityReader, TargetReader
 from confide.tables.record_columns import RecordColumns, checked_batches
+from confide.tables.row_errors import ColumnError
 from confide.tables.table import Progress, Table
 
 AnyGroup: TypeAlias = NamedColumn | GroupedColumns | None
@@ -38,10 +40,10 @@ class Predictor(RecordColumns):
     # One for all, shape (1,); per class, shape (K,); or per group, shape (G,). For both ends of intervals, (2, ...).
     thresholds: NDArray[np.float64]
 
-    def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
+    def predict(self, batch: Any, *, as_text: bool) -> tuple[list[Any], Reasons]:
         """The added columns, unless a record of the batch is unusable; `as_text` writes lists as JSON."""
-        arrays, reasons = super().read(batch)
-        return [] if reasons is not None else self.predicted(batch, arrays[0], as_text=as_text), reasons
+        records, reasons = self.read(batch)
+        return [] if reasons.any() else self.predicted(batch, records.outputs, as_text=as_text), reasons
 
     def predicted(self, batch: Any, outputs: NDArray[Any], *, as_text: bool) -> list[Any]:
         """The added columns of a batch, from the outputs of the model."""
@@ -93,7 +95,7 @@ def set_predictor(
     """The predictor of sets from columns of probabilities, whose names are `names`."""
     names = release_class_names(release, p, names)
     return SetPredictor(
-        reader=ProbabilityReader.of_sets(p, score),
+        reader=ProbabilityReader(score=score, probabilities=p),
         group=group,
         adds=(SET + suffix, SIZE + suffix),
         thresholds=_limits(release, names),
@@ -108,7 +110,7 @@ def interval_predictor(
 ) -> IntervalPredictor:
     """The predictor of intervals from columns of predictions."""
     return IntervalPredictor(
-        reader=TargetReader.of(predictions, None, scores[0]),
+        reader=TargetReader(score=scores[0], predictions=predictions, target=None),
         group=group,
         adds=(LOWER + suffix, UPPER + suffix),
         thresholds=np.array([_limits(side) for side in sides_of(release)]),
@@ -180,9 +182,6 @@ def score_of_release(release: Release, task: str) -> str:
 
 def _set_columns(mask: NDArray[np.bool_], names: Names, *, as_text: bool) -> list[Any]:
     """Lists of class names (as_text: JSON arrays) and their lengths, built from whole arrays, never row by row."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     # The members of all sets, one after the other, and where each set ends
     sizes = np.count_nonzero(mask, axis=1).astype(np.int32)
     offsets = np.append(0, np.cumsum(sizes)).astype(np.int32)
@@ -208,8 +207,6 @@ class Predictions:
 
         A table without rows gives one batch without rows. At the end `InputError` reports rows without a prediction.
         """
-        import pyarrow as pa
-
         for name in self.keep if self.as_text else ():
             table.check_cell(name)
         checked = checked_batches(table, self, progress, keep=self.kept, shows_types=True)
@@ -234,18 +231,13 @@ class Predictions:
         return tuple(dict.fromkeys(read for predictor in self.predictors for read in predictor.reads))
 
     @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
-        return self.predictors[0].width
-
-    @property
     def requirements(self) -> list[str]:
         """The requirements on every record, in words."""
         return self.predictors[0].requirements
 
     def read(self, batch: Any) -> tuple[list[Any], Reasons]:
         """The added columns, and the reasons of unusable records."""
-        predictions = [predictor.read(batch, as_text=self.as_text) for predictor in self.predictors]
+        predictions = [predictor.predict(batch, as_text=self.as_text) for predictor in self.predictors]
         return [column for columns, _ in predictions for column in columns], predictions[0][1]
 
     def column_errors(self, batch: Any) -> list[ColumnError]:

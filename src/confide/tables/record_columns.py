@@ -8,10 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.evaluation import LabelledRecords
 from confide.tables.arrow import ColumnRef, number_column
-from confide.tables.column_types import AnyGroups, GroupedColumns, NamedColumn, Reasons, WeightColumn, mark
-from confide.tables.failures import ColumnError, RowErrors
+from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn
+from confide.tables.number_columns import Reasons, WeightColumn, mark
 from confide.tables.readers import RecordReader
+from confide.tables.row_errors import ColumnError, RowErrors
 from confide.tables.table import PERSON_ERROR_COLUMN, PERSON_ERRORS, ContributionBound, Progress, Table
 
 # Numbers in a batch, for which its calls take little time and the batch little memory
@@ -22,9 +24,10 @@ _LEAST_ROWS = 2**11
 _MOST_ROWS = 2**17
 
 
-def rows_per_batch(width: int) -> int:
-    """Rows of a batch, so that it has a quarter of a million numbers, or 2048 rows."""
-    return min(_MOST_ROWS, max(_LEAST_ROWS, _NUMBERS // max(width, 1)))
+def rows_per_batch(reads: Sequence[ColumnRef]) -> int:
+    """Rows of a batch of these columns, so that it has a quarter of a million numbers, or 2048 rows."""
+    numbers = sum(read.numbers for read in reads)
+    return min(_MOST_ROWS, max(_LEAST_ROWS, _NUMBERS // max(numbers, 1)))
 
 
 class BatchReader(Protocol):
@@ -33,10 +36,6 @@ class BatchReader(Protocol):
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
         """The columns."""
-
-    @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
 
     @property
     def requirements(self) -> Sequence[str]:
@@ -60,14 +59,14 @@ def checked_batches(
     errors = RowErrors()
     start, empty = 0, None
     reads = tuple(dict.fromkeys([*keep, *reader.reads]))
-    with closing(table.batches(reads, rows_per_batch(reader.width + len(keep)))) as batches:
+    with closing(table.batches(reads, rows_per_batch(reads))) as batches:
         for batch in batches:
             if not batch.num_rows:
                 empty = batch
                 continue
             # Read on after an error, so that all unusable records are counted
             values, reasons = reader.read(batch)
-            if reasons is not None:
+            if reasons.any():
                 errors.note(reasons, start if table.ordered else None, reader.column_errors(batch))
             start += batch.num_rows
             progress(batch.num_rows)
@@ -107,11 +106,6 @@ class RecordColumns:
         return tuple(dict.fromkeys([*self._columns, *people]))
 
     @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
-        return self.reader.width
-
-    @property
     def requirements(self) -> list[str]:
         """The requirements on every record, in words."""
         persons = () if self.people is None else self.people.requirements
@@ -123,11 +117,11 @@ class RecordColumns:
         columns = () if self.other_groups else self._groups_and_weight
         return dict(enumerate(columns, start=len(self.reader.requirements) + 1))
 
-    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """The input of a score, in arrays of n records, and the reasons of unusable records."""
-        arrays, reasons = self.reader.read(batch)
+    def read(self, batch: Any) -> tuple[LabelledRecords, Reasons]:
+        """The input of a score, and the reasons of unusable records."""
+        records, reasons = self.reader.read(batch)
         unusable = [column.unusable(batch) for column in self.required.values()]
-        return arrays, self.with_column_reasons(batch, reasons, unusable)
+        return records, self.with_column_reasons(batch, reasons, unusable)
 
     def with_column_reasons(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
         """The reasons, with those of the required columns, whose `unusable` records are given, and of people."""

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from confide.core import Pilot
 from confide.errors import InputError
+from confide.evaluation import LabelledRecords
 from confide.support import require
 from confide.tables.arrow import ColumnRef, number_column
-from confide.tables.column_types import Reasons
 from confide.tables.columns import ColumnSpec
-from confide.tables.failures import ColumnError
+from confide.tables.number_columns import Reasons
 from confide.tables.open_table import as_open_table
 from confide.tables.record_columns import RecordColumns, checked_batches
+from confide.tables.row_errors import ColumnError
 from confide.tables.table import Progress, Table, no_progress
 
 
@@ -33,11 +34,6 @@ class JoinedColumns:
         return tuple(dict.fromkeys(read for score in self.scores for read in score.reads))
 
     @property
-    def width(self) -> int:
-        """The approximate count of numbers that are read of each record."""
-        return sum(score.width for score in self.scores)
-
-    @property
     def requirements(self) -> list[str]:
         """The requirements on every record, in words."""
         return [requirement for score in self.scores for requirement in score.requirements]
@@ -48,15 +44,15 @@ class JoinedColumns:
         before = accumulate((len(score.requirements) for score in self.scores), initial=0)
         return list(zip(before, self.scores, strict=False))
 
-    def read(self, batch: Any) -> tuple[list[list[NDArray[Any]]], Reasons]:
+    def read(self, batch: Any) -> tuple[list[LabelledRecords], Reasons]:
         """The input of each score, and the reasons of unusable records."""
-        inputs, reasons = [], np.zeros(batch.num_rows, np.int16)
+        inputs = []
+        reasons = np.zeros(batch.num_rows, np.int16)
         for before, score in self._places:
-            arrays, wrong = score.read(batch)
-            inputs.append(arrays)
-            if wrong is not None:
-                reasons = np.where((reasons == 0) & (wrong > 0), before + wrong.astype(np.int16), reasons)
-        return inputs, reasons if reasons.any() else None
+            records, wrong = score.read(batch)
+            inputs.append(records)
+            reasons = np.where((reasons == 0) & (wrong > 0), before + wrong.astype(np.int16), reasons)
+        return inputs, reasons
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
         """The errors column by column, for a batch with errors."""
@@ -149,7 +145,7 @@ def read_scores(
         read: list[list[dict[str, NDArray[Any]]]] = [[] for _ in specs]
         with closing(checked) as batches:
             for _, inputs in batches:
-                arrays = dict(zip(readers, inputs, strict=True))
+                records = dict(zip(readers, inputs, strict=True))
                 for what, scores in zip(specs, read, strict=True):
-                    scores.append(what._scores_read(readers[what._whole], arrays[what._whole]))
+                    scores.append(what._scores_read(readers[what._whole], records[what._whole]))
     return [{name: np.concatenate([batch[name] for batch in scores]) for name in scores[0]} for scores in read]

@@ -12,18 +12,11 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.scores import ScoreKind
 from confide.support import DEBUG, as_integer, canonical_name, check_types, log_event, order_of, require, several
-from confide.tables.arrow import is_integer
 from confide.tables.bin_counts import Job, count_rows
-from confide.tables.column_types import (
-    GroupedColumns,
-    NamedColumn,
-    Names,
-    WeightColumn,
-    group_column,
-    one_column,
-    refuse_first_rows,
-)
 from confide.tables.columns import ColumnSpec
+from confide.tables.deferred import pa
+from confide.tables.named_columns import GroupedColumns, NamedColumn, Names, group_column, one_column
+from confide.tables.number_columns import WeightColumn, refuse_first_rows
 from confide.tables.readers import ClassReader
 from confide.tables.record_columns import RecordColumns
 from confide.tables.table import ContributionBound, Progress, Table, no_progress
@@ -148,7 +141,7 @@ def _named_column(table: Table, column: str, names: Names) -> NamedColumn:
     """A column with a public list of names, which are integers if the column holds those, or all can be in CSV."""
     group = group_column(table, column, names)
     in_csv = table.texts and all(as_integer(name) is not None for name in names)
-    integers = in_csv or is_integer(table.type_of(column))
+    integers = in_csv or pa.types.is_integer(table.type_of(column))
     return replace(group, names=tuple(as_integer(name) if integers else canonical_name(name) for name in names))  # type: ignore[misc]
 
 
@@ -194,9 +187,9 @@ class TableSource:
         `InputError` reports the rows without a usable score.
         """
         table = self.rows
-        # Sums of rows are checked here if the count reads one entry of each row
+        # Sums of rows are checked here if an engine counts, which reads one entry of each row
         for reader in (columns.reader for columns in self.records):
-            if isinstance(reader, ClassReader) and reader.in_sql and (reader.by_entry or not table.local):
+            if isinstance(reader, ClassReader) and reader.in_sql and not table.local:
                 refuse_first_rows(self.table, reader.probabilities)
         # Count, in the engine if it can
         jobs = [

@@ -12,15 +12,18 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
+import msgspec
 import numpy as np
 
-from confide.errors import ConfideError, FormatError, InputError
+from confide.errors import ConfideError, FormatError, InputError, replaced_errors
 from confide.support import require_extra
 from confide.tables.arrow import ColumnRef, is_number, is_text, list_element, or_empty_batch
 from confide.tables.bin_counts import Counts, Job, count_stream
+from confide.tables.deferred import ibis, pa
 from confide.tables.expressions import incomplete_expression
-from confide.tables.failures import EngineError, RowErrors, Rows, columns_of
+from confide.tables.failures import EngineError, columns_of
 from confide.tables.predictors import Predictions
+from confide.tables.row_errors import RowErrors, Rows
 from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
 
 Frame: TypeAlias = Any
@@ -72,9 +75,8 @@ class SparkTable(Table):
 
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches, partition by partition: the driver holds one partition at a time."""
-        import pyarrow as pa
-
-        frame, aliases = self._read(columns), [read.alias for read in columns]
+        frame = self._read(columns)
+        aliases = [read.alias for read in columns]
         packed = in_words(frame.mapInArrow(_packing(), "batch binary").toLocalIterator, columns)
 
         def arriving() -> Iterator[Any]:
@@ -98,14 +100,13 @@ class SparkTable(Table):
         counts = Counts.none(job)
         place, texts, n = (column.combine_chunks() for column in answer.columns)
         for text in texts.drop_null().to_pylist():
-            counts.errors.merge(RowErrors.from_json(text))
+            counts.errors.merge(msgspec.json.decode(text, type=RowErrors))
         np.add.at(counts.array.reshape(-1), place.to_numpy(), n.to_numpy())
         progress(counts.records)
         return counts
 
     def predicted(self, predictions: Predictions) -> Frame:
         """The frame of the kept columns with predictions, computed on the executors when the frame is."""
-        import pyarrow as pa
         from pyspark.sql.pandas.types import from_arrow_type
         from pyspark.sql.types import StructField, StructType
 
@@ -157,13 +158,9 @@ class SparkTable(Table):
         return f"c{self.schema.names.index(column)}"
 
     def _rows(self) -> Any:
-        import ibis
-
         return ibis.table(ibis.Schema.from_pyarrow(_arrow_schema(self._fields, self._frame.columns)), name=_ROWS)
 
     def _query(self, rows: Any) -> Frame:
-        import ibis
-
         query = str(ibis.to_sql(rows, dialect="databricks")).replace("{", "{{").replace("}", "}}")
         query = query.replace(f"`{_ROWS}`", "{rows}")
         return in_words(lambda: self._frame.sparkSession.sql(query, rows=self._frame))
@@ -174,7 +171,8 @@ class SparkTable(Table):
 
     def _expression(self, read: ColumnRef) -> str:
         """A column in the form in which it is read."""
-        name, kind = self._name(read.column), self.type_of(read.column)
+        name = self._name(read.column)
+        kind = self.type_of(read.column)
         field = self._fields[self.schema.names.index(read.column)]
         if _arrow_type(field.dataType) is None:
             must = "must have a type that Arrow has"
@@ -202,8 +200,6 @@ def _packing() -> Work:
     """Batches as bytes, one per row, of a bounded size or of one record."""
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
         for batch in batches:
             rows = max(1, batch.num_rows * _PACKED_BYTES // max(batch.nbytes, 1))
             for start in range(0, batch.num_rows, rows):
@@ -219,12 +215,10 @@ def _counting(job: Job, reads: Sequence[ColumnRef]) -> Work:
     aliases = [read.alias for read in reads]
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
         named = (batch.rename_columns(aliases) for batch in batches)
         (counts,) = count_stream(named, [job], no_progress, ordered=False, threads=1)
         places = np.flatnonzero(counts.array)
-        errors = [counts.errors.to_json() if counts.errors else None]
+        errors = [msgspec.json.encode(counts.errors).decode() if counts.errors else None]
         yield pa.record_batch(
             {
                 "place": pa.array([*places, 0], pa.int32()),
@@ -241,12 +235,11 @@ def _predicting(predictions: Predictions, reads: Sequence[ColumnRef]) -> Work:
     aliases = [read.alias for read in reads]
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow as pa
-
-        errors, start = RowErrors(), 0
+        errors = RowErrors()
+        start = 0
         for batch in (batch.rename_columns(aliases) for batch in batches):
             added, reasons = predictions.read(batch)
-            if reasons is not None:
+            if reasons.any():
                 errors.note(reasons, start, predictions.column_errors(batch))
             start += batch.num_rows
             if not errors:
@@ -276,16 +269,12 @@ def _arrow_type(kind: Any) -> Any:
 
 def _arrow_schema(fields: Sequence[Any], names: Sequence[str]) -> Any:
     """The types of Arrow for fields of Spark under these names; null for a type that Arrow does not have."""
-    import pyarrow as pa
-
     kinds = (_arrow_type(field.dataType) or pa.null() for field in fields)
     return pa.schema(list(zip(names, kinds, strict=True)))
 
 
 def _exact(column: str, kind: Any, within: str = "{}") -> str:
     """A column of decimals, or of lists of them, as double precision, rounded once: through text."""
-    import pyarrow as pa
-
     if not pa.types.is_decimal(kind):
         return column
     return f"CAST(CAST({column} AS {within.format('STRING')}) AS {within.format('DOUBLE')})"
@@ -315,17 +304,14 @@ def in_words(work: Callable[[], Result], columns: Sequence[ColumnRef] = ()) -> R
 
     pyspark logs an error's text before it raises it, so its logger is turned off meanwhile.
     """
-    try:
-        with _quiet():
-            return work()
-    except ConfideError:
-        raise
-    except Exception as error:
-        refusal = _refusal_of(error, list(dict.fromkeys(read.column for read in columns)))
-    raise refusal  # outside the handler: otherwise the error would be attached as the context
+    names = list(dict.fromkeys(read.column for read in columns))
+    with _quiet(), replaced_errors(lambda error: _refusal_of(error, names)):
+        return work()
 
 
-def _refusal_of(error: Exception, columns: Sequence[str]) -> ConfideError:
+def _refusal_of(error: Exception, columns: Sequence[str]) -> ConfideError | None:
+    if isinstance(error, ConfideError):
+        return None
     text = f"{type(error).__name__} {error}"
     where = f"{columns_of('the data frame', columns)} cannot be computed"
     for marks, words in _WORDS.items():
@@ -342,14 +328,11 @@ def _quiet() -> Iterator[None]:
     from pyspark.logger import PySparkLogger
 
     loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    were_disabled = [logger.disabled for logger in loggers]
     for logger in loggers:
-        logger.addFilter(_no_record)
+        logger.disabled = True
     try:
         yield
     finally:
-        for logger in loggers:
-            logger.removeFilter(_no_record)
-
-
-def _no_record(record: object) -> bool:
-    return False
+        for logger, was_disabled in zip(loggers, were_disabled, strict=True):
+            logger.disabled = was_disabled

@@ -2,14 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from confide.errors import InputError, InputTypeError
 from confide.support import MOST_PER_PERSON, FileLocation, check_types, positive_integer, require, several
-from confide.tables.arrow import ColumnRef, describe_type, fits_csv, is_integer, is_number, is_text, list_element
-from confide.tables.failures import Rows, unreadable
+from confide.tables.arrow import ColumnRef, describe_type, is_number, is_text, list_element
+from confide.tables.deferred import ibis, pa
+from confide.tables.failures import unreadable
+from confide.tables.row_errors import Rows
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset
@@ -102,8 +103,6 @@ class ContributionBound:
 
         With `texts`, all columns hold texts, as in CSV. Texts that are numbers are ordered by their values.
         """
-        import ibis
-
         person, columns = table[self.person], [table[name] for name in self.order]
         # As text, because Spark's dialect takes NaN for a missing number
         unknown = (person.cast("string") if person.type().is_floating() else person).isnull()
@@ -125,14 +124,13 @@ class ContributionBound:
 
 
 def _md5() -> Any:
-    import ibis
-
     def md5(text: str) -> str:  # type: ignore[empty-body]
         """The function `md5` of every engine."""
 
     return ibis.udf.scalar.builtin(md5)
 
 
+@dataclass(eq=False)
 class TableColumns(ABC):
     """The columns of a table by their names, as a specification of columns looks them up.
 
@@ -142,23 +140,23 @@ class TableColumns(ABC):
         The name in messages.
     schema
         The names and types of the columns, a `pyarrow.Schema`.
+    disagreements
+        The columns whose types differ among the parts of the source, such as the files of a folder, and these types.
+    unreadable
+        The columns of data in memory whose values Arrow or DuckDB does not have.
     """
 
-    # The columns whose types differ among the parts of the source, such as the files of a folder, and these types.
-    disagreements: Mapping[str, str] = MappingProxyType({})
-
-    # The columns of data in memory whose values Arrow or DuckDB does not have.
-    unreadable: tuple[str, ...] = ()
+    name: str
+    schema: Any
+    _: KW_ONLY
+    disagreements: Mapping[str, str] = field(default_factory=dict)
+    unreadable: Sequence[str] = ()
 
     # Whether columns whose names differ in upper and lower case alone can be read.
     distinguishes_case = True
 
     # Whether a column can be read as an `entry`.
     takes_entries = False
-
-    def __init__(self, name: str, schema: Any) -> None:
-        self.name = name
-        self.schema = schema
 
     @property
     def columns(self) -> list[str]:
@@ -213,7 +211,7 @@ class TableColumns(ABC):
 
     def holds_integers(self, column: str) -> bool:
         """Whether a column holds integers."""
-        return is_integer(self.type_of(column))
+        return bool(pa.types.is_integer(self.type_of(column)))
 
     def check_number(self, column: str) -> None:
         """Reject a column that cannot be read as numbers."""
@@ -222,12 +220,13 @@ class TableColumns(ABC):
 
     def check_names(self, column: str, named: str) -> None:
         """Reject a column that cannot be read as the names of classes or groups."""
-        if not (is_integer(self.type_of(column)) or is_text(self.type_of(column))):
+        if not (pa.types.is_integer(self.type_of(column)) or is_text(self.type_of(column))):
             raise self._unlike(column, f"hold texts or integers, the names of {named}", self.existing())
 
     def check_cell(self, column: str) -> None:
         """Reject a column whose values cannot be written as CSV cells."""
-        if not fits_csv(self.type_of(column)):
+        kind = self.type_of(column)
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             raise self._unlike(column, "fit into a CSV cell", "Write Parquet, or list other columns in keep")
 
     def _unlike(self, column: str, must: str, remedy: str) -> InputError:
@@ -253,8 +252,27 @@ class TableColumns(ABC):
         """The length of the first list that is not null; None if there is none."""
 
 
+@dataclass(eq=False)
 class Table(TableColumns):
-    """Rows with named columns; created by `open_table`."""
+    """Rows with named columns; created by `open_table`.
+
+    Parameters
+    ----------
+    texts
+        Whether every cell is a text, as in CSV, which becomes a number only where a number is read.
+    decimal
+        The decimal separator of numbers in texts: a point or a comma.
+    rows
+        The counting of rows in messages.
+    files
+        The known files, or objects of a store, with the data of the table; no output may replace them.
+    """
+
+    texts: bool = field(default=False, kw_only=True)
+    decimal: str = field(default=".", kw_only=True)
+    rows: Rows = field(default=Rows(), kw_only=True)
+    files: tuple[FileLocation, ...] = field(default=(), kw_only=True)
+    _count_left_out: Callable[[], int] = field(default=lambda: 0, init=False)
 
     # Whether this process reads the rows. Otherwise an engine is queried, and the budget is charged before the query,
     # because the engine's logs or its timing may reveal something.
@@ -266,24 +284,8 @@ class Table(TableColumns):
     # Whether another thread than the one that opened the table may read batches.
     any_thread = True
 
-    # Whether every cell is a text, as in CSV, which becomes a number only where a number is read.
-    texts = False
-
-    # The decimal separator of numbers in texts: a point or a comma.
-    decimal = "."
-
-    # The counting of rows in messages.
-    rows = Rows()
-
     # The most candidates over which its engine counts; None if there is no limit but that of all lists.
-    most_candidates: int | None = None
-
-    # The known files, or objects of a store, with the data of the table; no output may replace them.
-    files: tuple[FileLocation, ...] = ()
-
-    def __init__(self, name: str, schema: Any) -> None:
-        super().__init__(name, schema)
-        self._count_left_out: Callable[[], int] = lambda: 0
+    most_candidates: ClassVar[int | None] = None
 
     @abstractmethod
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:

@@ -16,11 +16,11 @@ from typing import Any
 from confide.core import LONGEST
 from confide.errors import FormatError, InputError
 from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, require, same_place
-from confide.tables.bin_counts import DOUBLES, CountRow, Counts, Job, binned_by_reason, scored_rows
-from confide.tables.columns import ELSEWHERE
+from confide.tables.bin_counts import CountRow, Counts, Job
 from confide.tables.count_files import Row, rows_of, whole_number
 from confide.tables.databases import IbisTable
-from confide.tables.expressions import with_trees
+from confide.tables.deferred import ibis, pa
+from confide.tables.engine_counts import DOUBLES, binned_by_reason, scored_rows, with_trees
 from confide.tables.source import Columns
 from confide.tables.table import Progress
 
@@ -162,15 +162,13 @@ class UnreadTable(IbisTable):
     def __init__(
         self, columns: Columns, name: str = "records", dialect: str = "duckdb", files: Sequence[FileLocation] = ()
     ) -> None:
-        import pyarrow as pa
-
         self.dialect = one_of("dialect", dialect, tuple(DIALECTS))
-        self.files = tuple(files)
         kinds = _types(columns)
         types = {"number": pa.float64(), "position": pa.int64(), "text": pa.string(), "any": pa.string()}
         schema = pa.schema([(column, types[kind]) for column, kind in kinds.items()])
         self._placeholders = {column: f"confide_column_{place}" for place, column in enumerate(kinds)}
         super().__init__("the table of the query", _cast(name, self.dialect, self._placeholders, kinds), schema)
+        self.files = tuple(files)
         self._skips_incomplete = columns.skip_incomplete
 
     @property
@@ -201,8 +199,6 @@ class UnreadTable(IbisTable):
         InputError
             If SQL cannot compute the score, or the query would be longer than the engine permits.
         """
-        import ibis
-
         _check_in_sql(jobs)
         digest = self.digest(jobs)
         # Write the statement, with trees of comparisons and the real names of columns
@@ -222,8 +218,6 @@ class UnreadTable(IbisTable):
 
     def _counts(self, jobs: Sequence[Job], digest: str) -> Any:
         """The expression of the answer: the counts of all jobs, each with the number of its job."""
-        import ibis
-
         scored = [
             scored_rows(self.expression, job.columns).mutate(part=ibis.literal(number))
             for number, job in enumerate(jobs)
@@ -243,7 +237,7 @@ class UnreadTable(IbisTable):
 def _check_in_sql(jobs: Sequence[Job]) -> None:
     for job in jobs:
         if not job.columns.reader.in_sql:
-            raise InputError("score", f"{job.columns.reader.score!r} is not computed in SQL", remedy=ELSEWHERE)
+            raise job.columns.reader.not_in_sql()
 
 
 def _types(columns: Columns) -> dict[str, str]:
@@ -265,13 +259,10 @@ def _types(columns: Columns) -> dict[str, str]:
 
 def _cast(table: str, dialect: str, placeholders: Mapping[str, str], kinds: Mapping[str, str]) -> Any:
     """The columns of an unbound table, with numbers in double precision, and labels and groups as texts."""
-    import ibis
-    import ibis.expr.datatypes as dt
-
     *spaces, name = (_written(word, dialect, "table") for word in table.split("."))
     require("table", len(spaces) <= 2, "must have at most three parts between points", got=repr(table))
     space = dict(zip(("database", "catalog"), reversed(spaces), strict=False))
-    rows = ibis.table(dict.fromkeys(placeholders.values(), dt.unknown), name=name, **space)
+    rows = ibis.table(dict.fromkeys(placeholders.values(), ibis.expr.datatypes.unknown), name=name, **space)
     casts = {"number": "float64", "text": "string", "position": "string"}
     read = {column: rows[placeholder] for column, placeholder in placeholders.items()}
     read |= {column: read[column].cast(casts[kind]) for column, kind in kinds.items() if kind in casts}

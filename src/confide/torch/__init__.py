@@ -3,6 +3,7 @@
 calibrate.py  classifiers and regressors, from a loader; sets and intervals as tensors
 masks.py      segmentation models: masks
 outputs.py    values of loaders and outputs of models, as tensors
+softmax.py    probabilities of outputs
 """
 
 from confide.support import needs_extra
@@ -12,7 +13,7 @@ with needs_extra("confide.torch", "torch"):
 
 from confide.torch.calibrate import calibrate, predict_interval, predict_set, to_prediction_sets
 from confide.torch.masks import calibrate_masks, evaluate_masks, predict_masks
-from confide.torch.outputs import probabilities
+from confide.torch.softmax import probabilities
 
 __all__ = [
     "calibrate", "calibrate_masks", "evaluate_masks", "predict_interval",

@@ -20,7 +20,8 @@ from confide.scores import interval_score, score_kind, unregistered
 from confide.sets import PredictionSets
 from confide.sets import predict_interval as intervals_of_arrays
 from confide.support import Level, caller_stacklevel, class_count, public_classes, require
-from confide.torch.outputs import model_outputs, output_tensor, probabilities
+from confide.torch.outputs import model_outputs, output_tensor
+from confide.torch.softmax import probabilities
 
 _MUST_YIELD = "must yield at least one record"
 

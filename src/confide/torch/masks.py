@@ -22,7 +22,8 @@ from confide.core import (
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation, area_counts, evaluation_of_areas
 from confide.support import Level, require
-from confide.torch.outputs import look_like_probabilities, model_outputs, single_precision, softmax
+from confide.torch.outputs import model_outputs
+from confide.torch.softmax import look_like_probabilities, single_precision, softmax
 
 
 def calibrate_masks(

@@ -1,4 +1,4 @@
-"""From batches of a loader to outputs of a model, labels and probabilities, as tensors."""
+"""From batches of a loader to outputs of a model and labels, as tensors."""
 
 from __future__ import annotations
 
@@ -10,67 +10,10 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-from confide.array_api import rows_unlike_one
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputTypeError
 
 # Where the tensors of a batch are moved, or None
 Device: TypeAlias = torch.device | str | None
-
-_CHECKED_ROWS = 1000
-"""The number of rows of a batch that are checked."""
-
-_ROUNDING = 0.005
-"""The largest change of a sum of probabilities by rounding to bfloat16."""
-
-
-def probabilities(outputs: Tensor, *, logits: bool) -> Tensor:
-    """Softmax over the last dimension, in float32 for half precision; probabilities pass unchanged.
-
-    Examples
-    --------
-    >>> probabilities(torch.tensor([[0.75, 0.25]]), logits=True)
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputError: outputs: must be logits; got rows that are non-negative and sum to 1, as ...
-    """
-    if not isinstance(outputs, torch.Tensor) or outputs.ndim != 2:
-        raise InputTypeError("outputs", "must be a tensor of shape (n, classes)")
-    outputs = outputs.detach()
-    if not logits:
-        _refuse_rows_unlike_one(outputs)
-        return outputs
-    if len(outputs) and look_like_probabilities(outputs):
-        got = "rows that are non-negative and sum to 1, as probabilities do"
-        remedy = "Pass logits=False; if they are logits nevertheless, pass their softmax"
-        raise InputError("outputs", "must be logits", got=got, remedy=remedy)
-    return softmax(single_precision(outputs))
-
-
-def single_precision(outputs: Tensor) -> Tensor:
-    """Half precision as float32; other types unchanged."""
-    return outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs
-
-
-def softmax(logits: Tensor) -> Tensor:
-    """Softmax over the classes; rounding can raise a probability above 1 by one float, which becomes 1."""
-    return torch.softmax(logits, dim=1).clamp_(max=1.0)
-
-
-def look_like_probabilities(rows: Tensor) -> bool:
-    """Whether all of the first rows are non-negative and sum to 1, within the precision of softmax in any dtype."""
-    first = rows[:_CHECKED_ROWS].detach().float()
-    return bool(((first >= 0).all(dim=1) & ((first.sum(dim=1) - 1).abs() < _ROUNDING)).all())
-
-
-def _refuse_rows_unlike_one(rows: Tensor) -> None:
-    # Only the first rows and large deviations, as of logits: small ones are checked where scores or sets are computed
-    wrong = rows_unlike_one(rows)
-    wrong |= (rows[: len(wrong)] < 0).any(dim=1)
-    if bool(wrong.any()):
-        first = f"the first at row {int(wrong.int().argmax())}"
-        got = f"{int(wrong.sum())} of the first {len(wrong)} rows that do not, {first}"
-        must = "must be probabilities that sum to 1 with logits=False"
-        raise InputError("outputs", must, got=got, remedy="Pass logits=True for logits, or apply softmax")
 
 
 @contextmanager
@@ -102,7 +45,7 @@ def evaluating(model: Callable[..., Any]) -> Iterator[None]:
 
 def output_tensor(outputs: Any) -> Tensor:
     """A tensor, or the one in a model's output as `logits`, for Hugging Face, or `out`, for torchvision."""
-    # An attribute, or an entry, which may be an output with the attribute
+    # An attribute, or an entry of a mapping, which may itself be an output with the attribute
     tensor = getattr(outputs, "logits", outputs)
     if isinstance(tensor, Mapping):
         tensor = next((tensor[name] for name in ("logits", "out") if name in tensor), tensor)
@@ -110,9 +53,9 @@ def output_tensor(outputs: Any) -> Tensor:
 
     # A tensor with numbers
     if not isinstance(tensor, torch.Tensor):
-        several = isinstance(tensor, tuple | list | Mapping)
-        remedy = "; pass a function that returns the one to use, such as model=lambda batch: net(batch)[0]"
-        got = f"{type(tensor).__name__}{remedy if several else ''}"
+        got = type(tensor).__name__
+        if isinstance(tensor, tuple | list | Mapping):
+            got += "; pass a function that returns the one to use, such as model=lambda batch: net(batch)[0]"
         raise InputTypeError("outputs", "outputs and labels must be tensors", got=got)
     if tensor.is_meta:
         got = "a tensor on the device meta: load the model"
