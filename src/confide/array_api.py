@@ -175,7 +175,6 @@ def _margins(xp: Any, p: Any) -> Any:
 
 
 def _ranked_scores(xp: Any, p: Any, rule: Any, u: Any) -> Any:
-    """The scores that depend on the order of the probabilities of a record."""
     wide = _wide(xp, p)
 
     # Sort; a new group of equal probabilities begins where they differ.

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from confide.selection import noisy_counts
 from confide.support import (
     MOST_RECORDS,
     Level,
+    as_number,
     exact_level,
     positive_integer,
     privacy_loss,
@@ -214,8 +214,8 @@ class CountSum:
             most = 16 * float(spread[places].max()) + 64 if law is _narrow_law else _MOST_BLOCKS
             for block in np.array_split(places, int(len(places) * most / _MOST_AT_ONCE) + 1):
                 c, masses = law(n[block, None], p[block, None], spread[block, None])
-                noise = (value + self.a * n)[block, None] - self.L * c
-                result[block] = np.einsum("ij,ij->i", masses, self.noise.at_least(noise))
+                needed = (value + self.a * n)[block, None] - self.L * c
+                result[block] = np.einsum("ij,ij->i", masses, self.noise.at_least(needed))
         return result + ROUNDING
 
 
@@ -429,8 +429,6 @@ def _lower(statistic: CountSum, t: Ints, blocks: _Blocks, level: float) -> Float
         low[left] = found
         high[left] = found
         left = left[found > 0]
-        if not left.size:
-            break
         # Parts for which another size decides go on.
         width = sizes.shape[1]
         chances = statistic.reaches(np.repeat(t[left], width), sizes[left].ravel(), np.repeat(low[left], width))
@@ -453,9 +451,7 @@ def _largest_fits(statistic: CountSum, t: Ints, n: Ints, top: Floats, level: flo
 
 
 def _error(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputTypeError("error", "must be a number between 0 and 1", got=type(value).__name__)
-    chance = float(value)
+    chance = as_number("error", value, "a number between 0 and 1")
     require("error", _LEAST_ERROR <= chance < 1, f"must lie between {_LEAST_ERROR:g} and 1", got=repr(chance))
     return chance
 

@@ -293,7 +293,6 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return source_of({None: self._scores(X, y)}, groups=groups)
 
     def _offers(self) -> dict[str, _Offer]:
-        """The pairs of a trained model and a score from which one is chosen, by their names."""
         models = self.estimators_ if isinstance(self.estimator, Mapping) else {"": self.estimator_}
         scores = [self.conformity_score] if isinstance(self.conformity_score, str) else self.conformity_score
         offers = (_Offer(name, model, score) for (name, model), score in product(models.items(), scores))
@@ -398,7 +397,6 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._usable(target)
 
     def _usable(self, y: NDArray[Any]) -> NDArray[Any]:
-        """The checked targets or labels."""
         raise NotImplementedError
 
 

@@ -230,8 +230,7 @@ def exact_query(comparison: RecordComparison, *, grouped: bool) -> CountQuery:
     partitions = comparison.class_partitions(wanted=True)
     if isinstance(comparison, SetOutcomes):
         _, statements = statements_of(comparison.release)
-        for name in statements if comparison.release.by == "level" else ("",):
-            partitions.append(size_parts(len(comparison.classes), exact=True, statement=name))
+        partitions += [size_parts(len(comparison.classes), exact=True, statement=name) for name in statements]
     partitions += comparison.group_partitions()
     if grouped and not comparison.needs_groups:
         partitions.append(Partition("group", tuple(map(str, range(MOST_GROUPS)))))

@@ -127,7 +127,6 @@ class Finding(Measured):
 
     @property
     def _bins(self) -> Partition | None:
-        """The partition into bins of sizes or widths that belongs to this statement."""
         partitions = self._query.partitions
         return next((bins for bins in partitions if bins.binned and bins.statement == self.name), None)
 

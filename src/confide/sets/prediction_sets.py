@@ -178,7 +178,6 @@ class PredictionSets(Records):
 
     @property
     def _names(self) -> Sequence[object]:
-        """Name of each column of the mask."""
         return range(self.mask.shape[1]) if self.classes is None else self.classes
 
     def _section(self) -> Section:

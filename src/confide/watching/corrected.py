@@ -87,7 +87,6 @@ class CorrectedRelease(Release):
         return correction
 
     def _in_force(self) -> dict[Key, Threshold]:
-        """The thresholds in force, by the keys of the calibrated release."""
         count = len(self.watch.looks)
         realised = self.watch.realised()
         thresholds: dict[Key, Threshold] = {}

@@ -210,9 +210,7 @@ def load_or_start(state: Path, release: Release, what: ColumnSpec | None = None,
 
 
 def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
-    """Bins of set sizes, for a release and records that have sets of classes."""
-    # Raises if the release cannot be monitored
-    promised_of(release)
+    promised_of(release)  # raises if it cannot be monitored
     suited = isinstance(what, ClassColumns | None) and score_kind(release.first.score).task != "regression"
     remedy = "Monitor coverage once labels are available, or count widths with `confide evaluate --epsilon`"
     require("unlabelled", suited, "must be left out unless sets of classes are monitored", remedy=remedy)
@@ -225,7 +223,6 @@ def _bins(release: Release, what: ColumnSpec | None) -> tuple[int, ...]:
 def _compare(
     stored: Watch, release: Release, state: Path, *, reference: Evaluation | None = None, **choices: Any
 ) -> None:
-    """Raise if the state belongs to another release or other choices."""
     # The same release
     settings = stored.settings
     remedy = "Use a separate state for each release, also for a renewed one"
