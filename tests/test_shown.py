@@ -52,7 +52,7 @@ def test_releases_of_every_kind(name):
 
 def test_evaluations_say_that_they_are_not_private():
     p = np.tile([[0.75, 0.25], [0.25, 0.75]], (50, 1))
-    found = confide.evaluation.evaluate_sets(calibration_at(0.5), p, ["cat", "dog"] * 50, ["cat", "dog"], examples=2)
+    found = confide.evaluation.evaluate_sets(calibration_at(0.5), p, ["cat", "dog"] * 50, ["cat", "dog"])
     levels = confide.evaluation.evaluate_scores(read(text_of("levels")), np.linspace(0, 0.2, 100))
     for value in (found, levels):
         line, full, table = shown(value)

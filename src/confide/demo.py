@@ -307,7 +307,7 @@ def run(folder: Path, *, force: bool = False) -> str:
     _write_images(files.images, data, force=force)
     released.save(files.calibration, overwrite=force)
     predict_table(files.images, ClassColumns("p_*"), released, files.sets, overwrite=force)
-    evaluation = evaluate_table(files.images, ClassColumns("p_*", "digit"), released, examples=12)
+    evaluation = evaluate_table(files.images, ClassColumns("p_*", "digit"), released)
     page = report(released, title="Prediction sets for handwritten digits", evaluation=evaluation)
     page.save(files.page, overwrite=force)
     return describe(data, released, costs, private, ordinary, files)

@@ -187,14 +187,12 @@ CASES = """
 3 --label         {eval} labels.json {C}
 3 --alpha         {eval} own.json {C} --alpha 0.2
 3 --fail-below-promise {eval} weights.json {C} --fail-below-promise
-2 --examples      evaluate r.parquet {C} --calibration one.json --examples 3
 3 --by            {private} --by ward
 3 parts           {private} --set parts=klass
 3 width_bins      {private} --set width_bins=wide
 3 n               {private} --set n=5
 3 n               {private} --set neighbors=replace_one --set n=5
 3 people.person   {private} --set "people={{person = 'unknown', most = 1, order = 'place'}}"
-3 --examples      {private} --examples 3
 3 confidence      {eval} one.json {C} --set confidence=0.9
 3 --groups        {eval} one.json {C} --groups north,south --by ward
 3 --ledger        {eval} one.json {C} --ledger b.db --dataset d

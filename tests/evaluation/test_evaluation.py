@@ -71,7 +71,7 @@ def compare(parts, table):
 def test_evaluation_equals_sets_at_each_level(kind):
     p, y, ward = records()
     released = calibration_at(0.6) if kind == "one" else several()[kind][0]
-    found, plain = evaluate_sets(released, p, y, examples=5, groups=ward), evaluate_sets(released, p, y)
+    found, plain = evaluate_sets(released, p, y, groups=ward), evaluate_sets(released, p, y)
     assert list(found.levels) == list(released.levels if kind == "levels" else [])
     for alpha in found.levels or [None]:
         level, (one, ungrouped) = (
@@ -80,7 +80,7 @@ def test_evaluation_equals_sets_at_each_level(kind):
         )
         sets, alone = (
             confide.predict_set(p, level, range(4)),
-            evaluate_sets(level, p, y, examples=5, groups=ward).finding,
+            evaluate_sets(level, p, y, groups=ward).finding,
         )
         for other in (alone, ungrouped):
             assert (one.coverage, one.classes, one.sizes, one.shares) == (
@@ -92,7 +92,6 @@ def test_evaluation_equals_sets_at_each_level(kind):
         compare(one.classes, confide.evaluation.class_coverage(sets, y))
         compare(one.sizes, confide.evaluation.size_coverage(sets, y, bins=range(6)))
         compare(one.groups, confide.evaluation.group_coverage(sets, y, ward))
-        assert [list(shown.members) for shown in one.examples] == [[str(k) for k in row] for row in sets.labels()[:5]]
     with refused(InputError, "alpha"):
         found[0.3]
 
@@ -145,7 +144,6 @@ INTERVALS = {"release": calibration_at(1.0, "absolute_residual"), "predictions":
     [
         Refused(evaluate_sets, SETS, {"release": WARDS}, "groups", kind=InputError),
         Refused(evaluate_sets, SETS, {"release": WARDS, "groups": ["east"] * 100}, "groups", kind=InputError),
-        Refused(evaluate_sets, SETS, {"examples": 1001}, "examples", kind=InputError),
         Refused(evaluate_sets, SETS, {"labels": Y + 1}, "labels", kind=InputError),
         Refused(evaluate_sets, SETS, {"probabilities": P[:0], "labels": Y[:0]}, "probabilities", kind=InputError),
         Refused(evaluate_sets, SETS, {"groups": WARD[:99]}, "groups", kind=InputError),
@@ -253,17 +251,14 @@ def test_intervals_and_scores_of_any_release_group_by_group():
     assert by_score.groups.n.sum() == 2000
 
 
-EVALUATION = {"query.partitions", "query.records_per_person", "query.statements", "counts", "sums", "examples"}
+EVALUATION = {"query.partitions", "query.records_per_person", "query.statements", "counts", "sums"}
 WATCH = {
     *("epsilon", "batch", "looks", "records_per_person", "promised", "promised.name", "reference"),
     *("reference.counts", "reference.epsilon", "reference.noises"),
     *("correction", "correction.alpha", "correction.delay", "correction.scales.threshold"),
 }
 STATED = {
-    "evaluation": {
-        *("query.epsilon", "query.partitions.names", "query.partitions.promised", "versions", *EVALUATION),
-        *("examples.members", "examples.truth", "examples.group"),
-    },
+    "evaluation": {"query.epsilon", "query.partitions.names", "query.partitions.promised", "versions", *EVALUATION},
     "watch": {"looks", "looks.name", "looks.counts", *(f"settings.{name}" for name in WATCH)},
     "corrected": set(),
 }

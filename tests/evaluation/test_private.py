@@ -182,7 +182,7 @@ def test_mean_lies_within_bounds_for_all_shares():
 
 REFUSED = [
     ({"parts": ("klass",)}, "parts"), ({"parts": "class"}, "parts"), ({"n": 3}, "n"), ({"epsilon": 0}, "epsilon"),
-    ({"epsilon": 1e-6, "records_per_person": 10}, "epsilon"), ({"examples": 3}, "examples"),
+    ({"epsilon": 1e-6, "records_per_person": 10}, "epsilon"),
     ({"group_names": ["a", "(other)"]}, "group_names"), ({"group_names": ["a", "a"]}, "group_names"),
     ({"again": True}, "again"), ({"width_bins": [1]}, "width_bins"), ({"dataset": "patients"}, "ledger"),
     ({"confidence": 1 - 1e-9}, "confidence"),
@@ -205,7 +205,7 @@ def test_evaluation_contains_no_exact_count(released, draw_with):
     small, large = (ask_sets(released, [(0, "a")] * n, epsilon=1.0, group_names=["a"]) for n in (0, 7919))
     assert small.to_json() == large.to_json()
     assert pickle.dumps(small) == pickle.dumps(large)
-    assert vars(small).keys() <= {"query", "confidence", "counts", "sums", "examples", "versions", "release"}
+    assert vars(small).keys() <= {"query", "confidence", "counts", "sums", "versions", "release"}
 
 
 def test_public_n_is_counted_and_checked(released):

@@ -89,7 +89,7 @@ def others(made: dict[str, Any]) -> dict[str, Any]:
         watch = watch.with_look(f"day {day}", [300, 100])
     correcting = Watch.start(one, **begun, correct="1/10", looks=12).with_look("a", [360, 40])
     return {
-        "sets": confide.evaluation.evaluate_sets(one, P, letters, ["a", "b", "c"], groups=WARD, examples=3),
+        "sets": confide.evaluation.evaluate_sets(one, P, letters, ["a", "b", "c"], groups=WARD),
         "intervals": confide.evaluation.evaluate_intervals(made["sides"], WIDTH, TARGET),
         "private-sets": confide.evaluate(one, probabilities=P, labels=letters, epsilon=1.0),
         "watch": Watch.start(made["groups"], **begun).with_look("a", [160, 40, 170, 30]),

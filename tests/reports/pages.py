@@ -39,9 +39,9 @@ def calibration(**options: object) -> confide.Release:
 
 
 def evaluation(released: confide.Release, classes: tuple[str, ...] = HOSTILE_CLASSES) -> Evaluation:
-    """What `confide evaluate --out --examples 6` would find on other records."""
+    """What `confide evaluate --out` would find on other records."""
     probabilities, labels = invented(3000, 1)
-    return evaluate_sets(released, probabilities, np.array(classes)[labels], classes, examples=6)
+    return evaluate_sets(released, probabilities, np.array(classes)[labels], classes)
 
 
 WARDS = ("surgery", HOSTILE)
@@ -66,9 +66,9 @@ def several(classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, tuple[Any, 
     named = [classes[k] for k in truth]
     fresh = rng.normal(size=2000)
     return {
-        "levels": (levels, evaluate_sets(levels, q, named, classes, examples=4)),
-        "groups": (groups, evaluate_sets(groups, q, named, classes, groups=new, examples=4)),
-        "classes": (each, evaluate_sets(each, q, truth, examples=2)),
+        "levels": (levels, evaluate_sets(levels, q, named, classes)),
+        "groups": (groups, evaluate_sets(groups, q, named, classes, groups=new)),
+        "classes": (each, evaluate_sets(each, q, truth)),
         "sides": (sides, evaluate_intervals(sides, width[:2000], fresh)),
         "lengths": (lengths, evaluate_intervals(lengths, np.zeros(2000), fresh, groups=np.arange(2000) % 2)),
     }

@@ -204,7 +204,6 @@ class Evaluate(Scored, OfRelease, Printed):
     alpha: str | None = None
     epsilon: float | None = None
     group_names: str | None = None
-    examples: int | None = None
     fail_below_promise: bool = False
     budget: LedgerOptions
     output: OptionalOutput

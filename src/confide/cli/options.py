@@ -64,7 +64,7 @@ PRIVATE_NAMES = (
     "epsilon", "neighbors", "n", "records_per_person", "group_names", "parts", "width_bins", "confidence",
 )  # fmt: skip
 EVALUATE = frozenset([*COLUMN_NAMES, *READING, *PRIVATE_NAMES, *ACCOUNTING, PEOPLE]).union(
-    ("candidates", "alpha", "by", "examples", "fingerprint")
+    ("candidates", "alpha", "by", "fingerprint")
 )
 
 LOOK_NAMES = (
@@ -205,7 +205,6 @@ OPTIONS: Mapping[str, Row] = {
     "private": Row(None, "Records must be protected, not only their labels. (A release without privacy never passes.)"),
     "signed": Row(None, "There must be a signature by any key; --signer requires a certain key."),
     # Evaluations and monitors
-    "examples": Row("K", "Include the sets and true labels of the first K records, unchanged.", _AT_LEAST_0),
     "fail_below_promise": Row(None, "Exit with code 5 if coverage is below the promise by more than chance in the "
                               "calibration explains. A correct release fails at most once in 1,000 times; if the "
                               "number of calibration records is secret, this holds for 1,000 records or more."),

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-import click
-
 from confide.cli.charging import Accounting, Receipt
 from confide.cli.commands import Evaluate, Predict
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
@@ -106,8 +104,6 @@ def evaluate(options: Evaluate) -> int:
     output = options.output
     arguments = arguments_of("evaluate", EVALUATE, options)
     budget = Accounting.of(options.budget, arguments)
-    if arguments.get("examples") and output.out is None:
-        raise click.UsageError("--examples needs --out")
     if "epsilon" not in arguments:
         budget.refuse("an evaluation without epsilon, which charges nothing")
 

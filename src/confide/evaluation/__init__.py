@@ -22,7 +22,7 @@ from confide.evaluation.comparison import (
     ScoreOutcomes,
     SetOutcomes,
 )
-from confide.evaluation.count_tables import CountTables, Example
+from confide.evaluation.count_tables import CountTables
 from confide.evaluation.evaluate import (
     ArrayOptions,
     area_counts,
@@ -45,7 +45,7 @@ from confide.evaluation.tally import Tally, TooManyGroupsError, too_many_groups
 from confide.sets import CoverageEstimate
 
 __all__ = [
-    "CountQuery", "CoverageEstimate", "CoverageTable", "Evaluation", "Example", "Finding", "Part", "Partition",
+    "CountQuery", "CoverageEstimate", "CoverageTable", "Evaluation", "Finding", "Part", "Partition",
     "PrivateRequest", "TooManyGroupsError", "class_coverage", "coverage", "evaluate_intervals", "evaluate_masks",
     "evaluate_scores", "evaluate_sets", "false_negative_rate", "group_coverage", "size_coverage",
 ]  # fmt: skip

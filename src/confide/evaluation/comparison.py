@@ -44,13 +44,12 @@ class RecordOutcomes:
     """Coverage and sizes of n records at one level of a release, before counting.
 
     `size` has set sizes or interval widths, None for scores; `ends` whether the lower and the upper end hold, if each
-    has its own threshold; `shown` the sets of the first records, for examples, bool, shape (examples, K).
+    has its own threshold.
     """
 
     covered: NDArray[np.bool_]
     size: NDArray[Any] | None = None
     ends: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
-    shown: NDArray[np.bool_] | None = None
 
 
 def outcomes_of(record_outcomes: Sequence[RecordOutcomes]) -> NDArray[Any]:
@@ -100,8 +99,8 @@ class RecordComparison(ABC):
         self.needs_groups = release.needs_groups(sets=bool(classes))
 
     @abstractmethod
-    def outcomes(self, records: LabelledRecords, groups: Groups | None, shown: int) -> list[RecordOutcomes]:
-        """Coverage and sizes of records at each level, with the sets of the first `shown`, which are examples."""
+    def outcomes(self, records: LabelledRecords, groups: Groups | None) -> list[RecordOutcomes]:
+        """Coverage and sizes of records at each level."""
 
     @property
     def keys(self) -> list[Any]:
@@ -151,7 +150,7 @@ class SetOutcomes(RecordComparison):
         if release.by == "class":
             release.limits(classes=self.classes)  # raises if they are others
 
-    def outcomes(self, records: LabelledRecords, groups: Groups | None, shown: int) -> list[RecordOutcomes]:
+    def outcomes(self, records: LabelledRecords, groups: Groups | None) -> list[RecordOutcomes]:
         """Compare sets with true classes; a label that is no class is in no set."""
         y = records.truth
         assert y is not None
@@ -163,7 +162,7 @@ class SetOutcomes(RecordComparison):
         compared = []
         for level in self.levels:
             mask = sets_of(records.outputs, level, keys, u=u, groups=groups).mask
-            compared.append(RecordOutcomes(holds_class(mask, y), size=mask.sum(axis=1), shown=mask[:shown]))
+            compared.append(RecordOutcomes(holds_class(mask, y), size=mask.sum(axis=1)))
         return compared
 
     @property
@@ -185,7 +184,7 @@ class IntervalOutcomes(RecordComparison):
     must_have = "thresholds for intervals"
     remedy = "Evaluate critical thresholds as scores"
 
-    def outcomes(self, records: LabelledRecords, groups: Groups | None, shown: int) -> list[RecordOutcomes]:
+    def outcomes(self, records: LabelledRecords, groups: Groups | None) -> list[RecordOutcomes]:
         """Compare intervals with true values."""
         targets = records.truth
         assert targets is not None
@@ -212,7 +211,7 @@ class ScoreOutcomes(RecordComparison):
         super().__init__(release)
         warn_about(release)
 
-    def outcomes(self, records: LabelledRecords, groups: Groups | None, shown: int) -> list[RecordOutcomes]:
+    def outcomes(self, records: LabelledRecords, groups: Groups | None) -> list[RecordOutcomes]:
         """Compare the scores of true labels with the threshold of each record."""
         scores = records.outputs.astype(np.float64)
         places = self.places(groups, len(scores))

@@ -19,17 +19,6 @@ from confide.noisy_counts import coverage_interval, coverage_share, one_count_in
 from confide.sets import exact_interval, mean_limit
 from confide.support import MOST_RECORDS, Level, require
 
-MOST_EXAMPLES = 1000
-
-
-@dataclass(frozen=True)
-class Example:
-    """A record that the user chose to show: its set, its true label, and its group where these have thresholds."""
-
-    members: tuple[str, ...]
-    truth: str
-    group: str | None = None
-
 
 @dataclass(frozen=True)
 class CountNoise:
@@ -162,19 +151,13 @@ class CountTables:
 
     # Agreement of exact counts.
 
-    def check(self, examples: Sequence[Sequence[Example]]) -> None:
-        """Check counts and sums without noise, and the examples at each level."""
-        # As many records, sums and examples as there can be.
+    def check(self) -> None:
+        """Check counts and sums without noise."""
+        # As many records and sums as there can be.
         total = self.cells[0]
         if any((counts < 0).any() for counts in self.cells) or not 0 < total.sum() <= MOST_RECORDS:
             raise InputError("counts", "must be at least 0, and count at least one record")
         measured = self._measured()
-        shown = {len(of_level) for of_level in examples}
-        most = min(MOST_EXAMPLES, total.sum())
-        if shown and (len(examples) != self.query.levels or len(shown) != 1 or max(shown) > most):
-            raise InputError(
-                "examples", f"must be at most {MOST_EXAMPLES} for each level, and no more than there are records"
-            )
 
         # Without noise the first table counts all records, and each of the others divides them by one partition.
         for table, partition in enumerate(self.query.partitions, start=1):

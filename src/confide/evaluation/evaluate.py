@@ -32,7 +32,6 @@ from confide.evaluation.comparison import (
     ScoreOutcomes,
     SetOutcomes,
 )
-from confide.evaluation.count_tables import MOST_EXAMPLES
 from confide.evaluation.evaluation import Evaluation
 from confide.evaluation.partitions import Partition, size_parts
 from confide.evaluation.private import PrivateRequest, answer
@@ -52,7 +51,6 @@ def evaluate_sets(
     *,
     groups: Groups | None = None,
     u: Uniforms = None,
-    examples: int = 0,
 ) -> Evaluation:
     """Evaluate the sets that a release gives for labelled records; not private.
 
@@ -69,8 +67,6 @@ def evaluate_sets(
     groups
         Group of each record, shape (n,). Required for thresholds per group; if groups overlap, a data frame or a
         mapping of their columns. With any other release, coverage is also reported by group.
-    examples
-        Number of records to store as examples, 0 to 1000; the first ones are used.
 
     Raises
     ------
@@ -89,7 +85,7 @@ def evaluate_sets(
     (True, True)
     """
     arrays = {"probabilities": probabilities, "labels": labels}
-    return evaluate_arrays(release, None, arrays, groups, examples=examples, classes=classes, u=u)
+    return evaluate_arrays(release, None, arrays, groups, classes=classes, u=u)
 
 
 def evaluate_intervals(
@@ -242,13 +238,11 @@ def evaluate_arrays(
     request: PrivateRequest | None,
     arrays: dict[str, Any],
     groups: Groups | None,
-    *,
-    examples: int = 0,
     **options: Unpack[ArrayOptions],
 ) -> Evaluation:
     """Evaluate a release on the arrays of `evaluate_sets`, `evaluate_intervals` or `evaluate_scores`, by their names.
 
-    With a request the evaluation is private, and stores no examples.
+    With a request the evaluation is private.
     """
     # Arrays that belong together.
     outputs, *others = [name for name in _KINDS if name in arrays] or [""]
@@ -260,16 +254,13 @@ def evaluate_arrays(
         require(kind.truth, kind.truth in arrays, f"must be given with {outputs}, as the true value of each record")
     for name in options.keys() - set(kind.options):
         raise InputTypeError(name, f"must be left out with {outputs}")
-    require("examples", 0 <= examples <= MOST_EXAMPLES, f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
-    if request is not None and examples:
-        raise InputError("examples", "must be left out with epsilon, because single records cannot be private")
 
     # Count them without noise, or answer the request.
     as_release(release)
     refuse_other_rows(**arrays, groups=groups, u=options.get("u"), difficulty=options.get("difficulty"))
     comparison, records = kind.compared(release, arrays, options, empty=request is not None)
     if request is None:
-        tally = Tally(comparison, exact_query(comparison, grouped=groups is not None), examples)
+        tally = Tally(comparison, exact_query(comparison, grouped=groups is not None))
         tally.add(records, groups)
         return tally.result()
     if (groups is not None) != (comparison.needs_groups or request.group_names is not None):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from confide.core import Document, Release, documents
 from confide.errors import InputError
-from confide.evaluation.count_tables import CountTables, Example
+from confide.evaluation.count_tables import CountTables
 from confide.evaluation.finding import Finding, number_of_intervals
 from confide.evaluation.mean_sizes import Bounds
 from confide.evaluation.partitions import OTHER
@@ -71,8 +71,6 @@ class Evaluation(Document, Measured):
         Confidence of the intervals.
     sums
         Without noise: sums of set sizes, interval widths or areas of each table.
-    examples
-        Records that the user chose to show, for each level.
     versions
         Versions of the libraries that drew the noise.
     release
@@ -94,7 +92,6 @@ class Evaluation(Document, Measured):
     counts: tuple[tuple[float, ...], ...]
     confidence: float = CONFIDENCE
     sums: tuple[tuple[float, ...], ...] = ()
-    examples: tuple[tuple[Example, ...], ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
     release: Release | None = field(default=None, compare=False, kw_only=True)
 
@@ -114,9 +111,9 @@ class Evaluation(Document, Measured):
         # Without noise counts agree; with noise nothing else is stored.
         self.query.family_error(1 - self.confidence)  # raises if the confidence is too large for the query
         if not self.private:
-            self._count_tables.check(self.examples)
-        elif self.sums or self.examples:
-            raise InputError("sums", "must be left out if counts have noise, and so must examples")
+            self._count_tables.check()
+        elif self.sums:
+            raise InputError("sums", "must be left out if counts have noise")
 
     @classmethod
     def longest_of(cls, query: CountQuery, confidence: float) -> "Evaluation":
@@ -335,7 +332,6 @@ class _File(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     confidence: float
     counts: tuple[tuple[int | float, ...], ...]
     sums: tuple[tuple[float | Literal["+inf"], ...], ...] = ()
-    examples: tuple[tuple[Example, ...], ...] = ()
     versions: dict[str, str] = {}
 
 
@@ -352,7 +348,7 @@ def _read_content(content: dict[str, Any]) -> Evaluation:
     sums = tuple(tuple(map(float, of_table)) for of_table in file.sums)
     # A partition is made again, so that its constructor adds what files leave out.
     query = replace(file.query, partitions=tuple(map(replace, file.query.partitions)))
-    return Evaluation(query, file.counts, file.confidence, sums, file.examples, file.versions)
+    return Evaluation(query, file.counts, file.confidence, sums, file.versions)
 
 
 documents.register(Evaluation, documents.Kind(documents.common_form(KIND, "evaluation"), _content, _read_content))

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from confide.core import Release
-from confide.evaluation.count_tables import CountTables, Example
+from confide.evaluation.count_tables import CountTables
 from confide.evaluation.mean_sizes import BinnedMean, Bounds, mean_of_shares
 from confide.evaluation.partitions import Partition
 from confide.evaluation.parts import CoverageTable, Measured, Part, TableKind, interval_text, marked
@@ -23,10 +23,6 @@ class Evaluated(Protocol):
     @property
     def error(self) -> float:
         """Error probability of each family of intervals."""
-
-    @property
-    def examples(self) -> tuple[tuple[Example, ...], ...]:
-        """Records that the user chose to show, for each level."""
 
     @property
     def release(self) -> Release | None:
@@ -54,11 +50,6 @@ class Finding(Measured):
     def promised(self) -> float:
         """Promised coverage."""
         return self._query.statements[self.name]
-
-    @property
-    def examples(self) -> tuple[Example, ...]:
-        """Records that the user chose to show; usually empty."""
-        return dict(zip(self._query.statements, self.evaluation.examples, strict=False)).get(self.name, ())
 
     # Coverage.
 
@@ -230,7 +221,7 @@ class Finding(Measured):
         """JSON values of everything that follows from the counts about this statement."""
         names = (
             "name", "coverage", "tables", "shares", "mean_size", "mean_size_bounds", "mean_width", "shortfall",
-            "examples", "sentences",
+            "sentences",
         )  # fmt: skip
         return json_fields({name: getattr(self, name) for name in names})
 

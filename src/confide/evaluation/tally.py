@@ -1,7 +1,7 @@
 """Count labelled records, batch by batch, by part and by outcome.
 
 A `Tally` counts the outcomes of a comparison in the tables of a query, whether noise is added later or not. It stores
-no other data of a record, except for examples that the user chose to show.
+no other data of a record.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Groups, as_array
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.comparison import LabelledRecords, RecordComparison, RecordOutcomes, SetOutcomes, outcomes_of
-from confide.evaluation.count_tables import Example
 from confide.evaluation.evaluation import Evaluation
-from confide.evaluation.partitions import OTHER, Partition, size_parts
+from confide.evaluation.partitions import Partition, size_parts
 from confide.evaluation.query import CountQuery
 from confide.noisy_counts import draw_counts
 from confide.support import canonical_name, library_versions, positions, raise_for_rows, require
@@ -106,16 +105,12 @@ class Counts:
 
 
 class Tally:
-    """Exact counts of the cells of a query, whose `n` is not used; and if requested the first records, as examples."""
+    """Exact counts of the cells of a query, whose `n` is not used."""
 
-    def __init__(self, comparison: RecordComparison, query: CountQuery, examples: int = 0) -> None:
-        if examples and not isinstance(comparison, SetOutcomes):
-            raise InputError("examples", "must be left out unless sets of classes are evaluated")
+    def __init__(self, comparison: RecordComparison, query: CountQuery) -> None:
         self.comparison = comparison
         self.query = query
         self._tables = [Counts(query.shape(table), query.sums_shape(table)) for table in query.tables]
-        self._most_examples = examples
-        self._examples: list[list[Example]] = [[] for _ in range(query.levels)]
         self._groups: dict[str, int] = {}  # without noise, the groups so far in order of appearance
 
     def add(
@@ -133,8 +128,7 @@ class Tally:
         """
         # Compare with the release at each level.
         groups_of_release = groups if self.comparison.needs_groups else None
-        shown = self._most_examples - len(self._examples[0])
-        compared = self.comparison.outcomes(records, groups_of_release, shown)
+        compared = self.comparison.outcomes(records, groups_of_release)
         by_statement = dict(zip(self.query.statements, compared, strict=False))
 
         # The part of each record in each partition.
@@ -150,8 +144,6 @@ class Tally:
             level = self.query.level_of(table)
             levels = [by_statement[level]] if level else compared
             counts.add([parts[place] for place in table], outcomes_of(levels), [of_level.size for of_level in levels])
-        if self._most_examples:
-            self._add_examples(compared, records.truth, places if self.comparison.needs_groups else None)
 
     def _places(self, groups: Groups, n: int) -> NDArray[np.int64]:
         """Position of each record's group in the public list, -1 for others; without noise in order of appearance."""
@@ -199,17 +191,6 @@ class Tally:
             yield column - first
             first += len(partition)
 
-    def _add_examples(self, compared: Sequence[RecordOutcomes], truth: NDArray[np.int64] | None, places: Any) -> None:
-        assert truth is not None  # examples are of sets
-        classes = self.comparison.classes
-        names = list(map(str, self.comparison.release.parts))
-        for examples, level in zip(self._examples, compared, strict=True):
-            assert level.shown is not None
-            for i, inside in enumerate(level.shown):
-                members = tuple(classes[k] for k in np.flatnonzero(inside))
-                group = None if places is None else ", ".join(names[place] for place in np.atleast_1d(places[i]))
-                examples.append(Example(members, OTHER if truth[i] < 0 else classes[truth[i]], group))
-
     @property
     def total(self) -> int:
         """Number of records."""
@@ -241,7 +222,6 @@ class Tally:
             replace(self.query, partitions=tuple(partitions)),
             tuple(tuple(counts.cells.ravel().tolist()) for counts in self._tables),
             sums=tuple(tuple(counts.sums.ravel().tolist()) for counts in self._tables) if self.query.measure else (),
-            examples=tuple(map(tuple, self._examples)) if self._most_examples else (),
             release=self.comparison.release,
         )
 

@@ -23,7 +23,7 @@ from confide.core import (
     terms_of,
 )
 from confide.errors import InputError, InputTypeError
-from confide.evaluation import Evaluation, Example, Finding
+from confide.evaluation import Evaluation, Finding
 from confide.federated import CODES, FederatedRelease, FederatedThreshold, distant_replies, read_answers, replies_of
 from confide.guarantee import law_failure
 from confide.ledger import Ledger
@@ -182,7 +182,7 @@ def evaluation_of(release: Release, evaluation: Evaluation | str | Path | None) 
 
 
 def evaluation_section(evaluation: Evaluation) -> Section:
-    """The description of an evaluation, with pictures of its tables and the records that may be shown."""
+    """The description of an evaluation, with pictures of its tables."""
     # Each finding, with its notes as warnings
     described = describe(evaluation)
     parts = tuple(
@@ -190,7 +190,7 @@ def evaluation_section(evaluation: Evaluation) -> Section:
             section,
             warnings=section.notes,
             notes=(),
-            parts=(*_pictures(evaluation, finding), *_examples(finding.examples)),
+            parts=tuple(_pictures(evaluation, finding)),
         )
         for section, finding in zip(described.parts, evaluation.findings.values(), strict=True)
     )
@@ -208,18 +208,6 @@ def _pictures(evaluation: Evaluation, finding: Finding) -> Iterator[Section]:
     for table in finding.tables if evaluation.query.loss is None else ():
         if any(row.value is not None for row in table):
             yield Section("", picture=partial(plot_coverage, table))
-
-
-def _examples(examples: Sequence[Example]) -> tuple[Section, ...]:
-    if not examples:
-        return ()
-    rows = []
-    for place, example in enumerate(examples, 1):
-        record = f"{place}" if example.group is None else f"{place}, group {example.group}"
-        held = "contained" if example.truth in example.members else "missed"
-        rows.append((record, ", ".join(example.members) or "the empty set", example.truth, held))
-    caption = say("evaluation", "examples")
-    return (Section("", tables=(Table(("Record", "Set", "True label", "It is"), tuple(rows), caption),)),)
 
 
 # Silos

@@ -88,7 +88,6 @@ def evaluate(
     by: str | Sequence[str] | None = None,
     people: ContributionBound | None = None,
     skip_incomplete: bool = False,
-    examples: int = 0,
     epsilon: float | None = None,
     progress: Progress = no_progress,
     **options: Unpack[EvaluationOptions],
@@ -106,8 +105,6 @@ def evaluate(
         Instead of arrays: a source that `confide.tables.open_table` opens, its columns, the column of the group, and
         the bound on the records of a person (with epsilon only). `skip_incomplete` and `progress` as in
         `evaluate_table`.
-    examples
-        Number of records to store unchanged in the result, as examples; must be left out with epsilon.
     epsilon
         Privacy loss per person. None: the numbers of `evaluate_sets`, `evaluate_intervals`, `evaluate_scores` or
         `evaluate_table`, which are not private.
@@ -163,14 +160,13 @@ def evaluate(
     if table is None and what is None:
         if by is not None or people is not None or skip_incomplete:
             raise InputError("by", "by, people and skip_incomplete belong to a table", remedy="Give groups for arrays")
-        return evaluate_arrays(release, request, arrays, groups, examples=examples, **array_options)
+        return evaluate_arrays(release, request, arrays, groups, **array_options)
     # Evaluate a table
     if table is None or what is None or arrays or groups is not None or array_options:
         raise InputError("table", "table and what must be given together, and no arrays with them")
     of_table: dict[str, Any] = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
     if request is None:
-        return evaluate_table(table, what, release, examples=examples, **of_table)
-    require("examples", not examples, "must be left out with epsilon: records as they are cannot be private")
+        return evaluate_table(table, what, release, **of_table)
     return evaluate_table_privately(table, what, release, request, people=people, **of_table)
 
 
@@ -197,7 +193,6 @@ def evaluate_table(
     release: Release,
     *,
     by: str | Sequence[str] | None = None,
-    examples: int = 0,
     skip_incomplete: bool = False,
     progress: Progress = no_progress,
 ) -> Evaluation:
@@ -217,8 +212,6 @@ def evaluate_table(
         The column of each record's group. It is required for thresholds per group, and for `ScoreColumn` with
         thresholds per class, where it names the class. If groups overlap: their columns, as in `predict_table`. For
         every other release it is optional: coverage is then also measured by group.
-    examples
-        Number of records to store unchanged in the result, with sets and true labels; the first ones are used.
     skip_incomplete
         Leave out records with a missing value in a column that is read, instead of raising an error. `left_out()` of an
         open table returns their number.
@@ -240,12 +233,12 @@ def evaluate_table(
     0.67
     """
     with as_open_table(source) as table:
-        tally = _tallied(table, Columns(what, by, skip_incomplete=skip_incomplete), release, progress, examples)
+        tally = _tallied(table, Columns(what, by, skip_incomplete=skip_incomplete), release, progress)
         table.check_rows(tally.total)
     return tally.result()
 
 
-def _tallied(table: Table, columns: Columns, release: Release, progress: Progress, examples: int = 0) -> Tally:
+def _tallied(table: Table, columns: Columns, release: Release, progress: Progress) -> Tally:
     """Coverage and sizes of the records of a table, by group if there is a column of groups."""
     what = columns.what
     by = columns.by
@@ -255,7 +248,7 @@ def _tallied(table: Table, columns: Columns, release: Release, progress: Progres
         must = f"must be given: the column of each record's {each}, because each {each} has a threshold"
         raise InputError("by", must)
     reader, comparison = what._comparison(table, release)
-    tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
+    tally = Tally(comparison, exact_query(comparison, grouped=by is not None))
     group: NamedColumn | GroupedColumns | AnyGroups | None = None
     if by is not None:
         group = group_of_release(table, by, release) if by_release else AnyGroups.of(table, one_column(by))
