@@ -96,7 +96,7 @@ def _is_typing_error(word: str, other: str) -> bool:
     if len(long) < _LEAST_WORD or short.isdecimal() or long.isdecimal() or len(long) - len(short) > 1:
         return False
     # From the first difference on
-    agree = len(commonprefix((short, long)))
+    agree = len(commonprefix((short, long)))  # noqa: RUF071 - letter by letter
     short = short[agree:]
     long = long[agree:]
     if len(short) < len(long):
