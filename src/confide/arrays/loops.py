@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 # The number of entries that are sorted by insertion
 _FEW_ENTRIES = np.uint64(12)
 
-# The entries of a row are searched in bands. The first one ends at the guess over this, the second one at a share of it. The least guess over both is a
-# normal number of single precision
+# The entries of a row are searched in bands: down to the guess over the first number, and to that end over the second.
+# The least guess over both is a normal number of single precision
 _BANDS = 3
 _BELOW_GUESS = 2.5
 _SECOND_BAND = 64
