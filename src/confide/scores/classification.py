@@ -218,7 +218,7 @@ def set_mask(
     array([[ True, False],
            [False, False]])
     """
-    # Probabilities, thresholds, and room for the result.
+    # Probabilities, random numbers, and room for the result
     kind = _classification(score)
     p = as_probabilities("probabilities", probabilities, check=False)
     n, k = p.shape
@@ -226,18 +226,20 @@ def set_mask(
     if not n:
         return mask
     shares = as_uniforms("u", u, n, kind.randomised)
-    limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
-    one_limit = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
 
-    # Compare entries, search ranks, or compute all scores.
+    # One threshold, a row of those of classes, or a column of those of records
+    limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
+    if np.ndim(threshold) == 0 or bool((limits == limits[0]).all()):
+        limits = limits[:1]
+    limits = limits[None, :] if per_class else limits[:, None]
+
+    # Compare entries, search ranks, or compute all scores
     if kind.of_one_entry:
-        smallest = _smallest_probabilities(limits[:1] if one_limit else limits, p.dtype)
-        are_probabilities = _mask_of_entries(p, smallest if per_class else smallest[:, None], mask)
-    elif kind.rule is not None and (one_limit or not per_class):
-        row_limits = np.broadcast_to(limits[0], n) if one_limit else limits
-        are_probabilities = _mask_of_ranks(p, kind, kind.rule, row_limits, shares, mask)
+        are_probabilities = _mask_of_entries(p, _smallest_probabilities(limits, p.dtype), mask)
+    elif kind.rule is not None and limits.shape[1] == 1:
+        are_probabilities = _mask_of_ranks(p, kind, kind.rule, np.broadcast_to(limits[:, 0], n), shares, mask)
     else:
-        are_probabilities = _mask_of_all_scores(p, kind, limits if per_class else limits[:, None], shares, mask)
+        are_probabilities = _mask_of_all_scores(p, kind, limits, shares, mask)
     if not are_probabilities:
         refuse_outside_unit("probabilities", p)
     return mask
@@ -280,16 +282,17 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
 
 
 def _smallest_probabilities(thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The smallest probability that LAC includes, per threshold, in the dtype of the comparison."""
+    """The smallest probability that LAC includes, for each threshold, in the dtype of the comparison."""
     dtype = dtype if dtype.kind == "f" and dtype.itemsize in (2, 4, 8) else np.dtype(np.float64)
-    smallest = {t: float(smallest_probability(t, dtype)) for t in set(thresholds.tolist())}
+    stated = thresholds.ravel().tolist()
+    smallest = {threshold: float(smallest_probability(threshold, dtype)) for threshold in set(stated)}
     compared = np.float32 if dtype.itemsize <= 4 else np.float64
-    return np.array([smallest[t] for t in thresholds.tolist()], dtype=compared)
+    return np.array([smallest[threshold] for threshold in stated], dtype=compared).reshape(thresholds.shape)
 
 
 def _mask_of_entries(p: NDArray[Any], smallest: NDArray[Any], mask: NDArray[np.bool_]) -> bool:
     """`mask` becomes p >= smallest; returns whether all entries lie in [0, 1]."""
-    per_row = len(smallest) == len(p) and smallest.ndim == 2
+    per_row = len(smallest) == len(p)
 
     def work(rows: slice) -> None:
         np.greater_equal(as_float_rows(p[rows]), smallest[rows] if per_row else smallest, out=mask[rows])
@@ -324,21 +327,22 @@ def _mask_of_ranks(
 def _mask_of_all_scores(
     p: NDArray[Any], kind: ScoreKind, limits: NDArray[np.float64], shares: NDArray[np.float64], mask: NDArray[np.bool_]
 ) -> bool:
-    """`mask` becomes score <= limit, for limits of classes (K,) or of records (n, 1); returns as `_mask_of_ranks`."""
+    """`mask` becomes score <= limit, for a row or a column of limits; returns as `_mask_of_ranks`."""
+    per_row = len(limits) == len(p)
 
     def work(rows: slice) -> None:
         scores = kind.class_scores(p[rows], shares[rows])
-        np.less_equal(scores, limits[rows] if limits.ndim == 2 else limits, out=mask[rows])
+        np.less_equal(scores, limits[rows] if per_row else limits, out=mask[rows])
 
     return _checked_blocks(work, p)
 
 
 # Each score by its name.
 
+# Public defaults of `raps_score` and `saps_score`, which the command line suggests
 RAPS_PENALTY = 0.01
 RAPS_K_REG = 5
 SAPS_PENALTY = 0.1
-"""Public defaults of `raps_score` and `saps_score`, which the command line suggests."""
 
 
 def lac_score(
