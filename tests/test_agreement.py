@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.scores.classification import set_mask
+from confide.scores.class_sets import set_mask
 from tests.elsewhere import python_of
 
 PENALTY, K_REG = 0.0625, 2

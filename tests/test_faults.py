@@ -140,7 +140,7 @@ PRICES = [
     ),
     Fault(
         "totals are rounded to the nearest number",
-        "confide.ledger.cost:decimal_above",
+        "confide.ledger.decimals:decimal_above",
         lambda _: float,
         f"{COMPOSITION}::test_totals_are_rounded_up_and_what_is_left_down",
     ),

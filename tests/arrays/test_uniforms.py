@@ -8,7 +8,7 @@ import pytest
 import confide
 from confide.arrays import fresh_uniforms
 from confide.core.risk import critical_thresholds, false_negative_thresholds
-from confide.scores.classification import set_mask
+from confide.scores.class_sets import set_mask
 from tests.calibrations import calibration_at
 from tests.refused import numbers, refused
 

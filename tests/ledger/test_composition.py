@@ -20,7 +20,7 @@ from confide.errors import InputError, InputTypeError
 from confide.evaluation import PrivateRequest
 from confide.ledger import Account, Cost, Group, Limit, compose
 from confide.ledger.composition import Totals, epsilon_of_zcdp
-from confide.ledger.cost import decimal
+from confide.ledger.decimals import decimal
 from confide.mechanisms import MECHANISMS, NEIGHBORS
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.selection import zcdp_of_range

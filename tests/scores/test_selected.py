@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import confide
 import confide.arrays.blocks
 from confide.arrays import loops
-from confide.scores import classification, own_class_scores, ranked, set_mask
+from confide.scores import class_sets, classification, own_class_scores, ranked, set_mask
 from confide.scores.ranked import worth_selecting
 from tests.refused import numbers, refused
 
@@ -29,7 +29,8 @@ SPECIAL = [0.0, -0.0, 5e-324, 1e-45, 1e-40, 1e-8, 2.0**-12, 0.1, 0.25, 0.5, 1.0]
 def selection(request):
     """Every call selects; in plain Python with cells for few entries, too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(classification, "worth_selecting", lambda entries: True)
+        for module in (classification, class_sets):
+            patch.setattr(module, "worth_selecting", lambda entries: True)
         if request.param == "python":
             patch.setattr(ranked, "machine_code", lambda loop: loop)
             patch.setattr(loops, "_FEW_ENTRIES", np.uint64(1))

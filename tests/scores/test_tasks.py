@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import confide
-from confide.scores.classification import set_mask, smallest_probability
+from confide.scores.class_sets import set_mask, smallest_probability
 from confide.scores.regression import interval_ends
 from tests.module_fixtures import any_row_sums, with_and_without_numba  # noqa: F401 - fixtures
 from tests.refused import numbers, refused

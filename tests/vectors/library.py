@@ -21,7 +21,7 @@ from confide.federated.protocols import channels
 from confide.federated.reply_laws import RandomRankReply
 from confide.ledger.schema import seal
 from confide.mechanisms import Slopes, split_conformal_for
-from confide.scores.classification import set_mask
+from confide.scores.class_sets import set_mask
 from confide.scores.regression import interval_ends
 from confide.selection import selection_law
 from confide.sets import coverage_from_counts

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+# Entries per block: small enough for the cache and for a few percent of memory, large enough to amortise calls
 ELEMENTS = 2**16
-"""Entries per block: small enough for the cache and for a few percent of memory, large enough to amortise calls."""
 
+# Entries from which on threads save more time than their start takes
 _WORTH_THREADS = 2**18
-"""Entries from which on threads save more time than their start takes."""
 
 # Of one call, so that several can share a large machine
 _MOST_THREADS = 8

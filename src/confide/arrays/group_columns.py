@@ -15,8 +15,8 @@ from confide.arrays.labels import as_positions
 from confide.errors import InputError, InputTypeError
 from confide.support import Name, check_names, require, several
 
+# The group of each record, or columns of groups that overlap
 Groups: TypeAlias = ArrayLike | Mapping[str, ArrayLike]
-"""The group of each record, or columns of groups that overlap."""
 
 
 @dataclass(frozen=True)

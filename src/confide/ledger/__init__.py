@@ -1,6 +1,8 @@
 """The privacy accountant: the privacy budget spent on each data set.
 
-cost.py         cost of one release, and bounds on the cost of several with their derivations
+decimals.py     losses as decimal numbers
+cost.py         cost of one release
+loss.py         loss of several releases together: bounds with their derivations
 composition.py  computes these bounds from the costs of several releases; limits
 account.py      budget spent and left on one data set
 names.py        equality and similarity of names of data sets
@@ -18,11 +20,13 @@ payment.py      pays for a release: returns the earlier one, or charges before a
 
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, check_delta, compose, epsilon_of_zcdp
-from confide.ledger.cost import KINDS, Bound, Cost, Group, Loss, check_name, decimal, decimal_above, decimal_form
+from confide.ledger.cost import KINDS, Cost, Group, check_name
+from confide.ledger.decimals import decimal, decimal_above, decimal_form
 from confide.ledger.decisions import MOST_RELEASE, Charge, ReleaseOfCharge, as_dataset
 from confide.ledger.identity import Dataset, fingerprint, is_hexadecimal, request_digest
 from confide.ledger.ledger import Ledger
 from confide.ledger.location import MissingRecordsError, Server, file_of, parse_location
+from confide.ledger.loss import Bound, Loss
 from confide.ledger.names import name_key, similar
 from confide.ledger.payment import Payment, Transaction, check_stored, make_charge, make_payment, pay, pay_once
 from confide.ledger.rows import Checkpoint

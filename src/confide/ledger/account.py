@@ -8,7 +8,9 @@ from functools import reduce
 from typing import Any
 
 from confide.ledger.composition import Limit, Totals, compose
-from confide.ledger.cost import Cost, Group, Loss, decimal_form
+from confide.ledger.cost import Cost, Group
+from confide.ledger.decimals import decimal_form
+from confide.ledger.loss import Loss
 from confide.mechanisms import Neighbors, weak_privacy_text
 from confide.support import Described, Facts, Section, Table, json_number, require, to_text
 

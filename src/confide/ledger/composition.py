@@ -13,17 +13,9 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from confide.errors import InputError
-from confide.ledger.cost import (
-    NO_EPSILON,
-    Bound,
-    Cost,
-    Group,
-    Loss,
-    decimal,
-    decimal_above,
-    decimal_below,
-    decimal_form,
-)
+from confide.ledger.cost import Cost, Group
+from confide.ledger.decimals import decimal, decimal_above, decimal_below, decimal_form
+from confide.ledger.loss import NO_EPSILON, Bound, Loss
 from confide.selection import check_sampler, with_contrib
 from confide.support import float_above, require
 

@@ -1,67 +1,21 @@
-"""The privacy cost of one release, in units that compose, and bounds on the cost of several together."""
+"""The privacy cost of one release, in units that compose."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import NamedTuple
 
 from confide.errors import InputTypeError
-from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, weak_privacy_text
+from confide.ledger.decimals import decimal, finite_loss
+from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.selection import zcdp_of_range
-from confide.support import Described, as_number, one_of, require
+from confide.support import one_of, require
 
 # Most characters of a name
 MOST_NAME = 200
 
 # Kinds of releases other than calibrations; a mechanism's name begins with its kind: `look by discrete-laplace`
 KINDS = ("evaluation", "look", "choice", "transfer")
-
-# The rule of an infinite epsilon because a release has zero-concentrated privacy alone
-NO_EPSILON = "no epsilon"
-
-# Losses as decimal numbers
-
-
-@lru_cache
-def decimal(value: float) -> Fraction:
-    """The exact value of the shortest decimal form of a float, so that ten times 0.1 is 1."""
-    return Fraction(repr(float(value)))
-
-
-def decimal_form(value: float) -> str:
-    """The shortest decimal form of a float; whole numbers without a point."""
-    return repr(float(value)).removesuffix(".0")
-
-
-def decimal_above(exact: Fraction) -> float:
-    """The smallest float whose decimal form is at least `exact`, so that a printed total is never too small.
-
-    Examples
-    --------
-    >>> third = Fraction(3333333333333333333, 10**19)
-    >>> decimal_below(third), decimal_above(third), decimal_above(3 * decimal(0.1))
-    (0.3333333333333333, 0.33333333333333337, 0.3)
-    >>> decimal_above(Fraction(0))
-    0.0
-    """
-    return 0.0 - decimal_below(-exact)
-
-
-def decimal_below(exact: Fraction) -> float:
-    """The largest float whose decimal form is at most `exact`, so that a printed rest is never too large."""
-    nearest = float(exact)
-    return nearest if decimal(nearest) <= exact else math.nextafter(nearest, -math.inf)
-
-
-def finite_loss(argument: str, value: object, noun: str = "a loss") -> float:
-    """A loss between 0 and 1e12."""
-    number = as_number(argument, value)
-    require(argument, 0 <= number <= 1e12, f"must be {noun} between 0 and 1e12", got=repr(value))  # NaN is not
-    return number
-
-
-# One release
 
 
 def check_name(argument: str, value: object) -> str:
@@ -212,65 +166,3 @@ class Cost:
             return cls(privacy.epsilon, relation, mechanism, privacy.rho, group)
         epsilon = privacy.loss(relation, privacy.records_per_person)
         return cls(epsilon, relation, mechanism, None if privacy.rho is None else zcdp_of_range(epsilon), group)
-
-
-# Several releases
-
-
-@dataclass(frozen=True)
-class Bound:
-    """One valid bound on the privacy loss of releases together, also if later parameters depended on earlier releases.
-
-    Parameters
-    ----------
-    epsilon, dp_delta
-        The releases together are (epsilon, dp_delta)-differentially private.
-    rule
-        Short name of its rule.
-    derivation
-        Its derivation, in words and numbers.
-    """
-
-    epsilon: float
-    dp_delta: float
-    rule: str
-    derivation: str
-
-
-@dataclass(frozen=True, repr=False)
-class Loss(Described):
-    """The privacy loss of releases together: the tightest bound, and all others for comparison.
-
-    Parameters
-    ----------
-    bounds
-        All valid bounds, tightest first.
-
-    Examples
-    --------
-    >>> from confide.ledger import Cost, compose
-    >>> print(compose([Cost(0.5, "add_remove", "slopes"), Cost(0.25, "add_remove", "slopes")]))
-    0.75-differential privacy: 2 releases, the epsilons add up
-    """
-
-    bounds: tuple[Bound, ...]
-
-    @property
-    def best(self) -> Bound:
-        """The tightest valid bound."""
-        return self.bounds[0]
-
-    @property
-    def epsilon(self) -> float:
-        """Epsilon of the tightest bound."""
-        return self.best.epsilon
-
-    def _brief(self) -> str:
-        best = self.best
-        if best.rule == NO_EPSILON:
-            return f"NO PURE EPSILON: {best.derivation}"
-        if best.epsilon == math.inf:
-            return f"NOT PRIVATE: {best.derivation}"
-        loss = decimal_form(best.epsilon) if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
-        weak = weak_privacy_text(best.epsilon)
-        return f"{loss}-differential privacy: {best.derivation}{f'; {weak}' if weak else ''}"

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Totals, check_delta
-from confide.ledger.cost import Cost, decimal_above, decimal_form, finite_loss
+from confide.ledger.cost import Cost
+from confide.ledger.decimals import decimal_above, decimal_form, finite_loss
 from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest
 from confide.mechanisms import Neighbors
 from confide.support import require

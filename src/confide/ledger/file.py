@@ -18,7 +18,8 @@ from confide.ledger.rows import Connection
 from confide.ledger.schema import first_row, guards, statements
 from confide.support import LEDGER_ID, SCHEMA, OutputExistsError, has_locks, log_event, new_file, to_disk
 
-# The largest file
+# The size of SQLite's header, and the largest file
+_LEAST_BYTES = 100
 MOST_BYTES = 2**33
 
 # SQLite rejects longer values, such as those of a damaged file
@@ -36,21 +37,10 @@ def check(path: Path, *, create: bool) -> None:
     if create and not path.exists():
         _create(path)
     try:
-        size = path.stat().st_size
-        if path.is_dir() or not os.access(path, os.R_OK):
-            code = errno.EISDIR if path.is_dir() else errno.EACCES
-            raise OSError(code, os.strerror(code))
+        size = _size_of_readable(path)
     except OSError as error:
         raise LedgerError("ledger", f"{str(path)!r} cannot be read: {error.strerror}") from None
-    # SQLite reads the file as immutable, because to open a foreign database might change it, and because any other way
-    # to open and close the file would release the locks of all connections of this process: another process could then
-    # write at the same time as a thread of this one.
-    try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-            connection.execute("PRAGMA writable_schema=ON")  # also if pages are in the log, which is not read here
-            application = connection.execute("PRAGMA application_id").fetchone()[0] if size >= 100 else None
-    except sqlite3.Error:
-        application = None
+    application = _application(path) if size >= _LEAST_BYTES else None
     if application is None:
         raise FormatError("path", "must name a ledger", got=repr(str(path)))
     if application != LEDGER_ID:
@@ -58,6 +48,31 @@ def check(path: Path, *, create: bool) -> None:
     if size > MOST_BYTES:
         must = f"must name a ledger of at most {MOST_BYTES} bytes"
         raise FormatError("path", must, got=repr(str(path)), remedy="Begin a new one")
+
+
+def _size_of_readable(path: Path) -> int:
+    """The size of a file in bytes; raises an error also for a folder, and for a file that may not be read."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    size = path.stat().st_size
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return size
+
+
+def _application(path: Path) -> int | None:
+    """The number of the program whose database a file is; None if it is no database.
+
+    SQLite reads the file as immutable, because to open a foreign database might change it, and because any other way to
+    open and close the file would release the locks of all connections of this process: another process could then write
+    at the same time as a thread of this one.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            connection.execute("PRAGMA writable_schema=ON")  # also if pages are in the log, which is not read here
+            return int(connection.execute("PRAGMA application_id").fetchone()[0])
+    except sqlite3.Error:
+        return None
 
 
 def _create(path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from confide.ledger.account import Account, Entry
 from confide.ledger.composition import Limit, Totals
-from confide.ledger.cost import Cost, check_name, decimal_form
+from confide.ledger.cost import Cost, check_name
 from confide.ledger.database import (
     add_charge,
     add_limit,
@@ -28,6 +28,7 @@ from confide.ledger.database import (
     seal_of_charge,
     transaction,
 )
+from confide.ledger.decimals import decimal_form
 from confide.ledger.decisions import (
     Charge,
     LimitLike,

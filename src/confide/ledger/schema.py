@@ -109,8 +109,6 @@ def create_on_server(connection: Any) -> None:
 
 def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> None:
     """Let roles charge, or read. A role that does not exist is created without login, for others to be members of."""
-    from psycopg import sql
-
     # Rights, by columns: time, number and account of a row are the server's, and limits are the owner's
     reads = [f"SELECT ON confide.{table}" for table in TABLES]
     adds = [
@@ -119,13 +117,20 @@ def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> N
         if table != "bound"
     ]
     charges = ["SELECT ON confide.ledger", *reads, *adds, "EXECUTE ON FUNCTION confide.lock_ledger()"]
-    # The roles, which are created if they do not exist
-    for roles, rights in ((charging, charges), (reading, ["SELECT (schema) ON confide.ledger", *reads])):
-        for role in roles:
-            if connection.execute("SELECT FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
-                connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(role)))
-            for right in ("USAGE ON SCHEMA confide", *rights):
-                connection.execute(sql.SQL(f"GRANT {right} TO {{}}").format(sql.Identifier(role)))
+    for role in charging:
+        _grant_role(connection, role, charges)
+    for role in reading:
+        _grant_role(connection, role, ["SELECT (schema) ON confide.ledger", *reads])
+
+
+def _grant_role(connection: Any, role: str, rights: Sequence[str]) -> None:
+    from psycopg import sql
+
+    name = sql.Identifier(role)
+    if connection.execute("SELECT FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
+        connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(name))
+    for right in ("USAGE ON SCHEMA confide", *rights):
+        connection.execute(sql.SQL(f"GRANT {right} TO {{}}").format(name))
 
 
 def check_role(role: str) -> None:

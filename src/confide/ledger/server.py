@@ -29,6 +29,10 @@ _GONE = ("57P01", "57P02", "57P03", "57P05", "25P03")
 # Prevents other roles from placing functions or tables in the search path that the owner would use
 _PATH = "SET search_path = confide, pg_catalog, pg_temp"
 
+# Milliseconds that a statement may take, and that a transaction may be idle, beyond the wait for other processes
+_STATEMENT = 30_000
+_IDLE = 60_000
+
 # Seconds before a lost server is asked again
 _PAUSE = 0.2
 
@@ -80,8 +84,8 @@ def _begin(connection: Any, place: Server, timeout: float) -> None:
     wait = math.ceil(timeout * 1000)
     connection.execute(
         "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "  # each statement after the lock sees what is committed
-        f"SET LOCAL lock_timeout = {wait}; SET LOCAL statement_timeout = {wait + 30_000}; "
-        f"SET LOCAL idle_in_transaction_session_timeout = {wait + 60_000}"
+        f"SET LOCAL lock_timeout = {wait}; SET LOCAL statement_timeout = {wait + _STATEMENT}; "
+        f"SET LOCAL idle_in_transaction_session_timeout = {wait + _IDLE}"
     )
     # A commit must be on the disk when it is acknowledged
     names = ("synchronous_commit", "fsync", "full_page_writes")

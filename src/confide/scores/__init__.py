@@ -1,5 +1,6 @@
 """Nonconformity scores: one record to one number, larger means less conforming."""
 
+from confide.scores.class_sets import set_mask, smallest_probability
 from confide.scores.classification import (
     all_scores,
     aps_score,
@@ -9,8 +10,6 @@ from confide.scores.classification import (
     own_class_scores,
     raps_score,
     saps_score,
-    set_mask,
-    smallest_probability,
     top_k_score,
 )
 from confide.scores.kinds import ScoreKind, unregistered

@@ -1,13 +1,12 @@
 """Classification scores, computed from the class probabilities of a model.
 
-One function computes the score of the true class for calibration, one the sets {y : score(x, y) <= threshold} for
-prediction, one all scores. The three agree bit for bit, for every score, dtype and tie.
+One function computes the score of the true class for calibration, and one all scores. Both agree bit for bit with each
+other and with the sets for prediction (class_sets.py), for every score, dtype and tie.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from confide.arrays import (
     ELEMENTS,
     Uniforms,
     all_valid,
-    as_float_rows,
     as_labels,
     as_probabilities,
     as_uniforms,
@@ -29,21 +27,14 @@ from confide.arrays import (
     unit_check,
     warn_of_unknown_labels,
 )
-from confide.errors import InputError
 from confide.scores.kinds import ScoreKind
 from confide.scores.named_scores import NamedScores
 from confide.scores.names import kind_of_task, score_name
 from confide.scores.ranked import (
     COMPILED_ELEMENTS,
-    RankRule,
-    compiled_sets,
-    largest_excluded,
     true_class_scores,
     worth_selecting,
 )
-from confide.support import bisect
-
-# Scores.
 
 
 def class_score(
@@ -98,7 +89,7 @@ def class_score(
     >>> class_score([[0.75, 0.25], [0.5, 0.5]], [0, 1], "aps_deterministic")
     array([0.75, 1.  ])
     """
-    _classification(score)
+    classification_kind(score)
     p, names = class_columns(probabilities, classes)
     refuse_other_rows(probabilities=probabilities, labels=labels, u=u)
     y = as_labels("labels", labels, p.shape[0], p.shape[1], names, unknown=True)
@@ -108,7 +99,8 @@ def class_score(
     return NamedScores.of(scores, score, p.shape[1] if names is None else names)
 
 
-def _classification(score: str) -> ScoreKind:
+def classification_kind(score: str) -> ScoreKind:
+    """The kind of a classification score; raises an error for every other name."""
     return kind_of_task(score, "classification", "a classification score, such as 'lac' or 'aps'")
 
 
@@ -118,7 +110,7 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
     The score of a record whose y is -1, a label that is not among the classes, is +inf.
     """
     # No set covers a label that is not among the classes.
-    kind = _classification(score)
+    kind = classification_kind(score)
     shares = as_uniforms("u", u, len(p), kind.randomised)
     known = y >= 0
     if not known.all():
@@ -139,12 +131,12 @@ def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Un
         else:
             out[rows] = true_class_scores(kind.rows(p[rows]), y[rows], shares[rows], rule, compiled=compiled)
 
-    if not _checked_blocks(work, p, COMPILED_ELEMENTS if compiled else ELEMENTS):
+    if not checked_blocks(work, p, COMPILED_ELEMENTS if compiled else ELEMENTS):
         refuse_outside_unit("probabilities", p)
     return out
 
 
-def _checked_blocks(work: Callable[[slice], object], p: NDArray[Any], elements: int = ELEMENTS) -> bool:
+def checked_blocks(work: Callable[[slice], object], p: NDArray[Any], elements: int = ELEMENTS) -> bool:
     """Call `work` for every block in [0, 1], while it is in the cache; return whether all blocks are."""
     in_unit = unit_check(p)
 
@@ -181,7 +173,7 @@ def all_scores(probabilities: ArrayLike, score: str = "lac", *, u: Uniforms = No
     >>> all_scores([[0.5, 0.25, 0.25]], "top_k")
     array([[1., 3., 3.]])
     """
-    kind = _classification(score)
+    kind = classification_kind(score)
     refuse_other_rows(probabilities=probabilities, u=u)
     p = as_probabilities("probabilities", probabilities)
     refuse_other_sums("probabilities", p)
@@ -195,150 +187,12 @@ def all_scores(probabilities: ArrayLike, score: str = "lac", *, u: Uniforms = No
     return out
 
 
-# Sets.
-
-
-def set_mask(
-    probabilities: ArrayLike,
-    score: str,
-    threshold: float | NDArray[np.float64],
-    *,
-    u: Uniforms = None,
-    per_class: bool = False,
-    out: NDArray[np.bool_] | None = None,
-) -> NDArray[np.bool_]:
-    """The sets {y : score(x, y) <= threshold} as a bool array of shape (n, K), in `out` if it is given.
-
-    Every probability is checked, but not the sums of rows. The threshold is one number, or of shape (n,) for one per
-    record, or of shape (K,) for one per class with `per_class`.
-
-    Examples
-    --------
-    >>> set_mask([[0.75, 0.25], [0.5, 0.5]], "aps_deterministic", 0.8)
-    array([[ True, False],
-           [False, False]])
-    """
-    # Probabilities, thresholds, and room for the result.
-    kind = _classification(score)
-    p = as_probabilities("probabilities", probabilities, check=False)
-    n, k = p.shape
-    mask = _room(out, p.shape)
-    if not n:
-        return mask
-    shares = as_uniforms("u", u, n, kind.randomised)
-    limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
-    one_limit = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
-
-    # Compare entries, search ranks, or compute all scores.
-    if kind.of_one_entry:
-        smallest = _smallest_probabilities(limits[:1] if one_limit else limits, p.dtype)
-        are_probabilities = _mask_of_entries(p, smallest if per_class else smallest[:, None], mask)
-    elif kind.rule is not None and (one_limit or not per_class):
-        row_limits = np.broadcast_to(limits[0], n) if one_limit else limits
-        are_probabilities = _mask_of_ranks(p, kind, kind.rule, row_limits, shares, mask)
-    else:
-        are_probabilities = _mask_of_all_scores(p, kind, limits if per_class else limits[:, None], shares, mask)
-    if not are_probabilities:
-        refuse_outside_unit("probabilities", p)
-    return mask
-
-
-def _room(out: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    if out is None:
-        return np.empty(shape, dtype=np.bool_)
-    if not isinstance(out, np.ndarray) or out.dtype != np.bool_ or out.shape != shape or not out.flags.writeable:
-        raise InputError("out", f"must be a writeable bool array of shape {shape}")
-    return out
-
-
-@lru_cache(maxsize=1024)
-def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.floating:
-    """The smallest p in [0, 1] of this float dtype with 1 - p <= threshold in float64; 2 if there is none.
-
-    Non-negative floats are ordered like their bit patterns, so it is computed by bisection on integers.
-
-    Examples
-    --------
-    >>> float(smallest_probability(0.75, np.dtype(np.float32)))
-    0.25
-    """
-    # The probability of a bit pattern.
-    dtype = dtype.newbyteorder("=")
-    bits = np.dtype(f"u{dtype.itemsize}")
-
-    def probability(pattern: int) -> np.floating:
-        p: np.floating = np.array([pattern], dtype=bits).view(dtype)[0]
-        return p
-
-    # None, all, or the first pattern that is included; that of 1 is, because 1 - 1 = 0.
-    if threshold < 0:
-        return dtype.type(2)
-    if threshold >= 1:
-        return dtype.type(0)
-    bits_of_one = int(np.ones(1, dtype=dtype).view(bits)[0])
-    return probability(bisect(lambda pattern: 1.0 - float(probability(pattern)) <= threshold, -1, bits_of_one))
-
-
-def _smallest_probabilities(thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The smallest probability that LAC includes, per threshold, in the dtype of the comparison."""
-    dtype = dtype if dtype.kind == "f" and dtype.itemsize in (2, 4, 8) else np.dtype(np.float64)
-    smallest = {t: float(smallest_probability(t, dtype)) for t in set(thresholds.tolist())}
-    compared = np.float32 if dtype.itemsize <= 4 else np.float64
-    return np.array([smallest[t] for t in thresholds.tolist()], dtype=compared)
-
-
-def _mask_of_entries(p: NDArray[Any], smallest: NDArray[Any], mask: NDArray[np.bool_]) -> bool:
-    """`mask` becomes p >= smallest; returns whether all entries lie in [0, 1]."""
-    per_row = len(smallest) == len(p) and smallest.ndim == 2
-
-    def work(rows: slice) -> None:
-        np.greater_equal(as_float_rows(p[rows]), smallest[rows] if per_row else smallest, out=mask[rows])
-
-    return _checked_blocks(work, p)
-
-
-def _mask_of_ranks(
-    p: NDArray[Any],
-    kind: ScoreKind,
-    rule: RankRule,
-    limits: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    mask: NDArray[np.bool_],
-) -> bool:
-    """`mask` becomes score <= limit, where each record has one limit; returns whether all entries lie in [0, 1]."""
-
-    def search(rows: slice) -> None:
-        block = kind.rows(p[rows])
-        np.greater(block, largest_excluded(block, shares[rows], limits[rows], rule)[:, None], out=mask[rows])
-
-    def select(rows: slice) -> bool:
-        return compiled_sets(kind.rows(p[rows]), shares[rows], limits[rows], rule, mask[rows])
-
-    if not worth_selecting(p.size):
-        return _checked_blocks(search, p)
-    if kind.temperature is None:  # the compiled loop checks the entries itself, but a temperature hides those above 1
-        return all_valid(select, len(p), p.shape[1], COMPILED_ELEMENTS)
-    return _checked_blocks(select, p, COMPILED_ELEMENTS)
-
-
-def _mask_of_all_scores(
-    p: NDArray[Any], kind: ScoreKind, limits: NDArray[np.float64], shares: NDArray[np.float64], mask: NDArray[np.bool_]
-) -> bool:
-    """`mask` becomes score <= limit, for limits of classes (K,) or of records (n, 1); returns as `_mask_of_ranks`."""
-
-    def work(rows: slice) -> None:
-        scores = kind.class_scores(p[rows], shares[rows])
-        np.less_equal(scores, limits[rows] if limits.ndim == 2 else limits, out=mask[rows])
-
-    return _checked_blocks(work, p)
-
-
 # Each score by its name.
 
+# Public defaults of `raps_score` and `saps_score`, which the command line suggests
 RAPS_PENALTY = 0.01
 RAPS_K_REG = 5
 SAPS_PENALTY = 0.1
-"""Public defaults of `raps_score` and `saps_score`, which the command line suggests."""
 
 
 def lac_score(

@@ -80,7 +80,7 @@ def name_of_scores(
         return score, given
 
     # What they carry and what is given must agree; names of classes state more than their number.
-    if None not in (score, scores.score) and _meaning(score) != _meaning(scores.score):
+    if score is not None and scores.score is not None and _meaning(score) != _meaning(scores.score):
         raise InputError(
             "score", f"must be left out, or be {scores.score!r}, the name of these scores", got=repr(score)
         )

@@ -235,15 +235,8 @@ def _scratch(k: int, dtype: np.dtype[Any]) -> loops.Scratch:
     entries = np.empty(k, dtype)
     ends = np.empty(2, dtype)
     bits = np.dtype(f"i{dtype.itemsize}")
-    cell_mass, cell_count = np.empty((2, _CELLS), np.int64)
-    return loops.Scratch(
-        entries=entries,
-        codes=entries.view(bits),
-        ends=ends,
-        end_codes=ends.view(bits),
-        cell_mass=cell_mass,
-        cell_count=cell_count,
-    )
+    cells = np.empty((2, _CELLS), np.int64)
+    return loops.Scratch(entries, entries.view(bits), ends, ends.view(bits), cells)
 
 
 def _last_rank(
