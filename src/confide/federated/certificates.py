@@ -113,12 +113,7 @@ def certified(
     return coverage_fraction(sizes, ranks, k) if is_simple(sizes) else coverage
 
 
-def certifies(replies: Replies, k: int, level: Fraction, delta: float | None, honest: int | None = None) -> bool:
-    """Whether the k-th smallest honest reply is `certified` to cover the level."""
-    return _reaches(certified(replies, k, level, delta, honest), level)
-
-
-def _reaches(coverage: Fraction | float, level: Fraction) -> bool:
+def reaches(coverage: Fraction | float, level: Fraction) -> bool:
     """Whether a coverage is at least the level, which is rounded like the coverage."""
     return coverage >= (level if isinstance(coverage, Fraction) else float(level))
 
@@ -139,7 +134,7 @@ def certified_k(
     if most < 1:
         return None
     coverage = cache(lambda k: certified(table, k, level, delta, honest))
-    k = smallest(lambda k: _reaches(coverage(k), level), most, guess)
+    k = smallest(lambda k: reaches(coverage(k), level), most, guess)
     return None if k is None else (k, float(coverage(k)))
 
 

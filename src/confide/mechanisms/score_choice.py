@@ -136,8 +136,8 @@ class ScoreChoice:
         At each candidate, int64 of shape (m,): the sum of the sizes of all sets, in steps, and the number of covered
         records.
         """
-        p, d = self.target.numerator, self.target.denominator
-        missing = np.maximum(p * (n + 1) - d * covered, 0)
+        d = self.target.denominator
+        missing = np.maximum(self.target.numerator * (n + 1) - d * covered, 0)
         return int((-d * sizes - MISSING * self.steps * missing).max())
 
     def choose(self, utilities: NDArray[np.int64]) -> int:
