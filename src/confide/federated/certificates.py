@@ -268,7 +268,6 @@ def poisson_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> poisson_binomial(np.array([[0.5], [0.5], [0.25]])).round(4)
     array([[0.1875, 0.4375, 0.3125, 0.0625]])
     """
-    m = len(p)
     # Generating polynomials, multiplied pairwise
     factors = np.stack([1 - p, p], axis=-1)
     while len(factors) > 1:
@@ -278,7 +277,7 @@ def poisson_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
             factors = np.concatenate([factors, constant])
         factors = _products(factors[0::2], factors[1::2])
     # FFTs may give slightly negative probabilities
-    return np.asarray(np.maximum(factors[0][:, : m + 1], 0.0))
+    return np.asarray(np.maximum(factors[0][:, : len(p) + 1], 0.0))
 
 
 # Length of a factor up to which a product is faster without an FFT
