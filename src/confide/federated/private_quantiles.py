@@ -138,7 +138,10 @@ _expected = attrgetter("expected")
 
 
 def _with_expected(goal: Goal, choice: MechanismChoice | None) -> MechanismChoice | None:
-    """The choice with its expected coverage if silos with few records answer and Byzantine ones reply lowest."""
+    """The choice with its expected coverage; None without one.
+
+    It is computed as if the silos with the fewest records answered, and Byzantine ones replied lowest.
+    """
     if choice is None:
         return None
     typical = [goal.n_typical if n is None else n for n in goal.sizes]
