@@ -10,16 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.guarantee import conditional
+from confide.guarantee import TargetGoal, TargetLine, conditional
 from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_losses, sharp_target_rank
-from confide.guarantee.conditional import (
-    TargetGoal,
-    TargetLine,
-    conditional_offset,
-    conditional_target_rank,
-    line_holds,
-    tangent_rate,
-)
+from confide.guarantee.conditional import conditional_offset, conditional_target_rank, line_holds, tangent_rate
 from confide.guarantee.random_rank import (
     SlopeNoise,
     binomial_at_least,
@@ -158,7 +151,6 @@ def test_blocks_are_never_better_than_the_lemma(slope, n):
 @pytest.mark.parametrize("slope", [0.5, 40.0])
 def test_a_line_holds_exactly_where_every_n_does(level, slope):
     """The search in blocks agrees with single n, for lines just high enough and just too low."""
-
     exact_level = Fraction(str(level))
     delta, rivals, n_min = 0.05, 50, 20
     rate = conditional.tangent_rate(exact_level, delta, 100)

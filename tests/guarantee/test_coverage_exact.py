@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.guarantee import RecordCount
-from confide.guarantee.certificate import sharp_coverage
-from confide.guarantee.conditional import TargetGoal, TargetLine, line_holds
+from confide.guarantee import RecordCount, TargetGoal, TargetLine, line_holds, sharp_coverage
 from confide.guarantee.random_rank import (
     competitor_ratio_right,
     conditional_failure,

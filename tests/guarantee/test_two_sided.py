@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from confide.guarantee import RecordCount
+from confide.guarantee import RecordCount, SlopeNoise
 from confide.guarantee.certificate import sharp_coverage, sharp_loss, sharp_losses, sharp_target_rank
-from confide.guarantee.random_rank import SlopeNoise
 from confide.guarantee.two_sided import (
     _lines,
     _mixtures,

@@ -113,12 +113,7 @@ def certified(
     return coverage_fraction(sizes, ranks, k) if is_simple(sizes) else coverage
 
 
-def certifies(replies: Replies, k: int, level: Fraction, delta: float | None, honest: int | None = None) -> bool:
-    """Whether the k-th smallest honest reply is `certified` to cover the level."""
-    return _reaches(certified(replies, k, level, delta, honest), level)
-
-
-def _reaches(coverage: Fraction | float, level: Fraction) -> bool:
+def reaches(coverage: Fraction | float, level: Fraction) -> bool:
     """Whether a coverage is at least the level, which is rounded like the coverage."""
     return coverage >= (level if isinstance(coverage, Fraction) else float(level))
 
@@ -139,7 +134,7 @@ def certified_k(
     if most < 1:
         return None
     coverage = cache(lambda k: certified(table, k, level, delta, honest))
-    k = smallest(lambda k: _reaches(coverage(k), level), most, guess)
+    k = smallest(lambda k: reaches(coverage(k), level), most, guess)
     return None if k is None else (k, float(coverage(k)))
 
 
@@ -273,7 +268,6 @@ def poisson_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> poisson_binomial(np.array([[0.5], [0.5], [0.25]])).round(4)
     array([[0.1875, 0.4375, 0.3125, 0.0625]])
     """
-    m = len(p)
     # Generating polynomials, multiplied pairwise
     factors = np.stack([1 - p, p], axis=-1)
     while len(factors) > 1:
@@ -283,7 +277,7 @@ def poisson_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
             factors = np.concatenate([factors, constant])
         factors = _products(factors[0::2], factors[1::2])
     # FFTs may give slightly negative probabilities
-    return np.asarray(np.maximum(factors[0][:, : m + 1], 0.0))
+    return np.asarray(np.maximum(factors[0][:, : len(p) + 1], 0.0))
 
 
 # Length of a factor up to which a product is faster without an FFT

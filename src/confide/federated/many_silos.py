@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from confide.federated.certificates import (
     certificate_rule,
-    certifies,
+    certified,
     order_statistic_coverage,
     poisson_binomial,
+    reaches,
 )
 from confide.federated.quadrature import nodes_around
 from confide.federated.reply_laws import RandomRankReply, ReplyTable, WholeRanks, random_rank, slopes_reply
@@ -73,7 +74,7 @@ class Goal:
 
     def certifies(self, mechanisms: Sequence[Slopes], k: int) -> bool:
         """Whether the k-th smallest honest reply of these mechanisms is certified."""
-        return certifies(self.replies(mechanisms), k, self.level, self.delta, self.honest)
+        return reaches(certified(self.replies(mechanisms), k, self.level, self.delta, self.honest), self.level)
 
 
 class StandIns(NamedTuple):
@@ -148,11 +149,11 @@ class Search:
             chances = self._below(self.representative.sizes, self.representative.targets(rate), rule.nodes)
             tail = tails(chances, self.representative.silos, self.goal.honest)
 
-            def certified(k: int, tail: Tail = tail) -> bool:
+            def is_enough(k: int, tail: Tail = tail) -> bool:
                 return 1 - float(tail(k) @ rule.weights) >= rule.enough
 
-            if certified(self.goal.most_k):
-                yield Line(rate, bisect(certified, 0, self.goal.most_k))
+            if is_enough(self.goal.most_k):
+                yield Line(rate, bisect(is_enough, 0, self.goal.most_k))
 
     def _falls_to(self, share: float) -> int:
         """The first step, in ranks of the largest silo, with at most this share of silos below the level."""

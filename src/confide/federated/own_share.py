@@ -279,8 +279,7 @@ class _Stated(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 def _content(share: OwnShare) -> dict[str, Any]:
-    content: dict[str, Any] = msgspec.to_builtins(_Stated(share.released.to_json(), share.answer, share.of))
-    return content
+    return dict(msgspec.to_builtins(_Stated(share.released.to_json(), share.answer, share.of)))
 
 
 def _read(content: dict[str, Any]) -> OwnShare:

@@ -413,7 +413,8 @@ _DEVIATION = 0.1
 
 def expected_alternative(method: str, planned: FederatedPlan) -> Alternative:
     """The plan by a method, with its expected coverage and its probability of +inf for scores of two known laws."""
-    expected, infinite = [], []
+    expected = []
+    infinite = []
     for below in _uniform_and_gaussian(planned.candidates.size):
         laws = [single.answer_law(below) for single in planned.different]
         expected.append(float(np.mean([law @ below for law in laws])))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -122,9 +122,8 @@ def _best(goal: Goal) -> MechanismChoice | None:
 
     # Of all certified choices that of least expected coverage
     tried = _targets(goal) if goal.public else _lines(goal)
-    certified = (_choice(goal, mechanisms, guess) for mechanisms, guess in tried)
-    choices = [replace(choice, expected=_exactly_expected(goal, choice)) for choice in certified if choice is not None]
-    return min(choices, key=_expected, default=None)
+    choices = (_with_expected(goal, _choice(goal, mechanisms, guess)) for mechanisms, guess in tried)
+    return min((choice for choice in choices if choice is not None), key=_expected, default=None)
 
 
 def _choice(goal: Goal, mechanisms: tuple[Slopes, ...], guess: int | None) -> MechanismChoice | None:
@@ -138,12 +137,18 @@ def _choice(goal: Goal, mechanisms: tuple[Slopes, ...], guess: int | None) -> Me
 _expected = attrgetter("expected")
 
 
-def _exactly_expected(goal: Goal, choice: MechanismChoice) -> float:
-    """The expected coverage of a choice if the silos with the fewest records answer and Byzantine ones reply lowest."""
+def _with_expected(goal: Goal, choice: MechanismChoice | None) -> MechanismChoice | None:
+    """The choice with its expected coverage; None without one.
+
+    It is computed as if the silos with the fewest records answered, and Byzantine ones replied lowest.
+    """
+    if choice is None:
+        return None
     typical = [goal.n_typical if n is None else n for n in goal.sizes]
     pairs = sorted(zip(typical, choice.mechanisms, strict=True), key=lambda pair: pair[0])
     targets = [(n, slopes.target(n)) for n, slopes in pairs[: goal.present]]
-    return expected_coverage(targets, choice.k + goal.byzantine, choice.mechanisms[0], goal.candidates)
+    expected = expected_coverage(targets, choice.k + goal.byzantine, choice.mechanisms[0], goal.candidates)
+    return replace(choice, expected=expected)
 
 
 def _targets(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], int]]:
@@ -236,7 +241,14 @@ class Trial(NamedTuple):
 
 
 def _for_many(goal: Goal) -> MechanismChoice | None:
-    """The line of least expected coverage, by the fast search, with its k by the certificate of all silos."""
+    """The first line that is certified, in the order of the fast search; for few silos the best of several."""
+    certified = (_certified(goal, trial) for trial in sorted(_tried_lines(goal), key=_expected))
+    most = _REFINED if len(goal.sizes) <= _FEW else 1
+    return min(islice((choice for choice in certified if choice is not None), most), key=_expected, default=None)
+
+
+def _tried_lines(goal: Goal) -> list[Trial]:
+    """Lines of many mechanisms, with their approximate expected coverages."""
     invited = StandIns.of(goal.public)
     answering = StandIns.of(sorted(goal.public)[: goal.present])
 
@@ -258,33 +270,24 @@ def _for_many(goal: Goal) -> MechanismChoice | None:
     mechanisms = dict.fromkeys((trial.rise, trial.left) for trial in sorted(tried, key=_expected))
     for rise, left in list(mechanisms)[:_BEST_MECHANISMS]:
         tried += trials(rise, left, _LINES)
-
-    # The first line that is certified; for few silos the best of several, by their exact expected coverage
-    refined = list[MechanismChoice]()
-    for trial in sorted(tried, key=_expected):
-        choice = _certified(goal, trial.slopes, trial.line)
-        if choice is None:
-            continue
-        if not few:
-            return replace(choice, expected=trial.expected)
-        refined.append(replace(choice, expected=_exactly_expected(goal, choice)))
-        if len(refined) == _REFINED:
-            break
-    return min(refined, key=_expected, default=None)
+    return tried
 
 
-def _certified(goal: Goal, slopes: Slopes, line: Line) -> MechanismChoice | None:
+def _certified(goal: Goal, trial: Trial) -> MechanismChoice | None:
     """The line with the certificate of all silos; for few silos the lowest line that is certified with its k."""
 
     def mechanisms(rate: Fraction) -> tuple[Slopes, ...]:
-        return _aimed(slopes, [target_rank(n, rate) for n in goal.public])
+        return _aimed(trial.slopes, [target_rank(n, rate) for n in goal.public])
 
+    line = trial.line
     choice = _choice(goal, mechanisms(line.rate), line.k)
-    if choice is None or len(goal.sizes) > _FEW:
-        return choice
+    if choice is None:
+        return None
+    if len(goal.sizes) > _FEW:
+        return replace(choice, expected=trial.expected)
 
     # Rates are multiples of 1/(n + 1) for the largest n
     k = choice.k
     steps = max(goal.public) + 1
     lowest = bisect(lambda step: goal.certifies(mechanisms(Fraction(step, steps)), k), 0, int(line.rate * steps))
-    return _choice(goal, mechanisms(Fraction(lowest, steps)), k)
+    return _with_expected(goal, _choice(goal, mechanisms(Fraction(lowest, steps)), k))

@@ -50,8 +50,11 @@ _ROUNDS = 12
 # The number of multipliers that are tried for each line: steps of Newton's method.
 _NEWTON_STEPS = 4
 
-# Divisors are at least this: costs of points, and derivatives in Newton's method.
-_LEAST_COST, _LEAST_SPEED = 1e-300, 1e-100
+# Divisors are at least this: costs of points,
+_LEAST_COST = 1e-300
+
+# and derivatives in Newton's method.
+_LEAST_SPEED = 1e-100
 
 # Small slopes: neighbouring s are counted as one if their weights differ by at most this log-odds.
 _GROUPED = 0.05
@@ -65,6 +68,11 @@ _STEEP = 40.0
 
 # Largest number of points right of g's bin that earn credit. More would only add to it.
 _LONGEST = 400
+
+
+# The rows of an array of lines, of which the others are the slope and the multiplier.
+_WEIGHT = 0
+_VALUE = 1
 
 
 class _Rows(NamedTuple):
@@ -147,17 +155,18 @@ def two_sided_loss(x: float, noise: SlopeNoise, beyond: int, *, at_least: bool =
 
     # Divide the ranges whose bound exceeds the largest value that was reached.
     for round_number in range(_ROUNDS):
-        start, first, *_ = low
-        end, last, *_ = high
-        reached = max(reached, float(first.max()), float(last.max()))
+        reached = max(reached, float(low[_VALUE].max()), float(high[_VALUE].max()))
         bounds = _mixtures(low, high)
         tolerance = max(_RANK_TOLERANCE, _RELATIVE_TOLERANCE * reached)
         divided = bounds > (reached + tolerance if round_number < _ROUNDS - 1 else math.inf)
         worst = float(bounds[~divided].max(initial=worst))
         if not divided.any():
             break
-        rows, low, high = rows[:, divided], low[:, divided], high[:, divided]
-        start, end = start[divided], end[divided]
+        rows = rows[:, divided]
+        low = low[:, divided]
+        high = high[:, divided]
+        start = low[_WEIGHT]
+        end = high[_WEIGHT]
         middle = _lines(x, noise, rows, np.maximum(np.sqrt(start * end), end / 3))
         rows = np.hstack([rows, rows])
         low = np.hstack([low, middle])
@@ -203,12 +212,15 @@ def _lines(x: float, noise: SlopeNoise, rows: _Array, weight: _Array) -> _Array:
     # Newton's method for the multiplier that spends all of it; the best bound counts.
     for _ in range(_NEWTON_STEPS):
         price = u**-2
-        second, cost = price * near * share, np.maximum(price * nearer, _LEAST_COST)
+        second = price * near * share
+        cost = np.maximum(price * nearer, _LEAST_COST)
         ideal = (root / np.sqrt(cost) - B) / share
-        W_1, capped = np.clip(ideal, 0.0, weight), ideal >= weight
+        W_1 = np.clip(ideal, 0.0, weight)
+        capped = ideal >= weight
         full = np.maximum(np.floor(np.log(B / (D * D * second)) / slope), 0.0)  # number of f >= 2 with W_f = W_0
         some = np.maximum(np.floor(np.log(1 / (B * second)) / slope), full)  # and with W_f > 0
-        first, last = near * np.exp(slope * full), near * np.exp(slope * some)  # 1/q_f behind them
+        first = near * np.exp(slope * full)  # 1/q_f behind them
+        last = near * np.exp(slope * some)
         roots = math.sqrt(share) * (np.sqrt(last) - np.sqrt(first)) / -math.expm1(-slope / 2)
         value = price * (free - weight * (first - near)) + W_1 / (share * W_1 + B) - cost * W_1 + full * weight / D
         value += (some - full - 2 * root * roots / u + B * price * (last - first)) / share

@@ -43,9 +43,8 @@ class OpenDPQuantile(Mechanism):
     @property
     def replace_one(self) -> float:
         """Loss when one record is replaced."""
-        if self.size is None:
-            return float_above(2 * _unsized_range(self.level) / Fraction(self.scale))
-        return float_above(2 / Fraction(self.scale))
+        distance = 2 if self.size is not None else 2 * _unsized_range(self.level)
+        return float_above(distance / Fraction(self.scale))
 
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Draw the index of one candidate with OpenDP's private quantile."""

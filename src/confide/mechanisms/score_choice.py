@@ -76,8 +76,7 @@ class Chosen:
         if not all(isinstance(name, str) and 0 < len(name) <= MOST_NAME and name.isprintable() for name in names):
             raise InputError("scores", f"must have names of 1 to {MOST_NAME} printable characters")
         require("name", self.name in names, "must be one of the names among which it was chosen")
-        is_share = 0 < self.share <= Fraction(1, 2)
-        require("choice_share", is_share, "must be above 0 and at most 1/2", got=str(self.share))
+        require("choice_share", 0 < self.share <= Fraction(1, 2), "must be above 0 and at most 1/2", str(self.share))
 
     def __str__(self) -> str:
         names = ", ".join(self.among[:5]) + (", ..." if len(self.among) > 5 else "")
@@ -136,8 +135,8 @@ class ScoreChoice:
         At each candidate, int64 of shape (m,): the sum of the sizes of all sets, in steps, and the number of covered
         records.
         """
-        p, d = self.target.numerator, self.target.denominator
-        missing = np.maximum(p * (n + 1) - d * covered, 0)
+        d = self.target.denominator
+        missing = np.maximum(self.target.numerator * (n + 1) - d * covered, 0)
         return int((-d * sizes - MISSING * self.steps * missing).max())
 
     def choose(self, utilities: NDArray[np.int64]) -> int:

@@ -120,5 +120,4 @@ def _neighbours(x: tuple[float, ...], places: list[float], sized: bool) -> Itera
 
 
 def _numbers(name: str, values: Sequence[float]) -> list[float]:
-    numbers: list[float] = without_nan(name, list(values)).tolist()
-    return numbers
+    return [float(number) for number in without_nan(name, list(values))]

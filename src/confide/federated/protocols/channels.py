@@ -80,8 +80,7 @@ class Clear(Channel):
 
     def encode(self, terms: Terms, i: int, vectors: Counts, agreement: bytes, context: bytes) -> list[int]:
         """The index of the candidate of each vector."""
-        chosen: list[int] = np.argmax(vectors, axis=1).tolist()
-        return chosen
+        return [int(index) for index in np.argmax(vectors, axis=1)]
 
     def decode(self, terms: Terms, integers: list[int], draws: int) -> tuple[int, ...]:
         """The indices of the candidates that a silo replied."""

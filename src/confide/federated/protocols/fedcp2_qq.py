@@ -57,16 +57,14 @@ class FedCP2QQ(SortedReplies):
     def planned(cls, terms: Terms, method: str, channel: Channel) -> Self:
         """The published ranks and k of least compensation over all gamma."""
         m = len(terms.silos)
-        n = terms.silos[0].size or 0
         summed = not channel.single_replies
         has_equal_sizes = len({silo.size for silo in terms.silos}) == 1
         must = f"must have equal sizes for the {'method' if summed else 'published method'} {method!r}"
         require("silos", has_equal_sizes, must, remedy=f"Use {'secure-sum' if summed else 'private-qq'}")
-        choice = best_published(m, n, terms.alpha, terms.epsilon, terms.candidates.size)
+        choice = best_published(m, terms.silos[0].size or 0, terms.alpha, terms.epsilon, terms.candidates.size)
         if choice is None:
             raise too_few_records()
-        targets = (choice.rank,) * m
-        planned = cls(**vars(terms), method=method, channel=channel, targets=targets, published_k=choice.k)
+        planned = cls(**vars(terms), method=method, channel=channel, targets=(choice.rank,) * m, published_k=choice.k)
         # A sum needs a finite threshold, because it opens with all silos only
         if summed and planned.certify().k > m:
             raise too_few_records()
