@@ -167,7 +167,6 @@ def _parameter(path: str, option: Field[Any]) -> click.Parameter:
 
 
 def _nested_fields(group: Any) -> Iterator[Field[Any]]:
-    """The fields of a dataclass, and of the dataclasses in it."""
     for option in fields(group):
         if is_dataclass(option.type):
             yield from _nested_fields(option.type)

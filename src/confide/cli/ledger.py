@@ -15,7 +15,6 @@ from confide.support import FileKind, require
 
 
 def _named_ledger(file: str | None) -> str:
-    """The ledger that was typed, or the default one."""
     if not (named := file or os.environ.get(DEFAULT_LEDGER)):
         raise click.UsageError(f"name a ledger, here or in the environment variable {DEFAULT_LEDGER}")
     return named
@@ -79,7 +78,6 @@ def limit(options: LedgerLimit) -> None:
 
 
 def _number(text: str | None) -> float | None:
-    """The number that a text is; None for other texts."""
     try:
         return None if text is None else float(text)
     except ValueError:

@@ -147,7 +147,6 @@ def _print_start(monitor: Watch) -> None:
 
 
 def _write(options: WatchOptions, monitor: Watch, corrected: CorrectedRelease | None) -> None:
-    """Write the thresholds in force and the page, as far as they were requested."""
     if options.in_force is not None and corrected is not None:
         corrected.save(options.in_force, overwrite=True)
     if options.output.out is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from confide.errors import InputError
 from confide.federated import FederatedPlan, Policy, Refusal, Silo, fingerprint
-from confide.support import FileKind, kind_of, read_text
+from confide.support import FileKind, kind_of, read_text, require
 
 # Reading
 
@@ -53,12 +53,9 @@ def read_named(paths: Sequence[Path]) -> list[Silo]:
     for path in public_files(paths):
         silo = read_silo(path)
         first_path, first = silos.setdefault(silo.name, (path, silo))
-        if first != silo:
-            raise InputError(
-                "name",
-                f"{silo.name!r} is in two public files that differ, {str(first_path)!r} and {str(path)!r}",
-                remedy="Keep the one with the right fingerprint and size, and move the other away",
-            )
+        must = f"{silo.name!r} is in two public files that differ, {str(first_path)!r} and {str(path)!r}"
+        remedy = "Keep the one with the right fingerprint and size, and move the other away"
+        require("name", first == silo, must, remedy=remedy)
     return [silo for _, silo in silos.values()]
 
 
