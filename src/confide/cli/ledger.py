@@ -8,7 +8,7 @@ import click
 
 from confide.cli.commands import LedgerExport, LedgerInit, LedgerLimit, LedgerList, LedgerShow
 from confide.cli.options import DEFAULT_LEDGER
-from confide.cli.output import capture_warnings, print_result, print_text, print_texts
+from confide.cli.output import capture_warnings, print_result, print_text
 from confide.errors import InputError
 from confide.ledger import Cost, Ledger, Server, file_of, make_server_ledger, parse_location, request_digest
 from confide.support import FileKind, require
@@ -46,7 +46,7 @@ def show(options: LedgerShow) -> None:
             ledger, dataset=dataset, dp_delta=options.dp_delta, who=not options.without_names, title=options.title
         )
         output.write(page.html)
-        print_texts(output.saved())
+        print_text(output.saved())
         return
 
     # A text, about one data set.

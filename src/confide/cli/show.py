@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from confide.cli.commands import Card, Report, Show, Sign, Verify
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated.files import policy_rows, read_policy, read_silo, silo_rows, usable
-from confide.cli.output import fields_of, print_result, print_text, print_warnings
+from confide.cli.output import fields_of, print_result, print_text, print_warning
 from confide.core import (
     Document,
     PublishedCounts,
@@ -84,7 +84,7 @@ def show(options: Show) -> None:
 
     # JSON contains the warnings.
     if not options.as_json:
-        print_warnings(description.warnings)
+        print_warning(*description.warnings)
     print_result(description.document, to_text(description.section), as_json=options.as_json)
 
 
@@ -245,7 +245,7 @@ def verify(options: Verify) -> int:
     lines = [line for text in statements for line in text.splitlines()]
     document = {"holds": not failures, "found": lines, "wrong": failures}
     print_result(document, *statements, as_json=options.as_json)
-    print_warnings(failures)
+    print_warning(*failures)
     return CLAIM_FAILED if failures else DONE
 
 

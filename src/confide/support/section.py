@@ -37,11 +37,6 @@ class Table:
     caption: str = ""
     total: int = 0
 
-    @property
-    def left_out(self) -> int:
-        """The number of rows that are not among these."""
-        return max(self.total - len(self.rows), 0)
-
 
 @dataclass(frozen=True)
 class Section:

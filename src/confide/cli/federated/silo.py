@@ -21,7 +21,7 @@ from confide.cli.federated.files import (
     silo_rows,
 )
 from confide.cli.options import ANSWER, PEOPLE
-from confide.cli.output import capture_warnings, check_output, print_text, print_texts
+from confide.cli.output import capture_warnings, check_output, print_text
 from confide.cli.request import arguments_of, take_columns
 from confide.cli.values import Source
 from confide.core import BOTH_SIDES, class_list, load_release, names_among
@@ -233,7 +233,7 @@ def answer(options: Answer) -> None:
         )
     if rows := identity_rows(signed_plan, silos=not signed_plan.channel.single_replies):
         print_text(aligned(rows))
-    print_texts(reliance_text(signed_plan), _spent(records, policy.budget))
+    print_text(reliance_text(signed_plan), _spent(records, policy.budget))
 
 
 def _spent(records: SiloLedger, budget: float) -> str:
