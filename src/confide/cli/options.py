@@ -111,8 +111,6 @@ class PlaceType(click.Path):
 class AddressType(click.Path):
     """A table or a ledger, as text; the shell completes files."""
 
-    name = "text"
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the text."""
         check_address(value, param)

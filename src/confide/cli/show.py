@@ -22,7 +22,6 @@ from confide.core import (
     records_needed,
     remarks,
 )
-from confide.errors import InputError
 from confide.evaluation import Evaluation
 from confide.federated import (
     Conditions,
@@ -73,8 +72,8 @@ def show(options: Show) -> None:
     path = options.path
     records = positive_integer("records", options.records)
     kind = kind_of(path)
-    if kind in SHOWN_ELSEWHERE:
-        raise InputError("path", f"{str(path)!r} is {kind}", remedy=SHOWN_ELSEWHERE[kind])
+    elsewhere = SHOWN_ELSEWHERE.get(kind, "")
+    require("path", not elsewhere, f"{str(path)!r} is {kind}", remedy=elsewhere)
     if describe_file := _BY_KIND.get(kind):
         with usable(path):
             description = describe_file(path)

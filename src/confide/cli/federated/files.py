@@ -40,9 +40,8 @@ def public_files(paths: Sequence[Path]) -> list[Path]:
             files.append(path)
             continue
         inside = sorted(file for file in path.iterdir() if kind_of(file) is FileKind.SILO)
-        if not inside:
-            must = f"{str(path)!r} has no public file of a silo"
-            raise InputError("path", must, remedy="`confide federated keygen` writes one")
+        must = f"{str(path)!r} has no public file of a silo"
+        require("path", inside, must, remedy="`confide federated keygen` writes one")
         files += inside
     return files
 
