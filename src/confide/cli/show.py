@@ -241,8 +241,7 @@ def verify(options: Verify) -> int:
     unshown = f"not shown: that the {drawn} were drawn with noise; this rests on those who ran the calibration"
     statements = [head, *signature.statements, unshown, *checked.statements]
     failures = [*checked.failures, *signature.failures]
-    lines = [line for text in statements for line in text.splitlines()]
-    document = {"holds": not failures, "found": lines, "wrong": failures}
+    document = {"holds": not failures, "found": "\n".join(statements).splitlines(), "wrong": failures}
     print_result(document, *statements, as_json=options.as_json)
     print_warning(*failures)
     return CLAIM_FAILED if failures else DONE
