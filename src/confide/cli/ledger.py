@@ -108,8 +108,7 @@ def init(options: LedgerInit) -> None:
     ledger = Ledger(file)
     print_text(f"ledger: {ledger.path}")
     for right, roles in (("may charge", options.charge_role), ("may read", options.read_role)):
-        for role in roles:
-            print_text(f"{right}: {role}")
+        print_text(*(f"{right}: {role}" for role in roles))
 
     # What was spent before enters as one charge.
     if dataset is not None and spent is not None:

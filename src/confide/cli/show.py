@@ -287,8 +287,7 @@ def card(options: Card) -> None:
         released, evaluation=evaluation, title=options.title, task=options.task, file_name=options.path.name
     )
     written.save(options.output.out, overwrite=options.output.force)
-    print_text(f"saved: {options.output.out}")
-    print_text(_may_be_published("card", released, evaluation))
+    print_text(options.output.saved(), _may_be_published("card", released, evaluation))
 
 
 def _evaluation_of(options: Report | Card) -> Evaluation | None:

@@ -60,13 +60,14 @@ def read_named(paths: Sequence[Path]) -> list[Silo]:
 
 def silos_of_plan(paths: Sequence[Path], coordinator: Silo) -> tuple[list[Silo], list[Path]]:
     """The silos of a plan, and the files excluded: the coordinator's own public file in a folder."""
-    invited: list[Path] = []
-    excluded: list[Path] = []
-    for path in dict.fromkeys(public_files(paths)):
-        silo = read_silo(path)
-        is_coordinator = silo.name == coordinator.name or silo.signing == coordinator.signing
-        (excluded if is_coordinator and path not in paths else invited).append(path)
-    return read_named(invited), excluded
+
+    def is_coordinator(silo: Silo) -> bool:
+        return silo.name == coordinator.name or silo.signing == coordinator.signing
+
+    files = list(dict.fromkeys(public_files(paths)))
+    in_folders = {file: read_silo(file) for file in files if file not in paths}
+    excluded = [file for file, silo in in_folders.items() if is_coordinator(silo)]
+    return read_named([file for file in files if file not in excluded]), excluded
 
 
 # Descriptions
