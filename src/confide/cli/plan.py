@@ -48,11 +48,11 @@ def plan(options: Plan) -> None:
         options.output.write(report(planned).html)
 
     # Print it, with the records that common scores need.
-    numbers = _needed_by_scores(arguments) if options.needed else {}
-    document = {**_document(planned), "records_needed_by_scores": numbers or None, **left_out}
-    table_of_needed = _table_of_needed(numbers) if numbers else None
+    needed = _needed_by_scores(arguments) if options.needed else None
+    document = {**_document(planned), "records_needed_by_scores": needed, **left_out}
     heading = f"for each group or class, with {planned.n} records in it:" if division else None
-    texts = (heading, planned, table_of_needed, left_out_text(left_out), options.output.saved())
+    table = None if needed is None else _table_of_needed(needed)
+    texts = (heading, planned, table, left_out_text(left_out), options.output.saved())
     print_result(document, *texts, as_json=options.as_json)
 
 
