@@ -205,8 +205,8 @@ def answer(options: Answer) -> None:
     arguments = arguments_of("federated answer", ANSWER, options)
     records_table = SiloTable.of(options.file, options.table, arguments)
     policy = _policy_for(options)
-    rules = [rule for rule in (options.policy, options.coordinator) if rule is not None]
-    inputs = (options.plan, options.keys, file_of(options.ledger), *rules, *public_files(options.agreed.peers))
+    rules = (options.policy, options.coordinator, *public_files(options.agreed.peers))
+    inputs = (options.plan, options.keys, file_of(options.ledger), *rules)
     options.output.check(FileKind.ANSWER, *records_table.source.files, *inputs)
 
     # Check the plan, count, and answer it; the answer charges this silo's ledger.
