@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 import confide
+from confide.cli.commands import RequestOptions
 from confide.cli.options import NAMES
-from confide.cli.request import parse_candidates, read_arguments
+from confide.cli.request import arguments_of, parse_candidates
 from confide.core import shifted_population
 from confide.errors import ConfideError
 from confide.federated.silo_ledger import KIND, Checkpoint, store_checkpoint
@@ -193,7 +194,7 @@ def request_texts(data: bytes) -> None:
     text = data.decode("latin-1")
     for pair in (text, f"class_weights={text}"):
         try:
-            stated = read_arguments("calibrate", NAMES, {"alpha": "0.1"}, [pair])
+            stated = arguments_of("calibrate", NAMES, RequestOptions(alpha="0.1", settings=(pair,)))
             shift = shifted_population(stated.get("class_weights"), None)
         except ConfideError as error:
             one_line(error)

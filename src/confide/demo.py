@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from confide.core import Plan, Release, calibrate, plan
 from confide.errors import InputError
 from confide.evaluation import coverage
-from confide.reports import report
+from confide.reports import as_sentence, report
 from confide.scores import lac_score, set_mask
 from confide.sets import CoverageEstimate, PredictionSets
 from confide.support import FileKind, FileLocation, check_new, kind_of, needs_extra, new_file
@@ -184,8 +184,6 @@ def _model(data: Digits) -> str:
 
 def _release(released: Release) -> str:
     factor = f"e^{released.epsilon:g} = {math.exp(released.epsilon):.1f}"
-    privacy = str(released.privacy)
-    statement = f"{privacy[0].upper()}{privacy[1:]}"  # begins a sentence
     threshold = released.threshold
     if released.excludes_nothing:
         threshold_text = "No useful threshold: every digit is in every set. (This happens, but very rarely.)"
@@ -199,7 +197,7 @@ def _release(released: Release) -> str:
    Promised   The true digit is in its set with probability at least {released.coverage:g}, on average over
               calibration images and new images of the same kind. This holds for every number of
               calibration images, and it includes the noise for privacy.
-   Protected  {statement}.
+   Protected  {as_sentence(str(released.privacy))}
               Without any one image, every conclusion from the calibration would have a
               probability that is at most {factor} times smaller or larger.
               The number of images is secret as well.

@@ -118,7 +118,6 @@ def sql(options: Sql) -> None:
 
 
 def _from_published(file: Path, arguments: dict[str, Any], options: Calibrate) -> None:
-    """Release from noisy counts that another engine made."""
     # What the file does not state: the law of the noise, and facts about the records.
     facts = take(arguments, ("noise", "n_noise", "n", "n_noisy", "score", "classes", "candidates"))
     facts |= {name: Noise.parse(facts[name]) for name in ("noise", "n_noise") if name in facts}

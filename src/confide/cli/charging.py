@@ -136,7 +136,7 @@ class Accounting(LedgerOptions):
         # A mistyped name would begin a second ledger.
         if receipt.charges.created and (path := file_of(self.ledger)) is not None:
             where = "the current folder" if path.parent == Path() else str(path.parent)
-            print_warning(f"created the ledger {path.name} in {where}: it has no earlier charges", "note")
+            print_warning(f"created the ledger {path.name} in {where}: it has no earlier charges", kind="note")
 
     def payer(self, file: str, partition: str | None, *, divided: bool) -> Payer:
         """Who pays for a release; what is stated is checked before a ledger, which may be a new file, is opened."""

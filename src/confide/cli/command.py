@@ -167,7 +167,6 @@ def _parameter(path: str, option: Field[Any]) -> click.Parameter:
 
 
 def _nested_fields(group: Any) -> Iterator[Field[Any]]:
-    """The fields of a dataclass, and of the dataclasses in it."""
     for option in fields(group):
         if is_dataclass(option.type):
             yield from _nested_fields(option.type)
@@ -185,9 +184,6 @@ def _instance(group: Any, values: Mapping[str, object]) -> Any:
 
 
 # Errors, which name the option that was typed
-
-# The key of how arguments were stated, in click's context
-_STATED = "confide.stated"
 
 # Arguments whose errors are about an option only if they say what it must be; others are about what was read
 _WORDS = ("table", "column")
@@ -223,11 +219,9 @@ class StatedArguments:
 
 
 def stated_arguments() -> StatedArguments:
-    """Those of the running command: a part of click's context."""
+    """Those of the running command: the object of click's context."""
     context = click.get_current_context(silent=True)
-    meta = {} if context is None else context.meta
-    stated: StatedArguments = meta.setdefault(_STATED, StatedArguments())
-    return stated
+    return StatedArguments() if context is None else context.ensure_object(StatedArguments)
 
 
 @contextmanager

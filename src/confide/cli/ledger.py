@@ -8,14 +8,13 @@ import click
 
 from confide.cli.commands import LedgerExport, LedgerInit, LedgerLimit, LedgerList, LedgerShow
 from confide.cli.options import DEFAULT_LEDGER
-from confide.cli.output import capture_warnings, print_result, print_text, print_texts
+from confide.cli.output import capture_warnings, print_result, print_text
 from confide.errors import InputError
 from confide.ledger import Cost, Ledger, Server, file_of, make_server_ledger, parse_location, request_digest
 from confide.support import FileKind, require
 
 
 def _named_ledger(file: str | None) -> str:
-    """The ledger that was typed, or the default one."""
     if not (named := file or os.environ.get(DEFAULT_LEDGER)):
         raise click.UsageError(f"name a ledger, here or in the environment variable {DEFAULT_LEDGER}")
     return named
@@ -47,7 +46,7 @@ def show(options: LedgerShow) -> None:
             ledger, dataset=dataset, dp_delta=options.dp_delta, who=not options.without_names, title=options.title
         )
         output.write(page.html)
-        print_texts(output.saved())
+        print_text(output.saved())
         return
 
     # A text, about one data set.
@@ -79,7 +78,6 @@ def limit(options: LedgerLimit) -> None:
 
 
 def _number(text: str | None) -> float | None:
-    """The number that a text is; None for other texts."""
     try:
         return None if text is None else float(text)
     except ValueError:
@@ -110,8 +108,7 @@ def init(options: LedgerInit) -> None:
     ledger = Ledger(file)
     print_text(f"ledger: {ledger.path}")
     for right, roles in (("may charge", options.charge_role), ("may read", options.read_role)):
-        for role in roles:
-            print_text(f"{right}: {role}")
+        print_text(*(f"{right}: {role}" for role in roles))
 
     # What was spent before enters as one charge.
     if dataset is not None and spent is not None:

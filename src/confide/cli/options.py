@@ -111,8 +111,6 @@ class PlaceType(click.Path):
 class AddressType(click.Path):
     """A table or a ledger, as text; the shell completes files."""
 
-    name = "text"
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the text."""
         check_address(value, param)
@@ -303,11 +301,11 @@ BY_COMMAND: Mapping[tuple[str, str], Row | str] = {
     ("watch", "epsilon"): "First look: privacy budget of every look.",
     ("watch", "out"): "Also write an HTML page with all looks.",
     ("show", "path"): _argument("FILE", "A release, an evaluation, a monitor, a plan, a file of a federation.", PLACE),
-    ("verify", "path"): _argument("RELEASE", "A release of `confide calibrate`, `recalibrate` or `federated "
-        "aggregate`, a private evaluation, or a monitor.", PLACE),
+    ("verify", "path"): "A release of `confide calibrate`, `recalibrate` or `federated aggregate`, a private "
+        "evaluation, or a monitor.",
     ("verify", "answers"): "A silo's answer, which must be counted; repeat it.",
     ("verify", "neighbors"): "With --epsilon-at-most: only this adjacency (default: all that are stated).",
-    ("sign", "path"): _argument("RELEASE", "A release of `confide calibrate` or `recalibrate`.", PLACE),
+    ("sign", "path"): "A release of `confide calibrate` or `recalibrate`.",
     ("sign", "keys"): "The private keys of the signer.",
     ("report", "ledger"): "Ledger with its charge and those before and since: a file, or postgresql://ROLE@HOST/DB.",
     ("card", "out"): "Output file: Markdown (.md), such as README.md, or a page (.html).",

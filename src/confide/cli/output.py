@@ -4,7 +4,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -27,27 +27,17 @@ from confide.support import (
 from confide.tables import Progress, refuse_existing_predictions
 
 
-def print_text(text: str) -> None:
-    """Print lines on stdout, with control characters escaped."""
-    sys.stdout.write(escape_text(text) + "\n")
-
-
-def print_texts(*texts: object) -> None:
-    """Print texts on stdout, one below the other; None is skipped."""
+def print_text(*texts: object) -> None:
+    """Print texts on stdout, one below the other, with control characters escaped; None is skipped."""
     for text in texts:
         if text is not None:
-            print_text(str(text))
+            sys.stdout.write(escape_text(str(text)) + "\n")
 
 
-def print_warning(text: str, kind: str = "warning") -> None:
-    """Print a line about the command on stderr."""
-    sys.stderr.write(f"{kind}: {escape_line(text)}\n")
-
-
-def print_warnings(texts: Iterable[str]) -> None:
-    """Print warnings on stderr, one line each."""
+def print_warning(*texts: str, kind: str = "warning") -> None:
+    """Print texts about the command on stderr, one line each."""
     for text in texts:
-        print_warning(text)
+        sys.stderr.write(f"{kind}: {escape_line(text)}\n")
 
 
 def print_result(document: Mapping[str, Any], *texts: object, as_json: bool) -> None:
@@ -55,7 +45,7 @@ def print_result(document: Mapping[str, Any], *texts: object, as_json: bool) -> 
     if as_json:
         print_text(escape_json(json.dumps(plain(document), allow_nan=False, ensure_ascii=False)))
     else:
-        print_texts(*texts)
+        print_text(*texts)
 
 
 def fields_of(value: object, *names: str) -> dict[str, Any]:
@@ -114,7 +104,7 @@ class CapturedWarnings:
 
     def warn(self) -> None:
         """Print the notes on stderr."""
-        print_warnings(self.notes)
+        print_warning(*self.notes)
 
     def fields(self) -> dict[str, Any]:
         """All warnings as JSON values."""

@@ -22,13 +22,6 @@ class OptionalOutput:
 
         check_output(self.out, kind, *inputs, force=self.force)
 
-    def new(self, kind: "FileKind") -> AbstractContextManager[Path]:
-        """A path to write to; the output file appears when the block ends without an error."""
-        from confide.support import new_file
-
-        assert self.out is not None
-        return new_file(self.out, overwrite=self.force, kind=kind)
-
     def write(self, text: str) -> None:
         """Write the file as a whole or not at all, if there is one."""
         from confide.support import write_text
@@ -46,6 +39,12 @@ class Output(OptionalOutput):
     """A required output file."""
 
     out: Path = field()
+
+    def new(self, kind: "FileKind") -> AbstractContextManager[Path]:
+        """A path to write to; the output file appears when the block ends without an error."""
+        from confide.support import new_file
+
+        return new_file(self.out, overwrite=self.force, kind=kind)
 
     def save(self, text: str, verb: str = "saved") -> None:
         """Write the file, and print its path."""

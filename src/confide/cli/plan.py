@@ -15,9 +15,8 @@ from confide.core import IN_WORDS, BudgetPlan, Pilot, PlannedReleases, Request, 
 from confide.core import Plan as CalibrationPlan
 from confide.core import make_plan as plan_of_terms
 from confide.core import plan as make_plan
-from confide.errors import InputError
 from confide.ledger import decimal_form
-from confide.support import FileKind, aligned
+from confide.support import FileKind, aligned, require
 from confide.tables import ClassColumns, ColumnSpec, read_pilot
 
 
@@ -111,9 +110,8 @@ def budget_plan(options: Budget) -> None:
     with progress_bar("composing", lambda: None):
         plans = by_rules(**vars(options.year))
         rule = options.rule
-        if rule not in ("best", *plans):
-            why = "with --dp-delta 0 only epsilons add up; give a delta above 0, or --rule basic"
-            raise InputError("rule", f"{rule} is not available: {why}")
+        why = "with --dp-delta 0 only epsilons add up; give a delta above 0, or --rule basic"
+        require("rule", rule in ("best", *plans), f"{rule} is not available: {why}")
         chosen = best_of(plans, sizes, options.alpha) if rule == "best" else plans[rule]  # type: ignore[index]
         rules = {
             name: [_worth(year, entry, sizes, options.alpha) for entry in year.entries] for name, year in plans.items()

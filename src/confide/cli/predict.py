@@ -8,7 +8,7 @@ from confide.cli.charging import Accounting, Receipt
 from confide.cli.commands import Evaluate, Predict
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.options import EVALUATE, PREDICT
-from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warnings
+from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warning
 from confide.cli.request import arguments_of, split, take_columns, texts_of
 from confide.cli.values import Source, read_release
 from confide.core import Release, remarks
@@ -49,7 +49,7 @@ def _print_summary(summary: Mapping[str, Any], released: Release, notes: Sequenc
     empty = int(summary.get("empty_sets", 0))
     rows = int(summary["rows"])
     notes = [*notes, *_too_many_empty(released, empty, rows)]
-    print_warnings(notes)
+    print_warning(*notes)
 
     # The sets or intervals, and the promise.
     size = f", {summary['mean_set_size']:.2f} classes each on average" if "mean_set_size" in summary else ""
@@ -146,7 +146,7 @@ def _print(
     notes = list(receipt.captured.notes if evaluation.private else remarks(released))
     if options.as_json:
         notes += [sentence_of(name, short) for name, short in evaluation.shortfalls.items()]
-    print_warnings(notes)
+    print_warning(*notes)
 
     # A private evaluation also has a cost, and may be published.
     texts: list[object] = [evaluation, left_out_text(left_out)]

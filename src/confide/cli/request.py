@@ -45,25 +45,22 @@ _ELSEWHERE = dict.fromkeys(
 ) | dict.fromkeys(PEOPLE_NAMES, "State it as people.person, people.most, people.order")
 
 
-def read_arguments(
-    function: str,
-    known: Collection[str],
-    typed: Mapping[str, Any],
-    pairs: Sequence[str],
-    file: FileLocation | None = None,
+def arguments_of(
+    function: str, known: Collection[str], options: Predicted, file: FileLocation | None = None
 ) -> dict[str, Any]:
     """The arguments of a function of the API, each stated once: by an option, by NAME=VALUE, or in a file.
 
     Examples
     --------
-    >>> read_arguments("calibrate", NAMES, {"alpha": "0.1", "n": None}, ["delta=0.05", "groups=a,b"])
+    >>> arguments_of("calibrate", NAMES, RequestOptions(alpha="0.1", settings=("delta=0.05", "groups=a,b")))
     {'delta': 0.05, 'groups': ('a', 'b'), 'alpha': '0.1'}
     """
     # A file, pairs and options, each argument once.
     arguments: dict[str, Any] = {} if file is None else _read_file(file)
-    for pair in pairs:
+    for pair in options.settings:
         _add(arguments, _parse(pair), "--set")
-    stated = {name: value for name, value in typed.items() if value not in (None, ())}
+    typed = {name: value for name, value in vars(options).items() if name in known and value not in (None, ())}
+    stated = {name: value for name, value in typed.items() if value is not False}
     stated_arguments().elsewhere = set(arguments) - set(stated)
     _add(arguments, stated, "an option")
     check_unknown_arguments(function, arguments, known, _ELSEWHERE)
@@ -198,19 +195,9 @@ def parse_candidates(text: str) -> AnyCandidates:
 # Requests
 
 
-def arguments_of(
-    function: str, known: Collection[str], options: Predicted, file: FileLocation | None = None, **further: Any
-) -> dict[str, Any]:
-    """The arguments that the options of a command state; `further` are those that an option of another name states."""
-    typed = {name: value for name, value in vars(options).items() if name in known and value is not False}
-    return read_arguments(function, known, typed | further, options.settings, file)
-
-
-def read_request(
-    options: RequestOptions | Recalibrate, known: Collection[str] = NAMES, **further: Any
-) -> dict[str, Any]:
+def read_request(options: RequestOptions | Recalibrate, known: Collection[str] = NAMES) -> dict[str, Any]:
     """The request that options, a file and NAME=VALUE state, under the names of the API."""
-    arguments = arguments_of("calibrate", known, options, options.request_file, **further)
+    arguments = arguments_of("calibrate", known, options, options.request_file)
     if "alpha" not in arguments:
         raise click.UsageError("Missing option '--alpha'.")
     if isinstance(text := arguments.get("groups"), str):

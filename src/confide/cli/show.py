@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from confide.cli.commands import Card, Report, Show, Sign, Verify
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated.files import policy_rows, read_policy, read_silo, silo_rows, usable
-from confide.cli.output import fields_of, print_result, print_text, print_warnings
+from confide.cli.output import fields_of, print_result, print_text, print_warning
 from confide.core import (
     Document,
     PublishedCounts,
@@ -22,7 +22,6 @@ from confide.core import (
     records_needed,
     remarks,
 )
-from confide.errors import InputError
 from confide.evaluation import Evaluation
 from confide.federated import (
     Conditions,
@@ -73,8 +72,8 @@ def show(options: Show) -> None:
     path = options.path
     records = positive_integer("records", options.records)
     kind = kind_of(path)
-    if kind in SHOWN_ELSEWHERE:
-        raise InputError("path", f"{str(path)!r} is {kind}", remedy=SHOWN_ELSEWHERE[kind])
+    elsewhere = SHOWN_ELSEWHERE.get(kind, "")
+    require("path", not elsewhere, f"{str(path)!r} is {kind}", remedy=elsewhere)
     if describe_file := _BY_KIND.get(kind):
         with usable(path):
             description = describe_file(path)
@@ -84,7 +83,7 @@ def show(options: Show) -> None:
 
     # JSON contains the warnings.
     if not options.as_json:
-        print_warnings(description.warnings)
+        print_warning(*description.warnings)
     print_result(description.document, to_text(description.section), as_json=options.as_json)
 
 
@@ -242,10 +241,9 @@ def verify(options: Verify) -> int:
     unshown = f"not shown: that the {drawn} were drawn with noise; this rests on those who ran the calibration"
     statements = [head, *signature.statements, unshown, *checked.statements]
     failures = [*checked.failures, *signature.failures]
-    lines = [line for text in statements for line in text.splitlines()]
-    document = {"holds": not failures, "found": lines, "wrong": failures}
+    document = {"holds": not failures, "found": "\n".join(statements).splitlines(), "wrong": failures}
     print_result(document, *statements, as_json=options.as_json)
-    print_warnings(failures)
+    print_warning(*failures)
     return CLAIM_FAILED if failures else DONE
 
 
@@ -289,8 +287,7 @@ def card(options: Card) -> None:
         released, evaluation=evaluation, title=options.title, task=options.task, file_name=options.path.name
     )
     written.save(options.output.out, overwrite=options.output.force)
-    print_text(f"saved: {options.output.out}")
-    print_text(_may_be_published("card", released, evaluation))
+    print_text(options.output.saved(), _may_be_published("card", released, evaluation))
 
 
 def _evaluation_of(options: Report | Card) -> Evaluation | None:

@@ -13,7 +13,7 @@ from confide.cli.command import renamed
 from confide.cli.commands import Watch as WatchOptions
 from confide.cli.exit_codes import ALARM, DONE
 from confide.cli.options import LOOK_NAMES, WATCH
-from confide.cli.output import check_output, fields_of, print_result, print_text, print_warnings
+from confide.cli.output import check_output, fields_of, print_result, print_text, print_warning
 from confide.cli.request import arguments_of, take, take_columns
 from confide.cli.values import Source, place_of, read_release
 from confide.core import Release, remarks
@@ -47,7 +47,7 @@ def watch(options: WatchOptions) -> int:
         notes += monitor.settings.remarks(batch.monitored)
         if not options.as_json:
             _print_start(monitor)
-    print_warnings(notes)
+    print_warning(*notes)
 
     # Charge and look.
     columns = batch.source.require_columns(batch.columns)
@@ -147,7 +147,6 @@ def _print_start(monitor: Watch) -> None:
 
 
 def _write(options: WatchOptions, monitor: Watch, corrected: CorrectedRelease | None) -> None:
-    """Write the thresholds in force and the page, as far as they were requested."""
     if options.in_force is not None and corrected is not None:
         corrected.save(options.in_force, overwrite=True)
     if options.output.out is not None:

@@ -106,9 +106,11 @@ def append(
     >>> model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     >>> released = confide.calibrate(np.linspace(0, 0.5, 2000), alpha=0.1, epsilon=1.0, score="lac", classes=3)
     >>> served = append(model, released)
-    >>> [one.name for one in served.graph.output], read(served) == released
+    >>> [tensor.name for tensor in served.graph.output], read(served) == released
     (['p', 'sets'], True)
     """
+    if not isinstance(calibration, Release):
+        raise InputTypeError("calibration", "must be a release", got=type(calibration).__name__)
     options = _Options(
         output=list(output) if isinstance(output, tuple) else output,
         logits=logits,
@@ -119,11 +121,10 @@ def append(
 
     # The model must be the calibrated one, with its columns in the order of the classes.
     copy = _copy(model)
-    if isinstance(calibration, Release):
-        _refuse_other_labels(copy, calibration.classes if classes is None else tuple(classes))
-        stated = calibration.fingerprint
-        if stated is not None and stated.decimals is None and isinstance(model, str | Path):
-            calibration.for_model(ModelFingerprint.of_file(model))
+    _refuse_other_labels(copy, calibration.classes if classes is None else tuple(classes))
+    stated = calibration.fingerprint
+    if stated is not None and stated.decimals is None and isinstance(model, str | Path):
+        calibration.for_model(ModelFingerprint.of_file(model))
     served = _with_answers(with_operators(copy), calibration, options)
     warn_about(calibration)
     return served
@@ -161,9 +162,7 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
 
 def _with_answers(model: onnx.ModelProto, release: Release, options: _Options) -> onnx.ModelProto:
     """The model, changed in place: with the answer of a release, and with the release and the options as metadata."""
-    # A release, and a model without one.
-    if not isinstance(release, Release):
-        raise InputTypeError("calibration", "must be a release", got=type(release).__name__)
+    # A model without a release.
     of_level = release.at(options.alpha)
     kind = _score_kind(of_level, options.score)
     names = names_of(model.graph)

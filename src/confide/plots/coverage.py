@@ -119,7 +119,6 @@ def plot_coverage(
 def _table(
     sets: PredictionSets | CoverageTable, labels: ArrayLike | None, groups: Groups | None, confidence: Level
 ) -> CoverageTable:
-    """The coverage of each part."""
     if isinstance(sets, CoverageTable):
         for name, values in (("labels", labels), ("groups", groups)):
             require(name, values is None, "must be left out with a table, which contains the counts")

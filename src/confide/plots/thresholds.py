@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confide.core import Release
-from confide.errors import InputError, InputTypeError
-from confide.support import BAD, INK, MARKERS, axes_of, labelled, legend, named_ticks
+from confide.errors import InputTypeError
+from confide.support import BAD, INK, MARKERS, axes_of, labelled, legend, named_ticks, require
 
 # Most lines of a picture
 _MOST_LINES = 10
@@ -40,8 +40,8 @@ def plot_thresholds(releases: Sequence[Release], *, ax: Any = None) -> Any:
         raise InputTypeError("releases", "must be a sequence of releases with thresholds")
     first = releases[0]
     names = list(first.by_name)
-    if any(list(release.by_name) != names for release in releases):
-        raise InputError("releases", "must all have the same parts")
+    are_alike = all(list(release.by_name) == names for release in releases)
+    require("releases", are_alike, "must all have the same parts")
     courses = {name: [release.by_name[name].threshold for release in releases] for name in names[:_MOST_LINES]}
 
     # One line for each part; thresholds of +inf are at the upper edge.

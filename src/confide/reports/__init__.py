@@ -13,3 +13,4 @@ card.py          card(release) -> Page: metadata for the Hugging Face Hub, and t
 from confide.reports.card import card
 from confide.reports.ledger_page import ledger_page
 from confide.reports.report import report
+from confide.reports.words import as_sentence

@@ -81,7 +81,6 @@ def card(
 
 
 def _results(release: Release, evaluation: Evaluation | None, task: str) -> Iterator[dict[str, Any]]:
-    """One result for the calibration records, and one for those of the evaluation."""
     # The data set of each split; the Hub accepts no other characters in its type.
     data = release.about.get("data")
     slug = re.sub(r"[^A-Za-z0-9_.-]+", "-", data or "").strip("-.")[:MOST_TYPE] or "not-stated"
@@ -98,7 +97,6 @@ def _results(release: Release, evaluation: Evaluation | None, task: str) -> Iter
 
 
 def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:
-    """Guaranteed coverage, or the bound on a loss; and the privacy loss."""
     # Coverage, or the bound on a loss.
     for name, threshold in release.by_name.items():
         alpha = float(threshold.alpha)
@@ -120,7 +118,6 @@ def _guaranteed(release: Release) -> Iterator[dict[str, Any]]:
 
 
 def _measured(release: Release, evaluation: Evaluation) -> Iterator[dict[str, Any]]:
-    """Measured coverage or loss, of each finding."""
     epsilon = evaluation.epsilon if evaluation.private else None
     law = {"private": evaluation.private, "confidence": evaluation.confidence, "epsilon": epsilon}
     for finding in evaluation.findings.values():

@@ -31,7 +31,6 @@ def watch_section(watch: Watch) -> Section:
 
 
 def _not_shown(watch: Watch) -> Iterator[str]:
-    """What the watch does not show."""
     if watch.monitors_sizes:
         yield say("watch", "sizes")
     if watch.settings.correction is not None:

@@ -14,10 +14,6 @@ PROMISE = "#6b4a00"
 # Markers of lines, in their order
 MARKERS = "osD^vP*Xph"
 
-# The size of a figure, in inches
-WIDTH = 7.0
-HEIGHT = 4.0
-
 # Names along an axis, and their characters, up to which they are legible without a slope
 MOST_TICKS = 12
 MOST_CHARACTERS = 60
@@ -27,7 +23,7 @@ AS_PROMISED: dict[str, Any] = {"color": INK, "marker": "o", "markersize": 4.5, "
 BELOW: dict[str, Any] = {"color": BAD, "marker": "v", "markersize": 7, "linestyle": "none"}
 
 
-def axes_of(ax: Any, width: float = WIDTH, height: float = HEIGHT) -> Any:
+def axes_of(ax: Any, width: float = 7.0, height: float = 4.0) -> Any:
     """The given axes, or those of a new figure, with sizes in inches."""
     if ax is not None:
         return ax

@@ -27,6 +27,8 @@ _PLAIN = re.compile(r"[\w.,:;/@+*-]+")
 def log_event(package: str, event: str, level: int = INFO, /, **facts: Any) -> None:
     """Log an event of a subpackage with public facts; facts that are None are omitted.
 
+    Values that are more than one plain word are quoted as in JSON.
+
     Examples
     --------
     >>> import logging
@@ -41,8 +43,9 @@ def log_event(package: str, event: str, level: int = INFO, /, **facts: Any) -> N
         import logging
 
         stated = {name: value for name, value in facts.items() if value is not None}
+        line = " ".join([event, *(f"{name}={_value(value)}" for name, value in stated.items())])
         extra = {"event": event, "facts": stated}
-        logging.getLogger(f"confide.{package}").log(level, "%s", _line(event, stated), extra=extra, stacklevel=2)
+        logging.getLogger(f"confide.{package}").log(level, "%s", line, extra=extra, stacklevel=2)
 
 
 def listening(package: str, level: int = INFO) -> bool:
@@ -71,17 +74,6 @@ def handled(logger: "Logger", handler: "Handler", level: int | str) -> Iterator[
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
-
-
-def _line(event: str, facts: dict[str, Any]) -> str:
-    """An event and its facts; values that are more than one plain word are quoted as in JSON.
-
-    Examples
-    --------
-    >>> print(_line("plan searched", {"seconds": 0.25, "n": "secret", "score": "my own"}))
-    plan searched seconds=0.25 n=secret score="my own"
-    """
-    return " ".join([event, *(f"{name}={_value(value)}" for name, value in facts.items())])
 
 
 def _value(value: Any) -> str:

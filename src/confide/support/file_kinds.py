@@ -101,18 +101,13 @@ def foreign_file(text: str, wanted: FileKind, remedy: str = "") -> FormatError:
     kind = kind_of_content(head)
     document = _DOCUMENT.match(head)
     if kind is FileKind.OTHER and document is not None:
-        return _other_version(*(group.decode() for group in document.groups(b"none")))
+        name, schema = (group.decode() for group in document.groups(b"none"))
+        got = f"{kind_named(name.replace('confide.', 'confide/', 1))}: kind {name!r}, schema {schema}"
+        return FormatError("file", f"must be of schema {SCHEMA}", got=got, remedy=OTHER_SCHEMA)
     if kind in (wanted, FileKind.EMPTY, FileKind.OTHER):
         return FormatError("file", f"must be {wanted}", remedy=remedy)
     shown = SHOWN_ELSEWHERE.get(kind, "`confide show` shows it")
     return FormatError("file", f"must be {wanted}", got=str(kind), remedy=shown)
-
-
-def _other_version(name: str, schema: str) -> FormatError:
-    """The error about a document whose kind and schema are of another version."""
-    kind = kind_named(name.replace("confide.", "confide/", 1))
-    got = f"{kind}: kind {name!r}, schema {schema}"
-    return FormatError("file", f"must be of schema {SCHEMA}", got=got, remedy=OTHER_SCHEMA)
 
 
 def kind_of(path: FileLocation) -> FileKind:
@@ -168,7 +163,6 @@ def kind_stated(content: Mapping[str, Any]) -> str | None:
 
 
 def _kind_of_payload(payload_type: str) -> str | None:
-    """The kind that the type of a signed payload states."""
     signed = re.match(r"application/vnd\.confide\.([a-z.-]+)\+json;", payload_type)
     return None if signed is None else f"confide/{signed[1]}"
 

@@ -82,9 +82,8 @@ class OutputExistsError(InputError):
 
 
 def _exists(path: FileLocation) -> OutputExistsError:
-    return OutputExistsError(
-        "output", f"{str(path)!r} exists already", remedy="Choose another name or give overwrite=True"
-    )
+    remedy = "Choose another name or give overwrite=True"
+    return OutputExistsError("output", f"{str(path)!r} exists already", remedy=remedy)
 
 
 @contextmanager

@@ -84,8 +84,6 @@ class Form:
         The name of the kind in the document, such as `confide/watch`.
     name
         The first part of the paths of its fields.
-    hint
-        The remedy if a text is not such a document.
     most_characters, integer_bits
         Longer texts, and integers of more bits, raise an error.
     indent
@@ -104,7 +102,6 @@ class Form:
 
     kind: str
     name: str
-    hint: str = ""
     most_characters: int = 8_000_000
     integer_bits: int = 63
     indent: int = 2
@@ -116,10 +113,10 @@ class Form:
 
     def read(self, text: Any) -> dict[str, Any]:
         """The fields of a text, without those of the form."""
-        content = parse_document(text, self.name, self.most_characters, self.integer_bits, self.hint)
+        content = parse_document(text, self.name, self.most_characters, self.integer_bits)
         check_schema(content, self.kind, self.name)
         if content.get("kind") != self.kind:
-            raise FormatError(f"{self.name}.kind", f"must be {self.kind!r}", remedy=self.hint)
+            raise FormatError(f"{self.name}.kind", f"must be {self.kind!r}")
         check_checksum(content, self.name)
         return {key: content[key] for key in content if key not in ("kind", "schema")}
 

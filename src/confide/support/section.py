@@ -7,7 +7,6 @@ that they suit dark and light notebooks. Every text is escaped, and none is inte
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import Any
 
 from confide.support.shown import aligned, escape_line, escape_text
@@ -36,11 +35,6 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     caption: str = ""
     total: int = 0
-
-    @property
-    def left_out(self) -> int:
-        """The number of rows that are not among these."""
-        return max(self.total - len(self.rows), 0)
 
 
 @dataclass(frozen=True)
@@ -114,7 +108,6 @@ class Described:
         return to_html(describe(self))
 
 
-@singledispatch
 def describe(value: Any) -> Section:
     """The description of a value; `TypeError` if it has none.
 
@@ -124,11 +117,8 @@ def describe(value: Any) -> Section:
     Traceback (most recent call last):
     TypeError: a value of type object has no description
     """
-    raise TypeError(f"a value of type {type(value).__name__} has no description")
-
-
-@describe.register
-def _(value: Described) -> Section:
+    if not isinstance(value, Described):
+        raise TypeError(f"a value of type {type(value).__name__} has no description")
     return value._section()
 
 

@@ -9,7 +9,7 @@ import click
 from confide.cli.federated import Aggregate, Plan
 from confide.cli.federated.files import public_files, reliance_text, silos_of_plan
 from confide.cli.options import FEDERATED_PLAN, PLAN_NAMES
-from confide.cli.output import capture_warnings, print_text, print_texts, print_warnings
+from confide.cli.output import capture_warnings, print_text, print_warning
 from confide.cli.plan import read_sample
 from confide.cli.request import read_request, take_columns
 from confide.cli.values import Source
@@ -70,7 +70,9 @@ def score_of(columns: ColumnSpec) -> str | None:
 def plan(options: Plan) -> None:
     """Make and sign a plan, or compare the methods."""
     # The options, the request and the silos.
-    arguments = read_request(options, FEDERATED_PLAN, missing="arbitrary" if options.missing else None)
+    arguments = read_request(options, FEDERATED_PLAN)
+    if options.missing:
+        arguments["missing"] = "arbitrary"
     pilot = None if options.pilot is None else Source(options.pilot, options.table, arguments.get("decimal", "."))
     _check_options(options, pilot)
     columns = take_columns(arguments)
@@ -89,7 +91,7 @@ def plan(options: Plan) -> None:
             chosen = make_plan(invited, **plan_arguments)
     caught.warn()
     if options.compare:
-        print_text(str(comparison))
+        print_text(comparison)
         if options.output.out is None:
             return
         chosen = comparison.plan
@@ -100,8 +102,8 @@ def plan(options: Plan) -> None:
     requested = arguments.get("neighbors")
     require("neighbors", requested in (None, neighbors), must, got=str(requested))
     options.output.write(chosen.sign(coordinator))
-    print_warnings(chosen.remarks)
-    print_texts(f"plan: {options.output.out}", *_lines(chosen, excluded, is_selected=options.method is None))
+    print_warning(*chosen.remarks)
+    print_text(f"plan: {options.output.out}", *_lines(chosen, excluded, is_selected=options.method is None))
 
 
 def _check_options(options: Plan, pilot: Source | None) -> None:
@@ -147,7 +149,7 @@ def aggregate(options: Aggregate) -> None:
     with capture_warnings(CoverageWarning) as caught:
         released = aggregate_answers(text, messages, keys=signing, drop_refused=drop_refused)
     options.output.save(released.to_json(), f"{released}\nsaved")
-    print_texts(_spread(replies(text, messages, drop_refused=drop_refused)))
+    print_text(_spread(replies(text, messages, drop_refused=drop_refused)))
     caught.warn()
 
 

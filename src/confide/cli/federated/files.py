@@ -6,7 +6,7 @@ from pathlib import Path
 
 from confide.errors import InputError
 from confide.federated import FederatedPlan, Policy, Refusal, Silo, fingerprint
-from confide.support import FileKind, kind_of, read_text
+from confide.support import FileKind, kind_of, read_text, require
 
 # Reading
 
@@ -40,9 +40,8 @@ def public_files(paths: Sequence[Path]) -> list[Path]:
             files.append(path)
             continue
         inside = sorted(file for file in path.iterdir() if kind_of(file) is FileKind.SILO)
-        if not inside:
-            must = f"{str(path)!r} has no public file of a silo"
-            raise InputError("path", must, remedy="`confide federated keygen` writes one")
+        must = f"{str(path)!r} has no public file of a silo"
+        require("path", inside, must, remedy="`confide federated keygen` writes one")
         files += inside
     return files
 
@@ -53,24 +52,22 @@ def read_named(paths: Sequence[Path]) -> list[Silo]:
     for path in public_files(paths):
         silo = read_silo(path)
         first_path, first = silos.setdefault(silo.name, (path, silo))
-        if first != silo:
-            raise InputError(
-                "name",
-                f"{silo.name!r} is in two public files that differ, {str(first_path)!r} and {str(path)!r}",
-                remedy="Keep the one with the right fingerprint and size, and move the other away",
-            )
+        must = f"{silo.name!r} is in two public files that differ, {str(first_path)!r} and {str(path)!r}"
+        remedy = "Keep the one with the right fingerprint and size, and move the other away"
+        require("name", first == silo, must, remedy=remedy)
     return [silo for _, silo in silos.values()]
 
 
 def silos_of_plan(paths: Sequence[Path], coordinator: Silo) -> tuple[list[Silo], list[Path]]:
     """The silos of a plan, and the files excluded: the coordinator's own public file in a folder."""
-    invited: list[Path] = []
-    excluded: list[Path] = []
-    for path in dict.fromkeys(public_files(paths)):
-        silo = read_silo(path)
-        is_coordinator = silo.name == coordinator.name or silo.signing == coordinator.signing
-        (excluded if is_coordinator and path not in paths else invited).append(path)
-    return read_named(invited), excluded
+
+    def is_coordinator(silo: Silo) -> bool:
+        return silo.name == coordinator.name or silo.signing == coordinator.signing
+
+    files = list(dict.fromkeys(public_files(paths)))
+    in_folders = {file: read_silo(file) for file in files if file not in paths}
+    excluded = [file for file, silo in in_folders.items() if is_coordinator(silo)]
+    return read_named([file for file in files if file not in excluded]), excluded
 
 
 # Descriptions

@@ -21,7 +21,7 @@ from confide.cli.federated.files import (
     silo_rows,
 )
 from confide.cli.options import ANSWER, PEOPLE
-from confide.cli.output import capture_warnings, check_output, print_text, print_texts
+from confide.cli.output import capture_warnings, check_output, print_text
 from confide.cli.request import arguments_of, take_columns
 from confide.cli.values import Source
 from confide.core import BOTH_SIDES, class_list, load_release, names_among
@@ -205,8 +205,8 @@ def answer(options: Answer) -> None:
     arguments = arguments_of("federated answer", ANSWER, options)
     records_table = SiloTable.of(options.file, options.table, arguments)
     policy = _policy_for(options)
-    rules = [rule for rule in (options.policy, options.coordinator) if rule is not None]
-    inputs = (options.plan, options.keys, file_of(options.ledger), *rules, *public_files(options.agreed.peers))
+    rules = (options.policy, options.coordinator, *public_files(options.agreed.peers))
+    inputs = (options.plan, options.keys, file_of(options.ledger), *rules)
     options.output.check(FileKind.ANSWER, *records_table.source.files, *inputs)
 
     # Check the plan, count, and answer it; the answer charges this silo's ledger.
@@ -233,7 +233,7 @@ def answer(options: Answer) -> None:
         )
     if rows := identity_rows(signed_plan, silos=not signed_plan.channel.single_replies):
         print_text(aligned(rows))
-    print_texts(reliance_text(signed_plan), _spent(records, policy.budget))
+    print_text(reliance_text(signed_plan), _spent(records, policy.budget))
 
 
 def _spent(records: SiloLedger, budget: float) -> str:
