@@ -103,16 +103,13 @@ class PublishedCounts(Document):
         require("n_noise", is_complete, "must be given with n_noisy, and only with it")
         if self.n_noisy is None or self.n_noise is None:
             return
-        if self.n is not None:
-            raise InputError("n_noisy", "must be left out: the number of records is public")
+        require("n_noisy", self.n is None, "must be left out: the number of records is public")
         if type(self.n_noisy) is not int or abs(self.n_noisy) > MOST_RECORDS:
             raise InputTypeError("n_noisy", "must be an integer between -2**48 and 2**48")
         laplace = isinstance(self.n_noise, Noise) and self.n_noise.kind == "discrete_laplace"
-        if not laplace or self.n_noise.copies != 1:
-            raise InputError("n_noise", "must be discrete Laplace noise of one maker")
-        if self.noise.kind == "table":
-            must = "must be discrete Laplace or Gaussian noise if the number of records is secret"
-            raise InputError("noise", must, remedy="State n")
+        require("n_noise", laplace and self.n_noise.copies == 1, "must be discrete Laplace noise of one maker")
+        must = "must be discrete Laplace or Gaussian noise if the number of records is secret"
+        require("noise", self.noise.kind != "table", must, remedy="State n")
 
     @property
     def edges(self) -> list[float] | None:
@@ -227,10 +224,9 @@ def _one_per_bin(given: Any, m: int) -> NDArray[np.int64]:
     if counts.dtype.kind not in "iu":
         remedy = "Counts with continuous noise, such as floating-point Laplace noise, have no certificate"
         raise InputTypeError("counts", "must be integers", got=f"dtype {counts.dtype}", remedy=remedy)
-    if counts.shape != (m,) or m < 2:
-        must = f"must have shape ({m},), one for each of two or more candidates, +inf included"
-        remedy = "Empty bins have counts as well: their noise"
-        raise InputError("counts", must, got=f"shape {counts.shape}", remedy=remedy)
+    must = f"must have shape ({m},), one for each of two or more candidates, +inf included"
+    remedy = "Empty bins have counts as well: their noise"
+    require("counts", counts.shape == (m,) and m > 1, must, got=f"shape {counts.shape}", remedy=remedy)
     if (np.abs(counts.astype(np.float64)) > MOST_RECORDS).any():
         raise InputError("counts", "must lie between -2**48 and 2**48")
     counts = counts.astype(np.int64)

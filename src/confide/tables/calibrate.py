@@ -120,9 +120,8 @@ class TableRequest:
         # Derive the remaining fields
         share_low = request_options.pop("share_low", None)
         if share_low is not None:
-            if request_options.get("by") != "side" or "shares" in request_options:
-                must = "must be left out: it divides the loss between two sides, instead of shares"
-                raise InputError("share_low", must)
+            must = "must be left out: it divides the loss between two sides, instead of shares"
+            require("share_low", request_options.get("by") == "side" and "shares" not in request_options, must)
             request_options["shares"] = shares_of_sides(share_low)
         request_options["about"] = _about(what, request_options)
         request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, population=population, **request_options)

@@ -278,10 +278,9 @@ def open_database(url: str, table: str | None) -> Iterator[Table]:
 
 def _check_scheme(shown: str, scheme: str) -> None:
     """Raise `InputError` for addresses that are not read from here, and for schemes that are no engine of Ibis."""
-    if scheme in _ELSEWHERE:
-        must = f"{shown!r} is not on this machine and is not read from there: copy the files here, or into a bucket of"
-        remedy = "Or hand over pyarrow.dataset.dataset(...), or a data frame of Spark, in Python"
-        raise InputError("source", f"{must} s3://, gs:// or az://", remedy=remedy)
+    must = f"{shown!r} is not on this machine and is not read from there: copy the files here, or into a bucket of"
+    remedy = "Or hand over pyarrow.dataset.dataset(...), or a data frame of Spark, in Python"
+    require("source", scheme not in _ELSEWHERE, f"{must} s3://, gs:// or az://", remedy=remedy)
     if scheme in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
         return
     with engine_errors_in_fixed_words(f"opening {shown!r}", "install ibis-framework"):

@@ -181,9 +181,8 @@ def _private_request(
     private = {name: value for name, value in options.items() if name in _PrivateOptions.__annotations__}
     if epsilon is not None:
         return PrivateRequest(epsilon, **private)
-    if private or people is not None:
-        first = next(iter(private), "people")
-        raise InputError(first, "must be left out without epsilon: the numbers are not private")
+    first = next(iter(private), "people")
+    require(first, people is None and not private, "must be left out without epsilon: the numbers are not private")
     return None
 
 
@@ -250,10 +249,9 @@ def _tallied(table: Table, columns: Columns, release: Release, progress: Progres
     what = columns.what
     by = columns.by
     by_release = release.needs_groups(sets=what._labelled)
-    if by_release and by is None:
-        each = "true class" if release.by == "class" else "group"
-        must = f"must be given: the column of each record's {each}, because each {each} has a threshold"
-        raise InputError("by", must)
+    each = "true class" if release.by == "class" else "group"
+    must = f"must be given: the column of each record's {each}, because each {each} has a threshold"
+    require("by", by is not None or not by_release, must)
     reader, comparison = what._comparison(table, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None), examples)
     group: NamedColumn | GroupedColumns | AnyGroups | None = None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from confide.arrays import SUM_REMEDY, SUM_TO_ONE, far_from_one, look_like_probabilities, softmax
 from confide.core import RecordWeights
 from confide.errors import InputError
+from confide.support import require
 from confide.tables.arrow import (
     ColumnRef,
     describe_type,
@@ -230,10 +231,9 @@ def matching(table: TableColumns, pattern: str, leave_out: str | None = None) ->
         raise InputError("probabilities", f"the pattern {pattern!r} must have one '*'", got=str(pattern.count("*")))
     regex = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
     matched = {name: match[1] for name in table.columns if name != leave_out and (match := regex.fullmatch(name))}
-    if len(matched) < 2:
-        both = f"; {_PAIR}" if matched else ""
-        must = f"the pattern {pattern!r} must match one column per class"
-        raise InputError("probabilities", must, remedy=f"It matches {len(matched)}{both}; {table.existing()}")
+    both = f"; {_PAIR}" if matched else ""
+    must = f"the pattern {pattern!r} must match one column per class"
+    require("probabilities", len(matched) > 1, must, remedy=f"It matches {len(matched)}{both}; {table.existing()}")
     return matched
 
 

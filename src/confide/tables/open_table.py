@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.support import FileLocation, names_object, one_of, require_extra
+from confide.support import FileLocation, names_object, one_of, require, require_extra
 from confide.tables.data import has_columns, open_memory
 from confide.tables.databases import IbisTable, files_behind, open_database
 from confide.tables.deferred import pa
@@ -73,9 +73,8 @@ def _opening(source: Any, table: str | None, decimal: str) -> AbstractContextMan
     if isinstance(source, str) and _names_database(source):
         return open_database(source, table)
     is_name = isinstance(source, str | Path)
-    if table is not None:
-        others = "files and objects of a store" if is_name else "data"
-        raise InputError("table", f"must be left out for {others}", remedy="It belongs to a database")
+    others = "files and objects of a store" if is_name else "data"
+    require("table", table is None, f"must be left out for {others}", remedy="It belongs to a database")
     if not is_name:
         return _opening_data(source)
     return open_standard_input(decimal) if str(source) in _STANDARD_INPUT else open_files(str(source), decimal)

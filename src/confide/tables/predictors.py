@@ -167,9 +167,8 @@ def _limits(release: Release, classes: Names = ()) -> NDArray[np.float64]:
 
 def score_of_release(release: Release, task: str) -> str:
     """The score of a release; raises `InputError` if its thresholds are not those of a score for this task."""
-    if release.by not in (None, "group", "class"):
-        must = f"has no thresholds of a {task} score"
-        raise InputError("release", must, remedy=f"Its kind is {type(release).__name__}")
+    must = f"has no thresholds of a {task} score"
+    require("release", release.by in (None, "group", "class"), must, remedy=f"Its kind is {type(release).__name__}")
     score = release.first.score
     if score is None:
         raise InputError(*UNNAMED)
