@@ -25,15 +25,11 @@ DOUBLES: Mapping[str, str] = {"bigquery": "FLOAT64"}
 
 
 def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
-    """Count an Ibis table by its engine: a GROUP BY, and a second one by reason if some rows cannot be used."""
-    rows = scored_rows(table, job.columns)
-    engine = table.get_backend().name
-    answer = _fetched(binned(rows, job, engine), job.edges)
-    if any(row.bin is None for row in answer):
-        answer = _fetched(binned_by_reason(rows, job, engine), job.edges)
+    """Count an Ibis table by its engine."""
+    query = binned(scored_rows(table, job.columns), job, table.get_backend().name)
     counts = Counts.none(job)
-    for row in answer:
-        counts.add(row)
+    for row in _fetched(query, job.edges):
+        counts.add(row if row.bin >= 0 else CountRow(n=row.n, reason=-row.bin))
     progress(counts.records)
     return counts
 
@@ -91,11 +87,11 @@ def _in_range(score: Any, kind: ScoreKind) -> Any:
 def binned(rows: Any, job: Job, engine: str) -> Any:
     """A query for the number of rows `n` in each `bin`, of each `group` if there are groups, and the sum of `weight`.
 
-    Unusable rows have a null bin. An inner query selects the bin, because PostgreSQL computes an expression again
-    wherever it is used.
+    The bin of unusable rows is minus their reason. An inner query selects the bin, because PostgreSQL computes an
+    expression again wherever it is used.
     """
     groups = [] if job.group is None else ["group"]
-    place = (rows.reason == 0).ifelse(bin_index(rows.score, job.edges, engine), None)
+    place = (rows.reason == 0).ifelse(bin_index(rows.score, job.edges, engine), -rows.reason)
     return _grouped(rows.select(*groups, *_weights(job), bin=place), ["bin", *groups])
 
 
