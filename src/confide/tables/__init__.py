@@ -11,7 +11,7 @@ readers.py         what the score of a record reads, and the score: in numpy, or
 record_columns.py  all columns of a record together, and the batches that are read by them
 open_table.py      from a name or data to a table
 table.py           the interface of a table; files.py (with file_names.py and csv_dialect.py), data.py, streams.py,
-                   duckdb_table.py, databases.py and spark.py implement it
+                   duckdb_table.py, ibis_table.py (opened by databases.py) and spark.py implement it
 arrow.py           Arrow's types and columns, and from Arrow to numpy and back; schemas.py: agreement of schemas
 expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
 row_errors.py      rows that cannot be used; failures.py: errors of files, engines and packages, without values

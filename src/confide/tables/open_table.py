@@ -9,12 +9,13 @@ from typing import Any
 from confide.errors import InputError, InputTypeError
 from confide.support import FileLocation, names_object, one_of, require, require_extra
 from confide.tables.data import has_columns, open_memory
-from confide.tables.databases import IbisTable, files_behind, open_database
+from confide.tables.databases import files_behind, open_database
 from confide.tables.deferred import pa
 from confide.tables.duckdb_table import DuckTable
 from confide.tables.failures import engine_errors_in_fixed_words, library_errors_in_fixed_words
 from confide.tables.file_names import places_named
 from confide.tables.files import open_files
+from confide.tables.ibis_table import IbisTable
 from confide.tables.schemas import type_disagreements
 from confide.tables.spark import SparkTable
 from confide.tables.streams import open_batches, open_standard_input

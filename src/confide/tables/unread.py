@@ -18,9 +18,9 @@ from confide.errors import FormatError, InputError
 from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, require, same_place
 from confide.tables.bin_counts import CountRow, Counts, Job
 from confide.tables.count_files import Row, rows_of, whole_number
-from confide.tables.databases import IbisTable
 from confide.tables.deferred import ibis, pa
 from confide.tables.engine_counts import DOUBLES, binned_by_reason, scored_rows, with_trees
+from confide.tables.ibis_table import IbisTable
 from confide.tables.source import Columns
 from confide.tables.table import Progress
 
