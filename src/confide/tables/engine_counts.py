@@ -92,7 +92,7 @@ def binned(rows: Any, job: Job, engine: str) -> Any:
     """
     groups = [] if job.group is None else ["group"]
     place = (rows.reason == 0).ifelse(bin_index(rows.score, job.edges, engine), -rows.reason)
-    return _grouped(rows.select(*groups, *_weights(job), bin=place), ["bin", *groups])
+    return _grouped(rows, groups, bin=place)
 
 
 def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
@@ -102,16 +102,15 @@ def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
     columns = {"group": usable.ifelse(rows.group, nothing)}
     columns["bin"] = usable.ifelse(bin_index(rows.score, job.edges, engine), nothing)
     keys = ["part", "reason"] if "part" in rows.columns else ["reason"]
-    return _grouped(rows.select(*keys, *_weights(job), **columns), [*keys, *columns])
+    return _grouped(rows, keys, **columns)
 
 
-def _weights(job: Job) -> list[str]:
-    return [] if job.columns.weight is None else ["weight"]
-
-
-def _grouped(rows: Any, keys: Sequence[str]) -> Any:
-    sums = {"weight": rows.weight.sum()} if "weight" in rows.columns else {}
-    return rows.group_by(keys).agg(n=rows.count(), **sums)
+def _grouped(rows: Any, keys: Sequence[str], **computed: Any) -> Any:
+    """The number of rows, and of weighted records the sum of weights, by keys and by keys that are computed first."""
+    weights = [name for name in ("weight",) if name in rows.columns]
+    selected = rows.select(*keys, *weights, **computed)
+    sums = {name: selected[name].sum() for name in weights}
+    return selected.group_by([*keys, *computed]).agg(n=selected.count(), **sums)
 
 
 def bin_index(score: Any, edges: NDArray[np.float64], engine: str) -> Any:

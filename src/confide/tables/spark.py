@@ -252,8 +252,7 @@ def _predicting(predictions: Predictions, reads: Sequence[ColumnRef]) -> Work:
 
 def _fields(frame: Frame, columns: Sequence[ColumnRef] = ()) -> list[Any]:
     """The names and types of a frame, for which Spark Connect asks its server."""
-    fields: list[Any] = in_words(lambda: frame.schema.fields, columns)
-    return fields
+    return list(in_words(lambda: frame.schema.fields, columns))
 
 
 def _arrow_type(kind: Any) -> Any:

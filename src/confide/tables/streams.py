@@ -127,9 +127,7 @@ class StreamedTable(DuckTable):
 
     def _first_cells(self, expressions: str) -> Any:
         self.connection.register("confide_first", pa.Table.from_batches([self.first]))
-        (values,) = self.connection.sql(select(expressions, "confide_first")).fetchall()
-        self.connection.unregister("confide_first")
-        return values
+        return self.connection.sql(select(expressions, "confide_first")).fetchall()[0]
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list among the first rows."""
