@@ -33,9 +33,10 @@ from confide.tables.bin_counts import Job
 from confide.tables.columns import ColumnSpec, score_named_by
 from confide.tables.named_columns import GroupedColumns
 from confide.tables.open_table import as_open_table
+from confide.tables.people import ContributionBound
 from confide.tables.predictors import release_class_names
 from confide.tables.source import Columns, TableSource
-from confide.tables.table import ContributionBound, Progress, Table, no_progress
+from confide.tables.table import Progress, Table, no_progress
 from confide.tables.unread import CountsFiles, UnreadTable
 
 
@@ -165,8 +166,8 @@ class TableRequest:
 
     @property
     def _charged(self) -> Payer:
-        people, payer = self.columns.people, self.payer
-        return payer if people is None else replace(payer, dataset=people.payer(payer.dataset))
+        people = self.columns.people
+        return self.payer if people is None else replace(self.payer, dataset=people.payer(self.payer.dataset))
 
     def release(self, source: Any, progress: Progress = no_progress) -> Release:
         """Make the release from the table of this name, from an open table, or from the files of its counts."""
@@ -192,7 +193,8 @@ class TableRequest:
 
     def _records(self, table: Table, progress: Progress = no_progress) -> tuple[TableSource, Request]:
         """The records of a table, and the request with the names of classes and groups, which may come from it."""
-        columns, request = self.columns, self.request
+        columns = self.columns
+        request = self.request
         records = columns.source(table, request.population, progress=progress, n=self.n)
         # The fields that follow from the columns
         from_table: dict[str, Any] = {}

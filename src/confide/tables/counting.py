@@ -29,10 +29,11 @@ from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.data import as_record_batches
 from confide.tables.deferred import pa
 from confide.tables.open_table import as_open_table
+from confide.tables.people import ContributionBound
 from confide.tables.readers import RecordReader, ScoreReader
 from confide.tables.record_columns import RecordColumns
 from confide.tables.source import Columns
-from confide.tables.table import ContributionBound, Progress, TableColumns, no_progress
+from confide.tables.table import Progress, TableColumns, no_progress
 
 
 def score_histogram(

@@ -16,7 +16,8 @@ from confide.support import require
 from confide.tables.arrow import ColumnRef, is_number, is_text, list_element, or_empty_batch
 from confide.tables.deferred import duckdb, ibis, pa
 from confide.tables.expressions import identifier, incomplete_sql, select, text
-from confide.tables.table import ContributionBound, Table
+from confide.tables.people import ContributionBound
+from confide.tables.table import Table
 
 _OFFLINE: Mapping[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _SETTINGS = (

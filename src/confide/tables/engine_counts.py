@@ -17,8 +17,9 @@ from confide.tables.deferred import ibis
 from confide.tables.expressions import number
 from confide.tables.named_columns import AnyGroups
 from confide.tables.number_columns import Reason
+from confide.tables.people import PERSON_ERROR_COLUMN, PERSON_ERRORS
 from confide.tables.record_columns import RecordColumns
-from confide.tables.table import PERSON_ERROR_COLUMN, PERSON_ERRORS, Progress
+from confide.tables.table import Progress
 
 # The engines' names of double precision that are not DOUBLE.
 DOUBLES: Mapping[str, str] = {"bigquery": "FLOAT64"}

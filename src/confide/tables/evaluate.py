@@ -41,10 +41,11 @@ from confide.tables.named_columns import (
     one_column,
 )
 from confide.tables.open_table import as_open_table
+from confide.tables.people import ContributionBound
 from confide.tables.predictors import Predictions, SetPredictor
 from confide.tables.record_columns import RecordColumns, checked_batches
 from confide.tables.source import Columns
-from confide.tables.table import ContributionBound, Progress, Table, no_progress
+from confide.tables.table import Progress, Table, no_progress
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger

@@ -20,7 +20,8 @@ from confide.tables.deferred import pa
 from confide.tables.engine_counts import grouped_counts
 from confide.tables.expressions import exact, incomplete_expression
 from confide.tables.failures import columns_of, engine_errors_in_fixed_words
-from confide.tables.table import ContributionBound, Progress, Table
+from confide.tables.people import ContributionBound
+from confide.tables.table import Progress, Table
 
 # The engines that count: they read the text of a number as the double next to it, and have NaN and infinities.
 # Of SQLite, whose columns hold values of any type, each value has to be looked at.

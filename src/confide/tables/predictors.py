@@ -131,7 +131,8 @@ def number_of_classes(release: Release) -> int | None:
 
 def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any:
     """The column names for a release (`names_for`); columns named one by one must be in the order of the release."""
-    known, number = release.classes, number_of_classes(release)
+    known = release.classes
+    number = number_of_classes(release)
     # More columns than classes: name those that are of no class
     if number is not None and p.width > number:
         classes = set(map(str, known)) if isinstance(known, tuple) else set(map(str, names))
