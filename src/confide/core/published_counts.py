@@ -140,9 +140,10 @@ class PublishedCounts(Document):
         law = self.noise.in_one_count()
         self._refuse_rounded(law)
         self._refuse_far_below_zero(law)
-        is_clipped = self._looks_clipped(law)
+        zeros = int((self.counts == 0).sum())
+        is_clipped = self._looks_clipped(law, zeros)
         if is_clipped:
-            self._refuse_suppressed(law)
+            self._refuse_suppressed(law, zeros)
         self._refuse_other_sum(is_clipped=is_clipped)
 
         # Clipped ones, which are safe.
@@ -168,18 +169,18 @@ class PublishedCounts(Document):
             remedy = "State the right noise, and read the counts in an integer type that holds them: others wrap around"
             raise InputError("counts", must, got=f"{len(below)} below, the least {below.min()}", remedy=remedy)
 
-    def _looks_clipped(self, law: NDArray[np.float64]) -> bool:
+    def _looks_clipped(self, law: NDArray[np.float64], zeros: int) -> bool:
         """Whether there are more zeros than the noise makes, and nothing below them."""
-        if (self.counts < 0).any() or _MANY_ZEROS * self._zeros < len(self):
+        if (self.counts < 0).any() or _MANY_ZEROS * zeros < len(self):
             return False
-        return float(law[0] / law.sum()) ** self._zeros <= _RARE
+        return float(law[0] / law.sum()) ** zeros <= _RARE
 
-    def _refuse_suppressed(self, law: NDArray[np.float64]) -> None:
+    def _refuse_suppressed(self, law: NDArray[np.float64], zeros: int) -> None:
         """Reject clipped counts with a gap above 0, whose counts are among the zeros."""
         gap = int(self.counts[self.counts > 0].min(initial=MOST_RECORDS)) - 1
         at_most_zero = float(law.sum())
         within_gap = float(law[1 : gap + 1].sum())
-        if gap < MOST_RECORDS - 1 and (at_most_zero / (at_most_zero + within_gap)) ** self._zeros <= _RARE:
+        if gap < MOST_RECORDS - 1 and (at_most_zero / (at_most_zero + within_gap)) ** zeros <= _RARE:
             raise InputError("counts", "must not be suppressed", got=f"none from 1 to {gap}", remedy=_AS_DRAWN)
 
     def _refuse_other_sum(self, *, is_clipped: bool) -> None:
@@ -191,10 +192,6 @@ class PublishedCounts(Document):
         if total < self.n - reach or (total > self.n + reach and not is_clipped):
             must = f"must add up to n={self.n}, within {reach} for the noise"
             raise InputError("counts", must, got=str(total), remedy=f"State the right n, and all bins. {_AS_DRAWN}")
-
-    @property
-    def _zeros(self) -> int:
-        return int((self.counts == 0).sum())
 
     def _reach(self, law: NDArray[np.float64]) -> int:
         """The least r with a probability of at most 1e-9 that the noise of some bin is below -r."""

@@ -206,7 +206,7 @@ class ClassReader(ProbabilityReader):
         if self.by_entry:
             p, reasons = self._entries(batch, place)
         else:
-            p, reasons = self.probabilities.matrix(batch, order="F" if self.in_sql else "C")
+            p, reasons = self.probabilities.matrix(batch)
             reasons = mark(reasons, other_sums(p), self.reason(self.probabilities.sum_requirement))
         if (place < 0).any():
             reasons = mark(reasons, self.label.unusable(batch), self.reason(self.label.requirement))
