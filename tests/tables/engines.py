@@ -122,8 +122,8 @@ class DuckDBInSQL(DuckDB):
 
     def table(self, data: pa.Table) -> Any:
         from confide.tables import open_table
-        from confide.tables.databases import IbisTable
         from confide.tables.engine_counts import grouped_counts
+        from confide.tables.ibis_table import IbisTable
 
         class InSQL(IbisTable):
             def count(self, jobs: Any, progress: Any) -> Any:

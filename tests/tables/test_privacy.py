@@ -8,8 +8,8 @@ from confide import BudgetError, Candidates
 from confide.errors import InputError
 from confide.ledger import Ledger
 from confide.tables import ClassColumns, EngineError, ScoreColumn, calibrate_table
-from confide.tables.databases import IbisTable
 from confide.tables.failures import engine_errors_in_fixed_words
+from confide.tables.ibis_table import IbisTable
 from tests.refused import bad_rows, numbers, refused
 from tests.tables.engines import SQLite
 

@@ -103,16 +103,13 @@ class PublishedCounts(Document):
         require("n_noise", is_complete, "must be given with n_noisy, and only with it")
         if self.n_noisy is None or self.n_noise is None:
             return
-        if self.n is not None:
-            raise InputError("n_noisy", "must be left out: the number of records is public")
+        require("n_noisy", self.n is None, "must be left out: the number of records is public")
         if type(self.n_noisy) is not int or abs(self.n_noisy) > MOST_RECORDS:
             raise InputTypeError("n_noisy", "must be an integer between -2**48 and 2**48")
         laplace = isinstance(self.n_noise, Noise) and self.n_noise.kind == "discrete_laplace"
-        if not laplace or self.n_noise.copies != 1:
-            raise InputError("n_noise", "must be discrete Laplace noise of one maker")
-        if self.noise.kind == "table":
-            must = "must be discrete Laplace or Gaussian noise if the number of records is secret"
-            raise InputError("noise", must, remedy="State n")
+        require("n_noise", laplace and self.n_noise.copies == 1, "must be discrete Laplace noise of one maker")
+        must = "must be discrete Laplace or Gaussian noise if the number of records is secret"
+        require("noise", self.noise.kind != "table", must, remedy="State n")
 
     @property
     def edges(self) -> list[float] | None:
@@ -143,9 +140,10 @@ class PublishedCounts(Document):
         law = self.noise.in_one_count()
         self._refuse_rounded(law)
         self._refuse_far_below_zero(law)
-        is_clipped = self._looks_clipped(law)
+        zeros = int((self.counts == 0).sum())
+        is_clipped = self._looks_clipped(law, zeros)
         if is_clipped:
-            self._refuse_suppressed(law)
+            self._refuse_suppressed(law, zeros)
         self._refuse_other_sum(is_clipped=is_clipped)
 
         # Clipped ones, which are safe.
@@ -171,18 +169,18 @@ class PublishedCounts(Document):
             remedy = "State the right noise, and read the counts in an integer type that holds them: others wrap around"
             raise InputError("counts", must, got=f"{len(below)} below, the least {below.min()}", remedy=remedy)
 
-    def _looks_clipped(self, law: NDArray[np.float64]) -> bool:
+    def _looks_clipped(self, law: NDArray[np.float64], zeros: int) -> bool:
         """Whether there are more zeros than the noise makes, and nothing below them."""
-        if (self.counts < 0).any() or _MANY_ZEROS * self._zeros < len(self):
+        if (self.counts < 0).any() or _MANY_ZEROS * zeros < len(self):
             return False
-        return float(law[0] / law.sum()) ** self._zeros <= _RARE
+        return float(law[0] / law.sum()) ** zeros <= _RARE
 
-    def _refuse_suppressed(self, law: NDArray[np.float64]) -> None:
+    def _refuse_suppressed(self, law: NDArray[np.float64], zeros: int) -> None:
         """Reject clipped counts with a gap above 0, whose counts are among the zeros."""
         gap = int(self.counts[self.counts > 0].min(initial=MOST_RECORDS)) - 1
         at_most_zero = float(law.sum())
         within_gap = float(law[1 : gap + 1].sum())
-        if gap < MOST_RECORDS - 1 and (at_most_zero / (at_most_zero + within_gap)) ** self._zeros <= _RARE:
+        if gap < MOST_RECORDS - 1 and (at_most_zero / (at_most_zero + within_gap)) ** zeros <= _RARE:
             raise InputError("counts", "must not be suppressed", got=f"none from 1 to {gap}", remedy=_AS_DRAWN)
 
     def _refuse_other_sum(self, *, is_clipped: bool) -> None:
@@ -194,10 +192,6 @@ class PublishedCounts(Document):
         if total < self.n - reach or (total > self.n + reach and not is_clipped):
             must = f"must add up to n={self.n}, within {reach} for the noise"
             raise InputError("counts", must, got=str(total), remedy=f"State the right n, and all bins. {_AS_DRAWN}")
-
-    @property
-    def _zeros(self) -> int:
-        return int((self.counts == 0).sum())
 
     def _reach(self, law: NDArray[np.float64]) -> int:
         """The least r with a probability of at most 1e-9 that the noise of some bin is below -r."""
@@ -227,10 +221,9 @@ def _one_per_bin(given: Any, m: int) -> NDArray[np.int64]:
     if counts.dtype.kind not in "iu":
         remedy = "Counts with continuous noise, such as floating-point Laplace noise, have no certificate"
         raise InputTypeError("counts", "must be integers", got=f"dtype {counts.dtype}", remedy=remedy)
-    if counts.shape != (m,) or m < 2:
-        must = f"must have shape ({m},), one for each of two or more candidates, +inf included"
-        remedy = "Empty bins have counts as well: their noise"
-        raise InputError("counts", must, got=f"shape {counts.shape}", remedy=remedy)
+    must = f"must have shape ({m},), one for each of two or more candidates, +inf included"
+    remedy = "Empty bins have counts as well: their noise"
+    require("counts", counts.shape == (m,) and m > 1, must, got=f"shape {counts.shape}", remedy=remedy)
     if (np.abs(counts.astype(np.float64)) > MOST_RECORDS).any():
         raise InputError("counts", "must lie between -2**48 and 2**48")
     counts = counts.astype(np.int64)

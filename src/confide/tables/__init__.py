@@ -11,9 +11,10 @@ readers.py         what the score of a record reads, and the score: in numpy, or
 record_columns.py  all columns of a record together, and the batches that are read by them
 open_table.py      from a name or data to a table
 table.py           the interface of a table; files.py (with file_names.py and csv_dialect.py), data.py, streams.py,
-                   duckdb_table.py, databases.py and spark.py implement it
+                   duckdb_table.py, ibis_table.py (opened by databases.py) and spark.py implement it
 arrow.py           Arrow's types and columns, and from Arrow to numpy and back; schemas.py: agreement of schemas
 expressions.py     columns in SQL and as expressions of Ibis, and the rule of missing values
+people.py          the bound on the records of each person
 row_errors.py      rows that cannot be used; failures.py: errors of files, engines and packages, without values
 bin_counts.py      counts per bin, in this process; engine_counts.py: by an engine
 source.py          the columns of a call, and the records of a table as a source of releases
@@ -47,6 +48,7 @@ from confide.tables.evaluate import (
 from confide.tables.failures import EngineError
 from confide.tables.file_formats import file_format, format_of
 from confide.tables.open_table import files_of, open_table
+from confide.tables.people import ContributionBound
 from confide.tables.predict import (
     is_folder,
     predict_frame,
@@ -56,7 +58,7 @@ from confide.tables.predict import (
 )
 from confide.tables.samples import read_numbers, read_pilot, read_scores
 from confide.tables.source import Columns
-from confide.tables.table import ContributionBound, Progress, no_progress
+from confide.tables.table import Progress, no_progress
 from confide.tables.unread import DIALECTS, CountsFiles
 
 __all__ = [

@@ -59,8 +59,8 @@ class CountRow:
     """A row of an engine's answer: the number of records in a bin, or of records that cannot be used. **Private**."""
 
     n: int
-    bin: int | None = None  # None, and also `group`, if there is a reason
-    group: int | None = 0
+    bin: int = 0  # without a meaning, and also `group`, if there is a reason
+    group: int = 0
     reason: int = 0
     weight: int = 0  # the sum of weights, for weighted records
     part: int = 0  # the position of the job, if one query counts for several

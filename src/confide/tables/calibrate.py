@@ -33,9 +33,10 @@ from confide.tables.bin_counts import Job
 from confide.tables.columns import ColumnSpec, score_named_by
 from confide.tables.named_columns import GroupedColumns
 from confide.tables.open_table import as_open_table
+from confide.tables.people import ContributionBound
 from confide.tables.predictors import release_class_names
 from confide.tables.source import Columns, TableSource
-from confide.tables.table import ContributionBound, Progress, Table, no_progress
+from confide.tables.table import Progress, Table, no_progress
 from confide.tables.unread import CountsFiles, UnreadTable
 
 
@@ -120,9 +121,8 @@ class TableRequest:
         # Derive the remaining fields
         share_low = request_options.pop("share_low", None)
         if share_low is not None:
-            if request_options.get("by") != "side" or "shares" in request_options:
-                must = "must be left out: it divides the loss between two sides, instead of shares"
-                raise InputError("share_low", must)
+            must = "must be left out: it divides the loss between two sides, instead of shares"
+            require("share_low", request_options.get("by") == "side" and "shares" not in request_options, must)
             request_options["shares"] = shares_of_sides(share_low)
         request_options["about"] = _about(what, request_options)
         request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, population=population, **request_options)
@@ -166,8 +166,8 @@ class TableRequest:
 
     @property
     def _charged(self) -> Payer:
-        people, payer = self.columns.people, self.payer
-        return payer if people is None else replace(payer, dataset=people.payer(payer.dataset))
+        people = self.columns.people
+        return self.payer if people is None else replace(self.payer, dataset=people.payer(self.payer.dataset))
 
     def release(self, source: Any, progress: Progress = no_progress) -> Release:
         """Make the release from the table of this name, from an open table, or from the files of its counts."""
@@ -193,7 +193,8 @@ class TableRequest:
 
     def _records(self, table: Table, progress: Progress = no_progress) -> tuple[TableSource, Request]:
         """The records of a table, and the request with the names of classes and groups, which may come from it."""
-        columns, request = self.columns, self.request
+        columns = self.columns
+        request = self.request
         records = columns.source(table, request.population, progress=progress, n=self.n)
         # The fields that follow from the columns
         from_table: dict[str, Any] = {}

@@ -122,9 +122,8 @@ class ColumnSpec(ABC):
             levels = {f"_{float(alpha):g}": release.at(alpha) for alpha in release.parts}
         predictors = []
         for suffix, level in levels.items():
-            if level.by == "group" and by is None:
-                must = "must be given: the column of each record's group, because each group has a threshold"
-                raise InputError("by", must)
+            must = "must be given: the column of each record's group, because each group has a threshold"
+            require("by", level.by != "group" or by is not None, must)
             if level.by != "group" and by is not None:
                 raise InputError("by", "must be left out: the release has no thresholds per group of records")
             group = None if by is None else group_of_release(table, by, level)
@@ -384,9 +383,8 @@ class ClassColumns(ColumnSpec):
         must = "must differ from one another"
         require("classes", len(set(classes)) == len(classes), must, got=f"{len(classes) - len(set(classes))} repeated")
         matched = p.in_order(column_order("classes", classes, names))
-        if self.label_positions and matched != p:
-            must = "must have the order of the columns, because label_positions counts the classes in this order"
-            raise InputError("classes", must, got="another")
+        must = "must have the order of the columns, because label_positions counts the classes in this order"
+        require("classes", matched == p or not self.label_positions, must, got="another")
         return replace(matched, logits=self.logits), classes
 
     def _pair(self, table: TableColumns) -> NumberColumns | None:

@@ -29,10 +29,11 @@ from confide.tables.columns import ColumnSpec, ScoreColumn
 from confide.tables.data import as_record_batches
 from confide.tables.deferred import pa
 from confide.tables.open_table import as_open_table
+from confide.tables.people import ContributionBound
 from confide.tables.readers import RecordReader, ScoreReader
 from confide.tables.record_columns import RecordColumns
 from confide.tables.source import Columns
-from confide.tables.table import ContributionBound, Progress, TableColumns, no_progress
+from confide.tables.table import Progress, TableColumns, no_progress
 
 
 def score_histogram(
@@ -150,11 +151,9 @@ def class_histograms(
 Scores: TypeAlias = ColumnSpec | str | Callable[[Any], Any] | None
 """The scores of a batch: the columns to compute them from, the column of scores, a function, or the batch itself."""
 
-COUNT_COLUMNS = {"bin": "int32", "count": "int64"}
-"""The transmitted columns: the position of a candidate (or minus a reason), and the number of records in its bin."""
-
 COUNT_SCHEMA = "bin int, count long"
-"""The same schema in the notation of Spark's `mapInArrow`."""
+"""The transmitted columns in the notation of Spark's `mapInArrow`: the position of a candidate (or minus a reason), and
+the number of records in its bin."""
 
 # The most requirements of a record: bins below 0, of as many reasons, count the records that break them.
 _MOST_REASONS = 7
@@ -234,8 +233,8 @@ def count_batches(
     (of_bins,) = counts.array
     rows = {-reason: n for reason, n in counts.errors.counts().items()}
     rows = rows or {int(place): int(of_bins[place]) for place in np.flatnonzero(of_bins)}
-    columns = zip(COUNT_COLUMNS.items(), (list(rows), list(rows.values())), strict=True)
-    return pa.record_batch({name: pa.array(values, kind) for (name, kind), values in columns})
+    bins = pa.array(list(rows), pa.int32())
+    return pa.record_batch({"bin": bins, "count": pa.array(list(rows.values()), pa.int64())})
 
 
 def merge_counts(
@@ -266,7 +265,8 @@ def merge_counts(
     chosen = score_kind(score).candidates() if candidates is None else candidates
     total = np.zeros(_MOST_REASONS + chosen.size, dtype=np.int64)
     for table in tables:
-        bins, counts = (_whole_numbers(table, name) for name in COUNT_COLUMNS)
+        bins = _whole_numbers(table, "bin")
+        counts = _whole_numbers(table, "count")
         if len(bins) and not (bins.min() >= -_MOST_REASONS and bins.max() < chosen.size and counts.min() >= 0):
             must = f"must hold counts over {chosen.size} candidates, bins 0 to {chosen.size - 1}"
             raise InputError("tables", must, got="others: pass the candidates that the executors counted over")

@@ -16,14 +16,15 @@ from confide.support import require
 from confide.tables.arrow import ColumnRef, is_number, is_text, list_element, or_empty_batch
 from confide.tables.deferred import duckdb, ibis, pa
 from confide.tables.expressions import identifier, incomplete_sql, select, text
-from confide.tables.table import ContributionBound, Table
+from confide.tables.people import ContributionBound
+from confide.tables.table import Table
 
-_OFFLINE: Mapping[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-_SETTINGS = (
-    "SET temp_directory = ''",  # records are never spilled to disk
-    "SET enable_progress_bar = false",
-    "SET python_enable_replacements = false",
-)
+_SETTINGS: Mapping[str, Any] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",  # records are never spilled to disk
+}
 
 # So many cells of a column of CSV are looked at, to reject other forms of numbers.
 _FIRST = 1000
@@ -51,9 +52,8 @@ class _FirstCells:
 @contextmanager
 def embedded(path: str | None = None) -> Iterator[Any]:
     """A connection to a DuckDB of this process: in memory, or to a database file, which is only read."""
-    with closing(duckdb.connect(path or ":memory:", read_only=bool(path), config=dict(_OFFLINE))) as connection:
-        for setting in _SETTINGS:
-            connection.execute(setting)
+    with closing(duckdb.connect(path or ":memory:", read_only=bool(path), config=dict(_SETTINGS))) as connection:
+        connection.execute("SET enable_progress_bar = false")  # not a setting of all connections
         yield connection
 
 

@@ -17,23 +17,20 @@ from confide.tables.deferred import ibis
 from confide.tables.expressions import number
 from confide.tables.named_columns import AnyGroups
 from confide.tables.number_columns import Reason
+from confide.tables.people import PERSON_ERROR_COLUMN, PERSON_ERRORS
 from confide.tables.record_columns import RecordColumns
-from confide.tables.table import PERSON_ERROR_COLUMN, PERSON_ERRORS, Progress
+from confide.tables.table import Progress
 
 # The engines' names of double precision that are not DOUBLE.
 DOUBLES: Mapping[str, str] = {"bigquery": "FLOAT64"}
 
 
 def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
-    """Count an Ibis table by its engine: a GROUP BY, and a second one by reason if some rows cannot be used."""
-    rows = scored_rows(table, job.columns)
-    engine = table.get_backend().name
-    answer = _fetched(binned(rows, job, engine), job.edges)
-    if any(row.bin is None for row in answer):
-        answer = _fetched(binned_by_reason(rows, job, engine), job.edges)
+    """Count an Ibis table by its engine."""
+    query = binned(scored_rows(table, job.columns), job, table.get_backend().name)
     counts = Counts.none(job)
-    for row in answer:
-        counts.add(row)
+    for row in _fetched(query, job.edges):
+        counts.add(row if row.bin >= 0 else CountRow(n=row.n, reason=-row.bin))
     progress(counts.records)
     return counts
 
@@ -91,12 +88,12 @@ def _in_range(score: Any, kind: ScoreKind) -> Any:
 def binned(rows: Any, job: Job, engine: str) -> Any:
     """A query for the number of rows `n` in each `bin`, of each `group` if there are groups, and the sum of `weight`.
 
-    Unusable rows have a null bin. An inner query selects the bin, because PostgreSQL computes an expression again
-    wherever it is used.
+    The bin of unusable rows is minus their reason. An inner query selects the bin, because PostgreSQL computes an
+    expression again wherever it is used.
     """
     groups = [] if job.group is None else ["group"]
-    place = (rows.reason == 0).ifelse(bin_index(rows.score, job.edges, engine), None)
-    return _grouped(rows.select(*groups, *_weights(job), bin=place), ["bin", *groups])
+    place = (rows.reason == 0).ifelse(bin_index(rows.score, job.edges, engine), -rows.reason)
+    return _grouped(rows, groups, bin=place)
 
 
 def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
@@ -106,16 +103,15 @@ def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
     columns = {"group": usable.ifelse(rows.group, nothing)}
     columns["bin"] = usable.ifelse(bin_index(rows.score, job.edges, engine), nothing)
     keys = ["part", "reason"] if "part" in rows.columns else ["reason"]
-    return _grouped(rows.select(*keys, *_weights(job), **columns), [*keys, *columns])
+    return _grouped(rows, keys, **columns)
 
 
-def _weights(job: Job) -> list[str]:
-    return [] if job.columns.weight is None else ["weight"]
-
-
-def _grouped(rows: Any, keys: Sequence[str]) -> Any:
-    sums = {"weight": rows.weight.sum()} if "weight" in rows.columns else {}
-    return rows.group_by(keys).agg(n=rows.count(), **sums)
+def _grouped(rows: Any, keys: Sequence[str], **computed: Any) -> Any:
+    """The number of rows, and of weighted records the sum of weights, by keys and by keys that are computed first."""
+    weights = [name for name in ("weight",) if name in rows.columns]
+    selected = rows.select(*keys, *weights, **computed)
+    sums = {name: selected[name].sum() for name in weights}
+    return selected.group_by([*keys, *computed]).agg(n=selected.count(), **sums)
 
 
 def bin_index(score: Any, edges: NDArray[np.float64], engine: str) -> Any:

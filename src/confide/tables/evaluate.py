@@ -41,10 +41,11 @@ from confide.tables.named_columns import (
     one_column,
 )
 from confide.tables.open_table import as_open_table
+from confide.tables.people import ContributionBound
 from confide.tables.predictors import Predictions, SetPredictor
 from confide.tables.record_columns import RecordColumns, checked_batches
 from confide.tables.source import Columns
-from confide.tables.table import ContributionBound, Progress, Table, no_progress
+from confide.tables.table import Progress, Table, no_progress
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
@@ -177,9 +178,8 @@ def _private_request(
     private = {name: value for name, value in options.items() if name in _PrivateOptions.__annotations__}
     if epsilon is not None:
         return PrivateRequest(epsilon, **private)
-    if private or people is not None:
-        first = next(iter(private), "people")
-        raise InputError(first, "must be left out without epsilon: the numbers are not private")
+    first = next(iter(private), "people")
+    require(first, people is None and not private, "must be left out without epsilon: the numbers are not private")
     return None
 
 
@@ -243,10 +243,9 @@ def _tallied(table: Table, columns: Columns, release: Release, progress: Progres
     what = columns.what
     by = columns.by
     by_release = release.needs_groups(sets=what._labelled)
-    if by_release and by is None:
-        each = "true class" if release.by == "class" else "group"
-        must = f"must be given: the column of each record's {each}, because each {each} has a threshold"
-        raise InputError("by", must)
+    each = "true class" if release.by == "class" else "group"
+    must = f"must be given: the column of each record's {each}, because each {each} has a threshold"
+    require("by", by is not None or not by_release, must)
     reader, comparison = what._comparison(table, release)
     tally = Tally(comparison, exact_query(comparison, grouped=by is not None))
     group: NamedColumn | GroupedColumns | AnyGroups | None = None

@@ -147,7 +147,8 @@ def incomplete_expression(table: Any, reads: Sequence[ColumnRef], *, nan: bool =
 
 
 def _missing_expression(column: Any, nan: bool) -> Any:
-    kind, missing = column.type(), column.isnull()
+    kind = column.type()
+    missing = column.isnull()
     if kind.is_array():
         floats = nan and kind.value_type.is_floating()
         holes = column.filter(lambda entry: entry.isnull() | entry.isnan() if floats else entry.isnull())

@@ -6,7 +6,7 @@ are taken.
 
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from confide.errors import ConfideError, FormatError, InputError, replaced_errors
 from confide.support import store_reason
@@ -20,8 +20,7 @@ NOT_UTF8 = (
 )
 
 
-@contextmanager
-def file_errors_in_fixed_words(names: str, form: Format) -> Iterator[None]:
+def file_errors_in_fixed_words(names: str, form: Format) -> AbstractContextManager[None]:
     """Replace every error of reading files by one that cannot quote data."""
 
     def instead(error: Exception) -> BaseException | None:
@@ -33,8 +32,7 @@ def file_errors_in_fixed_words(names: str, form: Format) -> Iterator[None]:
             return FormatError("path", f"{names} {_fault_of_file(str(error), form)}")
         return None
 
-    with replaced_errors(instead):
-        yield
+    return replaced_errors(instead)
 
 
 def _fault_of_file(text: str, form: Format) -> str:
@@ -141,8 +139,7 @@ def unreadable(name: str, columns: Sequence[str] = ()) -> InputError:
     )
 
 
-@contextmanager
-def library_errors_in_fixed_words(name: str) -> Iterator[None]:
+def library_errors_in_fixed_words(name: str) -> AbstractContextManager[None]:
     """Replace the errors of packages that read records, and remove these errors from the chains of confide's own.
 
     Errors of a caller's own code, such as a generator of batches, pass unchanged.
@@ -160,8 +157,7 @@ def library_errors_in_fixed_words(name: str) -> Iterator[None]:
         _cut_chain(error)
         return None
 
-    with replaced_errors(instead):
-        yield
+    return replaced_errors(instead)
 
 
 def _cut_chain(error: BaseException) -> None:

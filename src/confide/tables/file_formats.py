@@ -76,8 +76,7 @@ def format_of(name: str | FileLocation) -> Format | None:
     >>> format_of("scores.Parquet").kind, format_of("scores.csv.gz").compressed, format_of("scores")
     ('parquet', True, None)
     """
-    ending = ending_of(name)
-    return None if ending is None else ENDINGS[ending]
+    return ENDINGS.get(ending_of(name) or "")
 
 
 _SPREADSHEET = "; in Excel: Save as, CSV UTF-8"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confide.arrays import GroupColumns
 from confide.core import Release
 from confide.errors import InputError
-from confide.support import as_integer, canonical_name, is_numbering
+from confide.support import as_integer, canonical_name, is_numbering, require
 from confide.tables.arrow import (
     ColumnRef,
     column_of,
@@ -202,9 +202,8 @@ def label_column(table: TableColumns, column: str, names: Names, *, positions: b
     table.check_names(column, "classes")
     # Integers are names only if some class is named by an integer
     integers = table.holds_integers(column)
-    if positions and not integers:
-        held = describe_type(table.type_of(column))
-        raise InputError("column", f"{column!r} must hold positions, by label_positions", got=held)
+    held = describe_type(table.type_of(column))
+    require("column", integers or not positions, f"{column!r} must hold positions, by label_positions", got=held)
     if integers and not positions and not any(as_integer(name) is not None for name in names):
         raise InputError(
             "column",

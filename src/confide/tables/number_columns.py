@@ -5,7 +5,7 @@ from collections.abc import Sized
 from contextlib import closing
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from confide.arrays import SUM_REMEDY, SUM_TO_ONE, far_from_one, look_like_probabilities, softmax
 from confide.core import RecordWeights
 from confide.errors import InputError
+from confide.support import require
 from confide.tables.arrow import (
     ColumnRef,
     describe_type,
@@ -127,11 +128,8 @@ class NumberColumns:
             )
         return f"{self.title} must hold probabilities that {SUM_TO_ONE}, as far as the first rows show ({SUM_REMEDY}),"
 
-    def matrix(self, batch: Any, most: float = 1.0, order: Literal["C", "F"] = "C") -> tuple[NDArray[Any], Reasons]:
-        """The numbers, shape (n, K), and the reasons of those outside [0, most] and of lists of another length.
-
-        The order "F" copies columns as they are, which is faster if one entry of each row is needed.
-        """
+    def matrix(self, batch: Any, most: float = 1.0) -> tuple[NDArray[Any], Reasons]:
+        """The numbers, shape (n, K), and the reasons of those outside [0, most] and of lists of another length."""
         reasons = no_reasons(batch)
         if self.from_list:
             p, is_whole = matrix_column(batch, self.columns[0], self.width)
@@ -141,7 +139,7 @@ class NumberColumns:
             if self.of_pair and not self.logits:
                 second = columns[0].astype(np.float64)
                 columns = [1 - second, second]
-            p = np.stack(columns).T if order == "F" and not self.logits else np.column_stack(columns)
+            p = np.column_stack(columns)
         if self.logits:
             return self._softmax(p, reasons)
         # Check all of them at once; row by row only if that fails
@@ -230,10 +228,9 @@ def matching(table: TableColumns, pattern: str, leave_out: str | None = None) ->
         raise InputError("probabilities", f"the pattern {pattern!r} must have one '*'", got=str(pattern.count("*")))
     regex = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
     matched = {name: match[1] for name in table.columns if name != leave_out and (match := regex.fullmatch(name))}
-    if len(matched) < 2:
-        both = f"; {_PAIR}" if matched else ""
-        must = f"the pattern {pattern!r} must match one column per class"
-        raise InputError("probabilities", must, remedy=f"It matches {len(matched)}{both}; {table.existing()}")
+    both = f"; {_PAIR}" if matched else ""
+    must = f"the pattern {pattern!r} must match one column per class"
+    require("probabilities", len(matched) > 1, must, remedy=f"It matches {len(matched)}{both}; {table.existing()}")
     return matched
 
 

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.support import FileLocation, names_object, one_of, require_extra
+from confide.support import FileLocation, names_object, one_of, require, require_extra
 from confide.tables.data import has_columns, open_memory
-from confide.tables.databases import IbisTable, files_behind, open_database
+from confide.tables.databases import files_behind, open_database
 from confide.tables.deferred import pa
 from confide.tables.duckdb_table import DuckTable
 from confide.tables.failures import engine_errors_in_fixed_words, library_errors_in_fixed_words
 from confide.tables.file_names import places_named
 from confide.tables.files import open_files
+from confide.tables.ibis_table import IbisTable
 from confide.tables.schemas import type_disagreements
 from confide.tables.spark import SparkTable
 from confide.tables.streams import open_batches, open_standard_input
@@ -73,9 +74,8 @@ def _opening(source: Any, table: str | None, decimal: str) -> AbstractContextMan
     if isinstance(source, str) and _names_database(source):
         return open_database(source, table)
     is_name = isinstance(source, str | Path)
-    if table is not None:
-        others = "files and objects of a store" if is_name else "data"
-        raise InputError("table", f"must be left out for {others}", remedy="It belongs to a database")
+    others = "files and objects of a store" if is_name else "data"
+    require("table", table is None, f"must be left out for {others}", remedy="It belongs to a database")
     if not is_name:
         return _opening_data(source)
     return open_standard_input(decimal) if str(source) in _STANDARD_INPUT else open_files(str(source), decimal)

@@ -266,10 +266,9 @@ def write_predictions(
     """Write the rows of a table into a file or a folder; everything, or nothing."""
     if not is_folder(out):
         return _write_file(table, predictions, as_place(out), overwrite=overwrite, progress=progress)
-    if "://" in str(out) and not names_object(out):
-        must = f"{without_password(str(out))!r} must be a file, a folder, or an address s3://, gs:// or az://"
-        remedy = "To other addresses Spark writes the frame of confide.tables.predict_frame"
-        raise InputError("output", must, remedy=remedy)
+    must = f"{without_password(str(out))!r} must be a file, a folder, or an address s3://, gs:// or az://"
+    remedy = "To other addresses Spark writes the frame of confide.tables.predict_frame"
+    require("output", names_object(out) or "://" not in str(out), must, remedy=remedy)
     return _write_folder(table, predictions, as_place(out), progress)
 
 

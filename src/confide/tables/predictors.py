@@ -131,7 +131,8 @@ def number_of_classes(release: Release) -> int | None:
 
 def release_class_names(release: Release, p: NumberColumns, names: Names) -> Any:
     """The column names for a release (`names_for`); columns named one by one must be in the order of the release."""
-    known, number = release.classes, number_of_classes(release)
+    known = release.classes
+    number = number_of_classes(release)
     # More columns than classes: name those that are of no class
     if number is not None and p.width > number:
         classes = set(map(str, known)) if isinstance(known, tuple) else set(map(str, names))
@@ -167,9 +168,8 @@ def _limits(release: Release, classes: Names = ()) -> NDArray[np.float64]:
 
 def score_of_release(release: Release, task: str) -> str:
     """The score of a release; raises `InputError` if its thresholds are not those of a score for this task."""
-    if release.by not in (None, "group", "class"):
-        must = f"has no thresholds of a {task} score"
-        raise InputError("release", must, remedy=f"Its kind is {type(release).__name__}")
+    must = f"has no thresholds of a {task} score"
+    require("release", release.by in (None, "group", "class"), must, remedy=f"Its kind is {type(release).__name__}")
     score = release.first.score
     if score is None:
         raise InputError(*UNNAMED)

@@ -78,8 +78,8 @@ class RecordReader(ABC):
         return records.outputs
 
     def evaluated(self, records: LabelledRecords) -> LabelledRecords:
-        """What an evaluation compares with a release: the score, unless it makes sets or intervals."""
-        return LabelledRecords(self.score_of(records))
+        """What an evaluation compares with a release: outputs with the truth, or else the score."""
+        return LabelledRecords(self.score_of(records)) if records.truth is None else records
 
     def scores(self, batch: Any) -> tuple[NDArray[Any], Reasons]:
         """The scores of a batch, NaN if there is none, and the reasons of those records."""
@@ -206,7 +206,7 @@ class ClassReader(ProbabilityReader):
         if self.by_entry:
             p, reasons = self._entries(batch, place)
         else:
-            p, reasons = self.probabilities.matrix(batch, order="F" if self.in_sql else "C")
+            p, reasons = self.probabilities.matrix(batch)
             reasons = mark(reasons, other_sums(p), self.reason(self.probabilities.sum_requirement))
         if (place < 0).any():
             reasons = mark(reasons, self.label.unusable(batch), self.reason(self.label.requirement))
@@ -216,10 +216,6 @@ class ClassReader(ProbabilityReader):
         """Columns of probabilities, and the label."""
         reason = self.reason(self.label.requirement)
         return [*super().column_errors(batch), self.label.column_error(batch, reason)]
-
-    def evaluated(self, records: LabelledRecords) -> LabelledRecords:
-        """Probabilities and labels."""
-        return records
 
     def score_of(self, records: LabelledRecords) -> NDArray[np.float64]:
         """Any classification score; +inf for labels that are no class. Randomised scores draw new numbers."""
@@ -324,10 +320,6 @@ class TargetReader(RecordReader):
             errors.append(number_error(self.reason(requirement), requirement, column, self._unusable(name, column)))
         return errors
 
-    def evaluated(self, records: LabelledRecords) -> LabelledRecords:
-        """Predictions and targets."""
-        return records
-
     def score_of(self, records: LabelledRecords) -> NDArray[np.float64]:
         """Any regression score that needs no difficulty."""
         with np.errstate(over="ignore"):
@@ -409,3 +401,7 @@ class FalseNegativeReader(ProbabilityReader):
     def score_of(self, records: LabelledRecords) -> NDArray[np.float64]:
         """The score 1 - p of one true label, chosen at random."""
         return false_negative_thresholds(records.outputs, np.asarray(records.truth) == 1)
+
+    def evaluated(self, records: LabelledRecords) -> LabelledRecords:
+        """The score: sets of labels are compared by what they lose."""
+        return LabelledRecords(self.score_of(records))

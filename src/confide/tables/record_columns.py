@@ -12,9 +12,10 @@ from confide.evaluation import LabelledRecords
 from confide.tables.arrow import ColumnRef, number_column
 from confide.tables.named_columns import AnyGroups, GroupedColumns, NamedColumn
 from confide.tables.number_columns import Reasons, WeightColumn, mark
+from confide.tables.people import PERSON_ERROR_COLUMN, PERSON_ERRORS, ContributionBound
 from confide.tables.readers import RecordReader
 from confide.tables.row_errors import ColumnError, RowErrors
-from confide.tables.table import PERSON_ERROR_COLUMN, PERSON_ERRORS, ContributionBound, Progress, Table
+from confide.tables.table import Progress, Table
 
 # Numbers in a batch, for which its calls take little time and the batch little memory
 _NUMBERS = 2**18
@@ -57,7 +58,8 @@ def checked_batches(
     `shows_types` a table without rows gives one batch without rows.
     """
     errors = RowErrors()
-    start, empty = 0, None
+    start = 0
+    empty = None
     reads = tuple(dict.fromkeys([*keep, *reader.reads]))
     with closing(table.batches(reads, rows_per_batch(reads))) as batches:
         for batch in batches:

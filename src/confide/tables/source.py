@@ -17,9 +17,10 @@ from confide.tables.columns import ColumnSpec
 from confide.tables.deferred import pa
 from confide.tables.named_columns import GroupedColumns, NamedColumn, Names, group_column, one_column
 from confide.tables.number_columns import WeightColumn, refuse_first_rows
+from confide.tables.people import ContributionBound
 from confide.tables.readers import ClassReader
 from confide.tables.record_columns import RecordColumns
-from confide.tables.table import ContributionBound, Progress, Table, no_progress
+from confide.tables.table import Progress, Table, no_progress
 
 # By the name of a group; without groups the name is None.
 Histograms = Mapping[Any, ScoreHistogram]

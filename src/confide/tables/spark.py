@@ -22,9 +22,10 @@ from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.deferred import ibis, pa
 from confide.tables.expressions import incomplete_expression
 from confide.tables.failures import EngineError, columns_of
+from confide.tables.people import PERSON_ERROR_COLUMN, ContributionBound
 from confide.tables.predictors import Predictions
 from confide.tables.row_errors import RowErrors, Rows
-from confide.tables.table import PERSON_ERROR_COLUMN, ContributionBound, Progress, Table, no_progress
+from confide.tables.table import Progress, Table, no_progress
 
 Frame: TypeAlias = Any
 """A `pyspark.sql.DataFrame`, of a session with Java or of Spark Connect."""
@@ -252,8 +253,7 @@ def _predicting(predictions: Predictions, reads: Sequence[ColumnRef]) -> Work:
 
 def _fields(frame: Frame, columns: Sequence[ColumnRef] = ()) -> list[Any]:
     """The names and types of a frame, for which Spark Connect asks its server."""
-    fields: list[Any] = in_words(lambda: frame.schema.fields, columns)
-    return fields
+    return list(in_words(lambda: frame.schema.fields, columns))
 
 
 def _arrow_type(kind: Any) -> Any:

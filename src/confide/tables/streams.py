@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, cast
 
 from confide.errors import FormatError, InputError, replaced_errors
+from confide.support import require
 from confide.tables.arrow import ColumnRef, first_length, or_empty_batch
 from confide.tables.csv_dialect import CSV_ROWS, csv_dialect
 from confide.tables.data import as_record_batches, not_registered
@@ -41,8 +42,7 @@ def open_batches(
     with in_words():
         first = next(arriving, None)
     if first is None:
-        if schema is None:
-            raise InputError("source", f"{name} must have at least one batch", got="none")
+        require("source", schema is not None, f"{name} must have at least one batch", got="none")
         first = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
     # Leave out the columns of types that DuckDB does not have
     with embedded() as connection:
@@ -127,9 +127,7 @@ class StreamedTable(DuckTable):
 
     def _first_cells(self, expressions: str) -> Any:
         self.connection.register("confide_first", pa.Table.from_batches([self.first]))
-        (values,) = self.connection.sql(select(expressions, "confide_first")).fetchall()
-        self.connection.unregister("confide_first")
-        return values
+        return self.connection.sql(select(expressions, "confide_first")).fetchall()[0]
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list among the first rows."""

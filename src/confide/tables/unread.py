@@ -18,9 +18,9 @@ from confide.errors import FormatError, InputError
 from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, require, same_place
 from confide.tables.bin_counts import CountRow, Counts, Job
 from confide.tables.count_files import Row, rows_of, whole_number
-from confide.tables.databases import IbisTable
 from confide.tables.deferred import ibis, pa
 from confide.tables.engine_counts import DOUBLES, binned_by_reason, scored_rows, with_trees
+from confide.tables.ibis_table import IbisTable
 from confide.tables.source import Columns
 from confide.tables.table import Progress
 
@@ -206,10 +206,9 @@ class UnreadTable(IbisTable):
         sql = with_trees(sql, jobs[0].edges, DOUBLES.get(self.engine, "DOUBLE"))
         sql = self._with_real_names(sql)
         size = len(sql.encode())
-        if self.dialect in ("snowflake", "bigquery") and size > MOST_BYTES:
-            must = f"would have {size:,} bytes, and {self.dialect} accepts at most {MOST_BYTES:,}"
-            remedy = "Choose fewer candidates, for example 1000 of them, or fewer groups or classes"
-            raise InputError("query", must, remedy=remedy)
+        must = f"would have {size:,} bytes, and {self.dialect} accepts at most {MOST_BYTES:,}"
+        remedy = "Choose fewer candidates, for example 1000 of them, or fewer groups or classes"
+        require("query", size <= MOST_BYTES or self.dialect not in ("snowflake", "bigquery"), must, remedy=remedy)
         return (
             f"-- Counts of nonconformity scores for `confide calibrate --counts`: query {digest}.\n"
             "-- The answer is PRIVATE, as the records are: keep it where they are kept.\n"
