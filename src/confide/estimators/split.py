@@ -91,13 +91,19 @@ def _contents(column: Any) -> Iterator[bytes]:
 
     # Anything else, by its text.
     for row in column:
-        yield repr(_with_floats(row)).encode()
+        yield repr(_plain(row)).encode()
 
 
-def _with_floats(value: Any) -> Any:
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_with_floats(item) for item in value]
-    return float(value) if isinstance(value, Real) else value
+def _plain(value: Any) -> Any:
+    """Numbers as float and texts as str, because versions of numpy print their own ones differently."""
+    match value:
+        case list() | tuple() | np.ndarray():
+            return [_plain(item) for item in value]
+        case Real():
+            return float(value)
+        case str():
+            return str(value)
+    return value
 
 
 # Rows, targets and weights of the records.
