@@ -19,7 +19,7 @@ row_errors.py      rows that cannot be used; failures.py: errors of files, engin
 bin_counts.py      counts per bin, in this process; engine_counts.py: by an engine
 source.py          the columns of a call, and the records of a table as a source of releases
 counting.py        histograms of tables and of batches; samples.py: scores that are kept whole
-predictors.py      from columns to sets and intervals
+predictors.py      from columns to sets and intervals; prediction_counts.py: their sizes
 file_formats.py    file extensions, and files written batch by batch; predict.py writes predictions into them
 unread.py          the query that counts where this process reads nothing; query_answers.py: its answer
 count_files.py     the rows of files of counts, and noisy counts of other engines
