@@ -32,7 +32,7 @@ from confide.support.checks import exact_level
 from confide.tables.bin_counts import Counts
 from confide.tables.count_files import of_csv, of_json
 from confide.tables.file_names import matches
-from confide.tables.unread import COLUMNS, add_rows
+from confide.tables.query_answers import COLUMNS, add_rows
 from fuzz.kinds import KINDS
 from fuzz.source import Source, change, one_line
 from fuzz.stated_targets import name_of_a_score, private_keys, server_address

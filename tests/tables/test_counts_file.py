@@ -19,10 +19,10 @@ from confide import ScoreHistogram
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.support import as_place
-from confide.tables import CountsFiles, ScoreColumn, TargetColumns
+from confide.tables import Columns, CountsFiles, ScoreColumn, TargetColumns
 from confide.tables.bin_counts import Job
-from confide.tables.source import Columns
-from confide.tables.unread import UnreadTable, read_counts
+from confide.tables.query_answers import read_counts
+from confide.tables.unread import UnreadTable
 from tests.refused import refused
 
 SECRET = 918273

@@ -73,10 +73,9 @@ def calibrate_histogram(
     counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
     of_sides = None not in counted and score == BOTH_SIDES
     of_groups = None not in counted and not of_sides
-    if by is not None and not of_groups:
-        raise InputError("by", BY_NEEDS_GROUPS)
-    if share_low is not None and not of_sides:
-        raise InputError("share_low", "must be left out: it divides the privacy budget between two sides")
+    require("by", by is None or of_groups, BY_NEEDS_GROUPS)
+    must = "must be left out: it divides the privacy budget between two sides"
+    require("share_low", share_low is None or of_sides, must)
 
     # The kind of thresholds.
     if of_sides:
@@ -108,17 +107,16 @@ def _check_sides(counted: Mapping[Any, ScoreHistogram]) -> None:
     """Raise an error unless these are the counts of the same records on both sides."""
     if set(counted) != set(SIDES):
         raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={BOTH_SIDES!r}")
-    if len({counts.total for counts in counted.values()}) > 1:
-        raise InputError("histogram", "must have as many records on both sides")
+    of_one_size = len({counts.total for counts in counted.values()}) == 1
+    require("histogram", of_one_size, "must have as many records on both sides")
 
 
-def _by_name(histogram: Any) -> dict[Any, ScoreHistogram]:
+def _by_name(given: Any) -> dict[Any, ScoreHistogram]:
     """The counts by name, validated."""
-    is_mapping = isinstance(histogram, Mapping)
-    if not is_mapping or not all(isinstance(counts, ScoreHistogram) for counts in histogram.values()):
+    if not (isinstance(given, Mapping) and all(isinstance(counts, ScoreHistogram) for counts in given.values())):
         must = "must be a ScoreHistogram or a mapping of names to them"
-        raise InputTypeError("histogram", must, got=type(histogram).__name__)
-    counted = dict(histogram)
+        raise InputTypeError("histogram", must, got=type(given).__name__)
+    counted = dict(given)
     require("histogram", counted, "must have the counts of at least one group", got="none")
     if len({counts.candidates.digest for counts in counted.values()}) > 1:
         raise InputError("histogram", "must have all counts over the same candidates", got="different ones")

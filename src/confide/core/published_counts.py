@@ -224,8 +224,8 @@ def _one_per_bin(given: Any, m: int) -> NDArray[np.int64]:
     must = f"must have shape ({m},), one for each of two or more candidates, +inf included"
     remedy = "Empty bins have counts as well: their noise"
     require("counts", counts.shape == (m,) and m > 1, must, got=f"shape {counts.shape}", remedy=remedy)
-    if (np.abs(counts.astype(np.float64)) > MOST_RECORDS).any():
-        raise InputError("counts", "must lie between -2**48 and 2**48")
+    largest = np.abs(counts.astype(np.float64)).max()
+    require("counts", largest <= MOST_RECORDS, "must lie between -2**48 and 2**48")
     counts = counts.astype(np.int64)
     counts.flags.writeable = False
     return counts

@@ -19,9 +19,9 @@ row_errors.py      rows that cannot be used; failures.py: errors of files, engin
 bin_counts.py      counts per bin, in this process; engine_counts.py: by an engine
 source.py          the columns of a call, and the records of a table as a source of releases
 counting.py        histograms of tables and of batches; samples.py: scores that are kept whole
-predictors.py      from columns to sets and intervals
+predictors.py      from columns to sets and intervals; prediction_counts.py: their sizes
 file_formats.py    file extensions, and files written batch by batch; predict.py writes predictions into them
-unread.py          the query that counts where this process reads nothing, and its answer
+unread.py          the query that counts where this process reads nothing; query_answers.py: its answer
 count_files.py     the rows of files of counts, and noisy counts of other engines
 calibrate.py, evaluate.py   the other calls
 """
@@ -56,10 +56,11 @@ from confide.tables.predict import (
     refuse_existing_folder,
     refuse_existing_predictions,
 )
+from confide.tables.query_answers import CountsFiles
 from confide.tables.samples import read_numbers, read_pilot, read_scores
 from confide.tables.source import Columns
 from confide.tables.table import Progress, no_progress
-from confide.tables.unread import DIALECTS, CountsFiles
+from confide.tables.unread import DIALECTS
 
 __all__ = [
     "COUNT_SCHEMA", "ClassColumns", "ColumnSpec", "ContributionBound", "CountsFiles", "EngineError", "LossColumns",

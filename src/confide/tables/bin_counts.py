@@ -182,6 +182,7 @@ def count_stream(
     batches: Iterator[Any], jobs: Sequence[Job], progress: Progress, *, ordered: bool = True, threads: int = 2
 ) -> list[Counts]:
     """Count a stream of record batches, by threads that take turns to read; the first is the thread of the caller."""
+    # What each thread counts; all read the stream in turns, and a failure of one ends the others
     workers = [[Counters(job) for job in jobs] for _ in range(threads)]
     reading = threading.Lock()
     failures: list[BaseException] = []
@@ -204,6 +205,7 @@ def count_stream(
         except BaseException as error:
             failures.append(error)
 
+    # Count, and add the counts of all threads, job by job
     others = [threading.Thread(target=work, args=(counters,), daemon=True) for counters in workers[1:]]
     for thread in others:
         thread.start()

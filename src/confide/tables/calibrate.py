@@ -35,9 +35,10 @@ from confide.tables.named_columns import GroupedColumns
 from confide.tables.open_table import as_open_table
 from confide.tables.people import ContributionBound
 from confide.tables.predictors import release_class_names
+from confide.tables.query_answers import CountsFiles
 from confide.tables.source import Columns, TableSource
 from confide.tables.table import Progress, Table, no_progress
-from confide.tables.unread import CountsFiles, UnreadTable
+from confide.tables.unread import UnreadTable
 
 
 class TableOptions(GroupOptions, total=False):

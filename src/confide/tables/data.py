@@ -33,10 +33,9 @@ def open_memory(data: Any) -> Iterator[DuckTable]:
             not_of_duckdb = not_registered(connection, rows)
             rows = rows.drop_columns(not_of_duckdb)
             connection.register(ROWS, rows)
-        lost = [*not_of_arrow, *not_of_duckdb]
-        yield DuckTable(
-            name, rows.schema, connection, ROWS, in_words, stated_rows=lambda: int(rows.num_rows), unreadable=lost
-        )
+        unread = [*not_of_arrow, *not_of_duckdb]
+        count = rows.num_rows
+        yield DuckTable(name, rows.schema, connection, ROWS, in_words, stated_rows=lambda: count, unreadable=unread)
 
 
 def not_registered(connection: Any, rows: Any) -> list[str]:

@@ -143,12 +143,11 @@ def _duckdb_table(connection: Any, shown: str, name: str) -> DuckTable:
         schema = connection.sql(select("*", source, "LIMIT 0")).to_arrow_table().schema
     except duckdb.CatalogException:
         raise _no_such_table(name, shown) from None
-    count = select("count(*)", source)
     return DuckTable(
         f"table {name!r}",
         schema,
         connection,
         source,
         partial(engine_errors_in_fixed_words, f"reading table {name!r}"),
-        stated_rows=lambda: int(connection.sql(count).fetchall()[0][0]),
+        stated_rows=lambda: int(connection.sql(select("count(*)", source)).fetchall()[0][0]),
     )

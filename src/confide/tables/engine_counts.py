@@ -100,10 +100,9 @@ def binned_by_reason(rows: Any, job: Job, engine: str) -> Any:
     """The GROUP BY of all rows, also by `reason` and any `part`; rows with a reason have neither bin nor group."""
     usable = rows.reason == 0
     nothing = ibis.null("int32")
-    columns = {"group": usable.ifelse(rows.group, nothing)}
-    columns["bin"] = usable.ifelse(bin_index(rows.score, job.edges, engine), nothing)
+    place = bin_index(rows.score, job.edges, engine)
     keys = ["part", "reason"] if "part" in rows.columns else ["reason"]
-    return _grouped(rows, keys, **columns)
+    return _grouped(rows, keys, group=usable.ifelse(rows.group, nothing), bin=usable.ifelse(place, nothing))
 
 
 def _grouped(rows: Any, keys: Sequence[str], **computed: Any) -> Any:

@@ -44,15 +44,12 @@ class Format:
 
 
 ENDINGS: dict[str, Format] = {
-    ".parquet": Format("parquet"),
-    ".pq": Format("parquet"),
+    **dict.fromkeys((".parquet", ".pq"), Format("parquet")),
     ".csv": Format("csv"),
     ".tsv": Format("csv", "\t"),
     ".csv.gz": Format("csv", ",", True),
     ".tsv.gz": Format("csv", "\t", True),
-    ".arrow": Format("arrow"),
-    ".feather": Format("arrow"),
-    ".ipc": Format("arrow"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), Format("arrow")),
 }
 
 
@@ -83,8 +80,7 @@ _SPREADSHEET = "; in Excel: Save as, CSV UTF-8"
 _REMEDIES = {
     **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls"), _SPREADSHEET),
     ".ods": "; in LibreOffice: Save as, Text CSV, UTF-8",
-    ".txt": "; a text table may be renamed: .csv, or .tsv where tabs separate values",
-    ".dat": "; a text table may be renamed: .csv, or .tsv where tabs separate values",
+    **dict.fromkeys((".txt", ".dat"), "; a text table may be renamed: .csv, or .tsv where tabs separate values"),
 }
 
 

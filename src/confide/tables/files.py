@@ -16,7 +16,7 @@ from functools import cache, partial
 from typing import Any
 
 from confide.errors import FormatError, InputError
-from confide.support import FileLocation, ObjectPath, ObjectReader
+from confide.support import FileLocation, ObjectPath, ObjectReader, require
 from confide.tables.csv_dialect import CSV_ROWS, dialect_of
 from confide.tables.deferred import pa
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
@@ -119,11 +119,10 @@ def _csv_files(connection: Any, name: str, places: Sequence[FileLocation]) -> Du
     # All files must have the columns and the separator of the first
     dialects = [dialect_of(place) for place in places]
     for place, dialect in zip(places, dialects, strict=True):
-        if dialect != dialects[0]:
-            unshared = sorted({*dialect.names} ^ {*dialects[0].names})
-            must = f"{str(place)!r} must have the columns and the separator of {str(places[0])!r}"
-            got = f"a column {unshared[0]!r} that only one of them has" if unshared else "another order or separator"
-            raise InputError("path", must, got=got)
+        unshared = sorted({*dialect.names} ^ {*dialects[0].names})
+        must = f"{str(place)!r} must have the columns and the separator of {str(places[0])!r}"
+        got = f"a column {unshared[0]!r} that only one of them has" if unshared else "another order or separator"
+        require("path", dialect == dialects[0], must, got=got)
     # Every cell is read as text, also the values of folders
     folders = folder_types(places, dialects[0].names)
     source = _reading(

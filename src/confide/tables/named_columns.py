@@ -14,14 +14,7 @@ from confide.arrays import GroupColumns
 from confide.core import Release
 from confide.errors import InputError
 from confide.support import as_integer, canonical_name, is_numbering, require
-from confide.tables.arrow import (
-    ColumnRef,
-    column_of,
-    describe_type,
-    missing_names,
-    positions_among,
-    texts_of,
-)
+from confide.tables.arrow import ColumnRef, column_of, describe_type, missing_names, positions_among, texts_of
 from confide.tables.deferred import pa, pc
 from confide.tables.expressions import position
 from confide.tables.row_errors import ColumnError

@@ -14,14 +14,7 @@ from confide.arrays import SUM_REMEDY, SUM_TO_ONE, far_from_one, look_like_proba
 from confide.core import RecordWeights
 from confide.errors import InputError
 from confide.support import require
-from confide.tables.arrow import (
-    ColumnRef,
-    describe_type,
-    is_number,
-    list_element,
-    matrix_column,
-    number_column,
-)
+from confide.tables.arrow import ColumnRef, describe_type, is_number, list_element, matrix_column, number_column
 from confide.tables.deferred import pa
 from confide.tables.expressions import exact, number
 from confide.tables.named_columns import Names

@@ -31,17 +31,8 @@ from confide.tables.databases import without_password
 from confide.tables.file_formats import file_format, format_of, write_batches
 from confide.tables.files import open_files
 from confide.tables.open_table import as_open_table
-from confide.tables.predictors import (
-    LOWER,
-    SET,
-    SIZE,
-    UPPER,
-    PredictionCounts,
-    Predictions,
-    Predictor,
-    SetPredictor,
-    Summary,
-)
+from confide.tables.prediction_counts import PredictionCounts, Summary
+from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictions, Predictor, SetPredictor
 from confide.tables.spark import SparkTable
 from confide.tables.table import Progress, Table, no_progress
 

@@ -1,110 +1,31 @@
-"""Tables that this process never reads: the query that counts one, and the files of its answer as a source.
+"""Tables that this process never reads: the query that counts one, whose answer query_answers.py reads.
 
 A request states all columns, so that the same readers as for other tables check the columns and write the expressions.
-Types are not known: numbers are cast to double precision, and labels and groups to texts. **Private**: no message
-contains a count.
+Types are not known: numbers are cast to double precision, and labels and groups to texts.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from confide.core import LONGEST
-from confide.errors import FormatError, InputError
-from confide.support import MOST_RECORDS, FileLocation, ObjectPath, as_place, one_of, require, same_place
-from confide.tables.bin_counts import CountRow, Counts, Job
-from confide.tables.count_files import Row, rows_of, whole_number
+from confide.errors import InputError
+from confide.support import FileLocation, one_of, require
+from confide.tables.bin_counts import Counts, Job
 from confide.tables.deferred import ibis, pa
 from confide.tables.engine_counts import DOUBLES, binned_by_reason, scored_rows, with_trees
 from confide.tables.ibis_table import IbisTable
+from confide.tables.query_answers import answer_columns, read_counts
 from confide.tables.source import Columns
 from confide.tables.table import Progress
-
-# The columns of the answer; of weighted records also the sum of weights. Group and bin are empty with a reason.
-COLUMNS = ("query", "part", "reason", "group", "bin", "n")
 
 # The digits that identify a query, enough for queries that differ by mistake
 _DIGEST = 12
 
+_ENGINES = ("duckdb", "postgres", "spark", "databricks", "snowflake", "bigquery", "datafusion")
 
-def read_counts(places: Sequence[FileLocation], jobs: Sequence[Job], digest: str) -> list[Counts]:
-    """The counts of each job in the answers to the query with this digest; counts of several files are added.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read.
-    FormatError
-        If its rows are not counts of this query. The message names the row and contains no count.
-    """
-    totals = [Counts.none(job) for job in jobs]
-    columns = _answer_columns(jobs)
-    for place in places:
-        add_rows(rows_of(place, columns), digest, totals, f" in {str(place)!r}")
-    if sum(float(counts.array.sum()) for counts in totals) > MOST_RECORDS * (jobs[0].groups + 1):
-        raise InputError("counts", f"must add up to at most {MOST_RECORDS} records over all files")
-    return totals
-
-
-def _answer_columns(jobs: Sequence[Job]) -> tuple[str, ...]:
-    return COLUMNS if jobs[0].columns.weight is None else (*COLUMNS, "weight")
-
-
-def add_rows(rows: Iterable[Row], digest: str, totals: Sequence[Counts], of_file: str = "") -> None:
-    """Add the rows of one answer to the counts of each job, after checks."""
-    jobs = [counts.job for counts in totals]
-    counted = set()
-    for number, row in enumerate(rows):
-        where = f"counts[{number}]"
-        if row["query"] != digest:
-            must = f"must be the digest of this request's query{of_file}"
-            remedy = "State the request for which the query was written, by the same options"
-            raise FormatError(f"{where}.query", must, got="that of another query", remedy=remedy)
-        checked = _checked(row, jobs, where, of_file)
-        key = (checked.part, checked.reason, checked.group, checked.bin)
-        if key in counted:
-            raise FormatError(where, f"must differ from all earlier rows in part, reason, group or bin{of_file}")
-        counted.add(key)
-        totals[checked.part].add(checked)
-
-
-def _checked(row: Row, jobs: Sequence[Job], where: str, of_file: str) -> CountRow:
-    """The numbers of a row, each within its range."""
-
-    def checked(name: str, least: int, most: int) -> int:
-        number = whole_number(row[name], f"{where}.{name}", of_file)
-        if not least <= number <= most:
-            raise FormatError(f"{where}.{name}", f"must be from {least} to {most}{of_file}")
-        return number
-
-    part = checked("part", 0, len(jobs) - 1)
-    job = jobs[part]
-    weight = job.columns.weight
-    # Unusable records have neither a bin nor a group nor a weight
-    if reason := checked("reason", 0, len(job.columns.requirements)):
-        return CountRow(n=checked("n", 0, MOST_RECORDS), reason=reason, part=part)
-    score_bin = checked("bin", 0, len(job.edges))
-    group = 0 if job.group is None else checked("group", 0, job.groups - 1)
-    n = checked("n", 0, MOST_RECORDS)
-    total = 0 if weight is None else checked("weight", 0, weight.weights.heaviest * n)
-    return CountRow(n, score_bin, group, weight=total, part=part)
-
-
-DIALECTS: Mapping[str, str] = MappingProxyType(
-    {
-        "duckdb": "duckdb",
-        "postgres": "postgres",
-        "spark": "databricks",
-        "databricks": "databricks",
-        "snowflake": "snowflake",
-        "bigquery": "bigquery",
-        "datafusion": "datafusion",
-    }
-)
+DIALECTS: Mapping[str, str] = MappingProxyType({engine: engine for engine in _ENGINES} | {"spark": "databricks"})
 """The engines whose queries are written, by name, and Ibis's name of their dialect."""
 
 # The limit of one query in Snowflake and BigQuery.
@@ -112,33 +33,6 @@ MOST_BYTES = 1_000_000
 
 # The dialects that quote names by backticks.
 _BACKTICKS = ("spark", "databricks", "bigquery")
-
-
-@dataclass(frozen=True)
-class CountsFiles:
-    """The answer to `counting_query` as a source of `calibrate_table` with the same request. **Private**.
-
-    Parameters
-    ----------
-    paths
-        One or more files, CSV, JSON (a list of objects, or one object per line) or Parquet, or such objects of a store.
-        Several files contain the counts of different records.
-
-    Examples
-    --------
-    >>> CountsFiles("counts.csv").paths
-    (PosixPath('counts.csv'),)
-    """
-
-    paths: Any
-
-    def __post_init__(self) -> None:
-        single = isinstance(self.paths, str | Path | ObjectPath)
-        places = tuple(map(as_place, [self.paths] if single else self.paths))
-        require("counts", places, "must be one file or more", got="none")
-        if any(same_place(place, other) for place, other in combinations(places, 2)):
-            raise InputError("counts", "must differ: one of them is named twice, and its records would count twice")
-        object.__setattr__(self, "paths", places)
 
 
 class UnreadTable(IbisTable):
@@ -222,7 +116,7 @@ class UnreadTable(IbisTable):
             for number, job in enumerate(jobs)
         ]
         rows = binned_by_reason(ibis.union(*scored) if len(scored) > 1 else scored[0], jobs[0], self.engine)
-        return rows.mutate(query=ibis.literal(digest)).select(*_answer_columns(jobs))
+        return rows.mutate(query=ibis.literal(digest)).select(*answer_columns(jobs))
 
     def _with_real_names(self, sql: str) -> str:
         """The statement with the names of the columns, some of which Ibis would change for BigQuery."""
