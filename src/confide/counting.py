@@ -53,7 +53,6 @@ class BinCounter:
         self._total = 0
         self._at_or_below = np.zeros(len(edges), dtype=np.int64)
         self._waiting: list[NDArray[np.float64]] = []
-        self._number_waiting = 0
 
     def add(self, scores: NDArray[Any], position: int | None = None) -> None:
         """Count real numbers of any type. Unusable numbers increase `missing` or `outside`; see `first`.
@@ -82,8 +81,7 @@ class BinCounter:
             self._sort(block)
             return
         self._waiting.append(block)
-        self._number_waiting += len(block)
-        if self._number_waiting >= BLOCK:
+        if sum(map(len, self._waiting)) >= BLOCK:
             self._sort_waiting()
 
     def _valid(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -106,7 +104,6 @@ class BinCounter:
         if self._waiting:
             self._sort(np.concatenate(self._waiting))
         self._waiting = []
-        self._number_waiting = 0
 
     def _sort(self, block: NDArray[np.float64]) -> None:
         block.sort()
