@@ -4,6 +4,7 @@ Histograms over the same candidates can be added, so that shards, machines and s
 """
 
 import threading
+from copy import copy
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -20,18 +21,99 @@ from confide.support import MOST_RECORDS
 __all__ = ["BinCounter", "ScoreHistogram", "check_scores", "weight_per_bin"]
 
 # Scores are counted so many at a time; they fit in the cache.
-BLOCK = 2**17
+BLOCK = 2**16
 
-# Batches from this size on are sorted at once; smaller ones wait until they fill a block, because for every block all
-# edges are searched.
+# Cells of equal width replace a search for every score. A monotone function, also when rounded, maps scores to cells. A
+# score in another cell than an edge therefore lies on the same side of the edge as its cell, and only edges in its own
+# cell have to be compared. Counts do not depend on the position of the cells, which is chosen from a sample, for speed.
+_CELLS = 2**16
+_SAMPLE = 2**10
+
+# The share of a sample in cells of edges from which sorting every block is faster.
+_MOST_DOUBTFUL = 0.3
+
+# The share of a sample below the cells, and above them, if they leave out its tails.
+_TAIL = 0.005
+
+
+class Cells:
+    """Count scores per cell with numpy only; scores in the cell of an edge are returned to be sorted.
+
+    Scores outside [low, high] are in the first or the last cell. The scores in these two cells are always returned.
+    """
+
+    def __init__(self, edges: NDArray[np.float64], low: float, high: float) -> None:
+        self._low, self._high = low, high
+        self._per_unit = (_CELLS - 1) / (high - low)
+        self._clear()
+        pieces = [edges[start : start + BLOCK] for start in range(0, len(edges), BLOCK)]
+        self._edge_cells = np.concatenate([np.empty(0, np.int64), *(self._find(piece).copy() for piece in pieces)])
+        self._is_doubtful = np.zeros(_CELLS, dtype=np.bool_)
+        self._is_doubtful[[0, _CELLS - 1]] = True
+        self._is_doubtful[self._edge_cells] = True
+
+    @classmethod
+    def for_sample(cls, sample: NDArray[np.float64], edges: NDArray[np.float64]) -> "Cells | None":
+        """Cells for such scores, given sorted; None if too many scores would share a cell with an edge."""
+        for left_out in sorted({0, int(_TAIL * len(sample))}) if len(sample) else ():
+            low, high = float(sample[left_out]), float(sample[-1 - left_out])
+            margin = (high - low) / 64
+            # From 0 itself if it is near, because scores above 0 need no shift
+            low, high = 0.0 if 0 <= low <= margin else low - margin, high + margin
+            if not (high > low and np.isfinite(high - low) and np.isfinite((_CELLS - 1) / (high - low))):
+                continue
+            cells = cls(edges, low, high)
+            if np.mean(cells._is_doubtful[cells._find(sample)]) <= _MOST_DOUBTFUL:
+                return cells
+        return None
+
+    def empty_copy(self) -> "Cells":
+        """The same cells, empty, for another thread."""
+        other = copy(self)
+        other._clear()
+        return other
+
+    def add(self, block: NDArray[np.float64], least: float, most: float) -> NDArray[np.float64]:
+        """Count a block's scores, from least to most; returns those in the cell of an edge, which are not counted."""
+        cells = self._find(block, clip=not (self._low <= least and most <= self._high))
+        self._counts += np.bincount(cells, minlength=_CELLS)
+        return block[np.flatnonzero(self._is_doubtful[cells])]
+
+    def at_or_below(self) -> NDArray[np.int64]:
+        """The scores at or below each edge in cells without an edge, shape (m-1,)."""
+        counts = np.where(self._is_doubtful, 0, self._counts)
+        reached: NDArray[np.int64] = np.cumsum(counts)[self._edge_cells]
+        return reached
+
+    def _clear(self) -> None:
+        self._shifted = np.empty(BLOCK)
+        self._cells = np.empty(BLOCK, dtype=np.int64)
+        self._counts = np.zeros(_CELLS, dtype=np.int64)
+
+    def _find(self, block: NDArray[np.float64], *, clip: bool = True) -> NDArray[np.int64]:
+        """The cell of each score, in memory that the next call reuses; every step is monotone, also when rounded."""
+        shifted, cells = self._shifted[: len(block)], self._cells[: len(block)]
+        if clip:
+            block = np.clip(block, self._low, self._high, out=shifted)
+        if self._low != 0:
+            block = np.subtract(block, self._low, out=shifted)
+        np.multiply(block, self._per_unit, out=cells, dtype=np.float64, casting="unsafe")
+        return cells
+
+
+# Batches from this size on are sorted at once; smaller ones wait until they fill a block.
 _WORTH_SORTING = 2**14
+
+# From so many expected scores on, cells are worth their memory.
+_WORTH_CELLS = 2**19
 
 
 class BinCounter:
     """Count scores per bin (e_(j-1), e_j] piece by piece. Every thread has one counter; counts are added.
 
     The edges are the finite candidates: float64, shape (m-1,), increasing. Scores outside [low, high], and NaN, are
-    counted separately; with `infinity`, +inf is a score as well.
+    counted separately; with `infinity`, +inf is a score as well. If half a million scores or more are expected, or an
+    unknown number, they are counted by cells, which need 2 MB. Otherwise every block is sorted.
 
     Examples
     --------
@@ -41,18 +123,36 @@ class BinCounter:
     (array([2, 1, 1]), 1, 4)
     """
 
-    def __init__(self, edges: NDArray[np.float64], low: float, high: float, *, infinity: bool = False) -> None:
+    def __init__(
+        self,
+        edges: NDArray[np.float64],
+        low: float,
+        high: float,
+        expected: int | None = None,
+        *,
+        infinity: bool = False,
+    ) -> None:
         self._edges = edges
-        self._low = low
-        self._high = high
+        self._low, self._high = low, high
         self._infinity = infinity
-        self.missing = 0
-        self.outside = 0
-        self.seen = 0
+        self._cells: Cells | None = None
+        self._choose_cells = expected is None or expected >= _WORTH_CELLS
+        self._clear()
+
+    def _clear(self) -> None:
+        self.missing = self.outside = self.seen = 0
         self.first: int | None = None
         self._total = 0
-        self._at_or_below = np.zeros(len(edges), dtype=np.int64)
-        self._waiting: list[NDArray[np.float64]] = []
+        self._at_or_below = np.zeros(len(self._edges), dtype=np.int64)
+        self._doubtful: list[NDArray[np.float64]] = []
+        self._waiting = 0
+
+    def empty_copy(self) -> "BinCounter":
+        """An empty counter for another thread, with the counting method of this one."""
+        other = copy(self)
+        other._cells = None if self._cells is None else self._cells.empty_copy()
+        other._clear()
+        return other
 
     def add(self, scores: NDArray[Any], position: int | None = None) -> None:
         """Count real numbers of any type. Unusable numbers increase `missing` or `outside`; see `first`.
@@ -62,27 +162,46 @@ class BinCounter:
         """
         if position is not None:
             self.seen = position
-        for start in range(0, len(scores), BLOCK):
-            self._add(scores[start : start + BLOCK].astype(np.float64))  # a copy, which can be sorted
+        if len(scores) >= _WORTH_SORTING:
+            self.choose(scores)
+        while len(scores):
+            self._add(scores[:BLOCK].astype(np.float64, copy=False))
+            scores = scores[BLOCK:]
+
+    def choose(self, scores: NDArray[Any]) -> None:
+        """Choose the counting method for such scores, once; `add` calls it with the first large batch."""
+        if self._choose_cells:
+            sample = np.sort(scores[:: max(1, len(scores) // _SAMPLE)].astype(np.float64))
+            sample = sample[(sample >= self._low) & (sample <= self._high)]
+            self._choose_cells, self._cells = False, Cells.for_sample(sample, self._edges)
 
     def counts(self) -> NDArray[np.int64]:
         """Counts per bin so far, int64, shape (m,)."""
-        self._sort_waiting()
-        counts: NDArray[np.int64] = np.diff(np.concatenate([[0], self._at_or_below, [self._total]]))
+        self._settle()
+        at_or_below = self._at_or_below + (0 if self._cells is None else self._cells.at_or_below())
+        counts: NDArray[np.int64] = np.diff(np.concatenate([[0], at_or_below, [self._total]]))
         return counts
 
     def _add(self, block: NDArray[np.float64]) -> None:
-        # Leave out what is no score; NaN fails both comparisons
-        if not (self._low <= block.min() and block.max() <= self._high):
+        # Leave out what is no score; NaN fails both comparisons.
+        least = float(block.min())
+        most = float(block.max())
+        if not (self._low <= least and most <= self._high):
             block = self._valid(block)
+            least, most = -np.inf, np.inf
+
+        # Count a large block at once, without cells
         self.seen += len(block)
         self._total += len(block)
-        if len(block) >= _WORTH_SORTING:
-            self._sort(block)
+        if self._cells is None and len(block) >= _WORTH_SORTING:
+            self._compare(block)
             return
-        self._waiting.append(block)
-        if sum(map(len, self._waiting)) >= BLOCK:
-            self._sort_waiting()
+        # Otherwise scores wait until they fill a block, because every edge is searched; the caller may reuse its array
+        doubtful = block.copy() if self._cells is None else self._cells.add(block, least, most)
+        self._doubtful.append(doubtful)
+        self._waiting += len(doubtful)
+        if self._waiting >= BLOCK:
+            self._settle()
 
     def _valid(self, block: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of a block; the other numbers are recorded."""
@@ -100,14 +219,17 @@ class BinCounter:
         self.seen += invalid
         return block[valid]
 
-    def _sort_waiting(self) -> None:
+    def _settle(self) -> None:
         if self._waiting:
-            self._sort(np.concatenate(self._waiting))
-        self._waiting = []
+            self._compare(np.concatenate(self._doubtful))
+        self._doubtful, self._waiting = [], 0
 
-    def _sort(self, block: NDArray[np.float64]) -> None:
-        block.sort()
-        self._at_or_below += np.searchsorted(block, self._edges, side="right")
+    def _compare(self, block: NDArray[np.float64]) -> None:
+        self._at_or_below += np.searchsorted(np.sort(block), self._edges, side="right")
+
+
+# Scores that a thread takes at a time.
+_SLICE = 2**17
 
 
 def weight_per_bin(scores: NDArray[Any], weights: NDArray[np.int64], edges: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -245,19 +367,22 @@ def check_scores(scores: ArrayLike, score: str | None) -> None:
 
 
 def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:
-    # One counter for each thread
-    counters: list[BinCounter] = []
+    # One counter for each thread; all count with the same method.
+    model = BinCounter(edges, kind.low, kind.high, len(scores), infinity=kind.takes_infinity)
+    if len(scores):
+        model.choose(scores)
+    counters = [model]
     thread = threading.local()
 
     def work(rows: slice) -> None:
         if not hasattr(thread, "counter"):
-            thread.counter = BinCounter(edges, kind.low, kind.high, infinity=kind.takes_infinity)
+            thread.counter = model.empty_copy()
             counters.append(thread.counter)
         thread.counter.add(scores[rows], rows.start)
 
-    in_blocks(work, len(scores), elements=BLOCK)
+    in_blocks(work, len(scores), elements=_SLICE)
 
-    # Errors state how many scores cannot be counted, and the first position
+    # Errors state how many scores cannot be counted, and the first position.
     unusable = [counter.first for counter in counters if counter.first is not None]
     if unusable:
         missing = sum(c.missing for c in counters)
@@ -268,4 +393,5 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
             got=f"{missing} NaN and {outside} outside, the first at position {min(unusable)}",
             remedy="Correct the scores where they are computed: every record needs one",
         )
-    return sum((counter.counts() for counter in counters), np.zeros(len(edges) + 1, dtype=np.int64))
+    counts: NDArray[np.int64] = np.sum([counter.counts() for counter in counters], axis=0)
+    return counts

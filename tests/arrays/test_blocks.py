@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import confide.arrays.loops
+from confide import Candidates
 from confide.arrays import blocks
 from confide.arrays.loops import worth_compiling
+from confide.counting import Cells
 
 
 @pytest.fixture(params=[1, 2, 5])
@@ -94,6 +96,18 @@ def test_a_forked_process_has_new_threads(threads):
         signal.alarm(0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
     assert (work == 1).all()
+
+
+def test_scores_without_useful_cells():
+    """Scores that differ in their last digits only, or by many orders of magnitude, get no cells."""
+    edges = Candidates.spread("residual", 2000).edges
+    for sample in (
+        np.ones(2**10),
+        np.full(2**10, np.inf),
+        np.exp(np.random.default_rng(0).normal(size=2**10) * 50),
+        [],
+    ):
+        assert Cells.for_sample(np.sort(sample), edges) is None
 
 
 def test_when_machine_code_is_used(monkeypatch):

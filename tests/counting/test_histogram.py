@@ -97,7 +97,10 @@ def test_counts_equal_brute_force(scores, edges, own, block, threads):
     candidates = Candidates.of(np.append(edges, np.inf))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(confide.counting, "BLOCK", block)
+        patch.setattr(confide.counting, "_SAMPLE", max(1, block // 2))  # a sample is smaller than a block
+        patch.setattr(confide.counting, "_WORTH_CELLS", own)
         patch.setattr(confide.counting, "_WORTH_SORTING", block // 4)
+        patch.setattr(confide.counting, "_SLICE", 3 * block)
         patch.setattr(confide.arrays.blocks, "_WORTH_THREADS", 1)
         patch.setattr(confide.arrays.blocks, "_processors", lambda: threads)
         assert_counts(scores, candidates)
@@ -249,13 +252,15 @@ def test_scores_at_both_ends_of_the_range_count_among_invalid_ones():
     assert (counter.missing, counter.outside, counter.first) == (1, 2, 1)
 
 
-def test_batches_of_any_size_are_counted():
+def test_scores_far_from_those_of_the_first_batch_are_counted():
+    """The cells are chosen for the first batch; later scores may lie below and above all of them."""
     edges, rng = np.array([0.1, 0.5, 0.7, 3.0]), np.random.default_rng(1)
     counter = BinCounter(edges, 0.0, np.inf)
     batches = [0.6 + 0.2 * rng.random(2**14), np.append(rng.random(5000) / 2, 0.75), np.array([0.6, 5.0, 1e300])]
     for batch in batches:
         counter.add(batch)
     scores = np.concatenate(batches)
+    assert counter._cells is not None
     assert np.cumsum(counter.counts())[:-1].tolist() == [int((scores <= edge).sum()) for edge in edges]
 
 

@@ -21,6 +21,9 @@ from confide.tables.record_columns import RecordColumns, rows_per_batch
 from confide.tables.row_errors import RowErrors
 from confide.tables.table import Progress, Table
 
+# With more groups, each expects too few records for counting by cells.
+_FEW_GROUPS = 16
+
 # Scores of a group are counted so many at a time.
 _GATHERED = 2**14
 
@@ -116,8 +119,10 @@ class Counters:
         self._job = job
         self._errors = RowErrors()
         kind = job.columns.reader.kind
+        expected = None if job.groups <= _FEW_GROUPS else 0
         self._groups = [
-            BinCounter(job.edges, kind.low, kind.high, infinity=kind.takes_infinity) for _ in range(job.groups)
+            BinCounter(job.edges, kind.low, kind.high, expected, infinity=kind.takes_infinity)
+            for _ in range(job.groups)
         ]
         self._gathered: list[list[NDArray[Any]]] = [[] for _ in range(job.groups)]
         self._weights = np.zeros(job.shape[1], dtype=np.int64)
