@@ -84,6 +84,7 @@ class DuckTable(Table):
     _sorts: bool = field(default=False, init=False)
     _needed: tuple[ColumnRef, ...] = field(default=(), init=False)
 
+    takes_entries = True
     distinguishes_case = False
 
     # Few threads read plain columns: reading is not the bottleneck, and every thread holds a row group.
@@ -93,9 +94,9 @@ class DuckTable(Table):
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows."""
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
         with self.in_words():
-            self.renew({read.column for read in (*columns, *self._needed)})
+            self.renew({name for read in (*columns, *self._needed) for name in (read.column, read.at) if name})
             # Lists and sorting use every core
-            busy = self._sorts or any(read.form == "numbers" for read in columns)
+            busy = self._sorts or any(read.form in ("numbers", "entry") for read in columns)
             self.connection.execute("RESET threads" if busy else f"SET threads = {self.threads}")
             query = select(", ".join(expressions) or "1 AS nothing", self.source)
             reader = self.connection.sql(query).to_arrow_reader(rows)
@@ -212,8 +213,7 @@ class DuckTable(Table):
 
     def _expression(self, read: ColumnRef) -> str:
         """The SQL expression for a column. A CSV cell is converted to a number here only."""
-        column = identifier(read.column)
-        kind = self.type_of(read.column)
+        column, kind = identifier(read.column), self.type_of(read.column)
         match read.form:
             case "number":
                 return self._number(read.column, kind)
@@ -222,8 +222,13 @@ class DuckTable(Table):
             case "label":
                 return f"CAST({self._cell(read.column)} AS VARCHAR)"
             case "numbers":
-                precision = "FLOAT" if list_element(kind) == pa.float32() else "DOUBLE"
-                return f"CAST({column} AS {precision}[])"
+                return f"CAST({column} AS {_precision(list_element(kind))}[])"
+            case "entry":
+                at = identifier(str(read.at))
+                entry = f"CASE WHEN {at} >= 0 AND {at} < len({column}) THEN {column}[{at} + 1] END"
+                return f"CAST({entry} AS {_precision(list_element(kind))})"
+            case "length":
+                return f"CAST(len({column}) AS BIGINT)"
             case "text":  # for a CSV cell
                 return column if is_text(kind) or is_number(kind) else f"CAST({column} AS VARCHAR)"
         return self._cell(read.column)
@@ -244,3 +249,8 @@ class DuckTable(Table):
 def _point(cell: str) -> str:
     """A cell with a point in place of its comma; a cell with a point is then not a number."""
     return f"translate({cell}, ',.', '.x')"
+
+
+def _precision(kind: Any) -> str:
+    """The number type of SQL in which the entries of a list are read."""
+    return "FLOAT" if kind == pa.float32() else "DOUBLE"

@@ -188,9 +188,9 @@ class TableSource:
         `InputError` reports the rows without a usable score.
         """
         table = self.rows
-        # Sums of rows are checked here if an engine counts, which reads one entry of each row
+        # Sums of rows are checked here if the count reads one entry of each row
         for reader in (columns.reader for columns in self.records):
-            if isinstance(reader, ClassReader) and reader.in_sql and not table.local:
+            if isinstance(reader, ClassReader) and reader.in_sql and (reader.by_entry or not table.local):
                 refuse_first_rows(self.table, reader.probabilities)
         # Count, in the engine if it can
         jobs = [

@@ -60,6 +60,9 @@ def open_batches(
 class StreamedTable(DuckTable):
     """Rows that can be read once; `first` are the first rows, and `pieces` all rows, None after they were read."""
 
+    # The sums of rows are checked while they are read, so whole lists are read.
+    takes_entries = False
+
     threads = 1
 
     first: Any = field(kw_only=True)
