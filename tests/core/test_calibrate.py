@@ -98,6 +98,7 @@ def test_the_kind_of_release_follows_from_the_arguments():
     [
         ({}, {}, InputError, "histogram"),
         ({"a": 3}, {}, InputTypeError, "histogram"),
+        ({None: COUNTS, "a": COUNTS}, {}, InputError, "histogram"),
         ({"a": COUNTS, "b": ScoreHistogram.empty(confide.Candidates.unit(3))}, {}, InputError, "histogram"),
         ({"a": COUNTS}, {"alpha": [0.1, 0.2]}, InputError, "alpha"),
         ({"cqr_low": COUNTS}, {"score": "cqr_sides"}, InputError, "histogram"),

@@ -17,10 +17,10 @@ REFUSED = 3
 EXISTS = 4
 CLAIM_FAILED = 5
 ALARM = 6
-INTERNAL = 70
-INTERRUPTED = 130
-PIPE_CLOSED = 141
-TERMINATED = 143
+INTERNAL = 70  # EX_SOFTWARE of sysexits.h
+INTERRUPTED = 128 + signal.SIGINT
+PIPE_CLOSED = 128 + 13  # of SIGPIPE, which Windows lacks
+TERMINATED = 128 + signal.SIGTERM
 
 IN_WORDS = {
     DONE: "done (warnings, if any, are on stderr)",
@@ -78,6 +78,6 @@ def check_interruption() -> None:
 
 def say_interrupted() -> int:
     """Report on stderr that a signal ended the command, and return its exit code."""
-    word, code = ("terminated", TERMINATED) if received() == signal.SIGTERM else ("interrupted", INTERRUPTED)
-    sys.stderr.write(f"error: {word}: unfinished output was removed\n")
+    code = TERMINATED if received() == signal.SIGTERM else INTERRUPTED
+    sys.stderr.write(f"error: {IN_WORDS[code]}: unfinished output was removed\n")
     return code

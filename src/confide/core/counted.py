@@ -118,6 +118,7 @@ def _by_name(given: Any) -> dict[Any, ScoreHistogram]:
         raise InputTypeError("histogram", must, got=type(given).__name__)
     counted = dict(given)
     require("histogram", counted, "must have the counts of at least one group", got="none")
+    require("histogram", None not in counted, "must have a name for all counts", got="None")
     if len({counts.candidates.digest for counts in counted.values()}) > 1:
         raise InputError("histogram", "must have all counts over the same candidates", got="different ones")
     return counted

@@ -151,9 +151,11 @@ def _warnings_to(log: logging.Logger) -> Iterator[None]:
     """Write warnings to the silo's log, because an engine may send printed or logged text to others."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        yield
-    for warning in caught or ():
-        log.warning("%s", warning.message)
+        try:
+            yield
+        finally:  # also before a refusal
+            for warning in caught or ():
+                log.warning("%s", warning.message)
 
 
 def _failed(log: logging.Logger) -> dict[str, str]:

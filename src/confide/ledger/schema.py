@@ -69,9 +69,10 @@ def first_row() -> str:
 
 
 def seal(before: Mapping[str, Any] | None, values: Iterable[Any], salt: str | None = None) -> str:
-    """The seal of a row: 16 random digits, which differ in copies that are continued, and 48 digits of a checksum.
+    """The seal of a row: 16 random hexadecimal digits (`salt`, if a seal is compared), and 48 digits of a checksum.
 
-    The checksum is of a list: these digits, the seal, time and account of the row before, and the row's own values.
+    The checksum is that of a list: the 16 digits; seal, time and account of the row before, or three None; and the
+    values of the row. Because of the random digits, two copies of a ledger differ as soon as both are written to.
     """
     digits = salt or secrets.token_hex(8)
     earlier = [None if before is None else before[name] for name in ("seal", "made", "by")]

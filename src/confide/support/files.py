@@ -106,15 +106,14 @@ def new_file(
     path = as_place(path)
     check = partial(check_new, path, overwrite=overwrite, kind=kind, what_is=what_is)
     check()
-    with _part_for_upload() if isinstance(path, ObjectPath) else _part_next_to(path) as temporary:
+    mode = 0o600 if private else 0o666  # from which the system removes the rights of the umask
+    with _part_for_upload() if isinstance(path, ObjectPath) else _part_next_to(path, mode) as temporary:
         yield temporary
         check()  # it may exist by now
         try:
             if isinstance(path, ObjectPath):
                 path.write(temporary, overwrite=overwrite)
                 return
-            if not private:
-                temporary.chmod(0o666 & ~_umask())
             if overwrite:
                 temporary.replace(path)
             else:
@@ -133,11 +132,11 @@ def _part_for_upload() -> Iterator[Path]:
 
 
 @contextmanager
-def _part_next_to(path: Path) -> Iterator[Path]:
+def _part_next_to(path: Path, mode: int) -> Iterator[Path]:
     """A file next to a path, under a name that is known before the file exists, so that interruptions clean up."""
     temporary = path.parent / f".confide-{os.urandom(8).hex()}.part"
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
         yield temporary
     except OSError as error:
         raise _output_error(path, f"cannot be written: {error.strerror}") from None
@@ -198,14 +197,14 @@ def read_text(path: str | FileLocation) -> str:
             content = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise InputError("path", f"{str(path)!r} cannot be read: {error.strerror}") from None
-    except ConfideError:
+    except ConfideError:  # which a ValueError may be
         raise
     except ValueError:
         raise InputError("path", f"{str(path)!r} cannot be read: it is not a possible file name") from None
 
     # As text files are read: line ends become \n
     if len(content) > MOST_BYTES:
-        raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
+        raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is no file of confide")
     try:
         return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
     except UnicodeDecodeError:
@@ -229,12 +228,6 @@ def to_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 # Locks

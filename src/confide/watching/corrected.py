@@ -88,18 +88,19 @@ class CorrectedRelease(Release):
 
     def _in_force(self) -> dict[Key, Threshold]:
         count = len(self.watch.looks)
-        realised = self.watch.realised()
+        looks = "1 look" if count == 1 else f"{count:,} looks"
+        parts = self.release.parts
+        # The only statement is about the looks so far
+        so_far = [f"in {looks}, {realised.words}" for realised in self.watch.realised()]
+        words = so_far or ["no look was taken yet"] * len(parts)
+        each = zip(parts.items(), words, self.correction.scales, self.watch.positions[-1], strict=True)
         thresholds: dict[Key, Threshold] = {}
-        for k, (key, calibrated) in enumerate(self.release.parts.items()):
-            # The only statement is about the looks so far
-            looks = "1 look" if count == 1 else f"{count:,} looks"
-            so_far = f"in {looks}, {realised[k].words}" if count else "no look was taken yet"
-            scale = self.correction.scales[k]
+        for (key, calibrated), statement, scale, position in each:
             thresholds[key] = CorrectedThreshold(
-                threshold=scale.at(self.watch.positions[-1][k]),
+                threshold=scale.at(position),
                 alpha=calibrated.alpha,
                 score=calibrated.score,
-                guarantee=LongRun("none", 0.0, None, None, None, words=so_far),
+                guarantee=LongRun("none", coverage=0.0, delta=None, n=None, n_min=None, words=statement),
                 privacy=calibrated.privacy,
                 mechanism=None,
                 candidates=scale.size + 1,
