@@ -2,7 +2,8 @@
 
 The public API       calibrate.py, counted.py, risk.py, masks.py, choose.py and recalibrate.py with their options.py;
                      plan.py, year_plan.py
-A request            request.py, divided among thresholds by terms.py; rules.py, losses.py, population.py
+A request            request.py, divided by budget.py among thresholds, each of which has terms.py; rules.py,
+                     losses.py, population.py
 A design             design.py: tuning.py finds slopes by reference_laws.py and answer_law.py, target_search.py the
                      target rank, promise.py guarantee and privacy loss; expected.py and pilot.py compute what typical
                      scores and samples lead to
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from confide.core import documents
 from confide.core.account import Payer, check_payer, entry_checksums, open_account
 from confide.core.answer_law import flat_for
+from confide.core.budget import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.calibrate import calibrate, calibrate_sides, is_several, shares_of_sides
 from confide.core.choose import CHOICE_ARGUMENTS, Choice, choose_score
 from confide.core.counted import calibrate_counts, calibrate_histogram
@@ -29,7 +31,7 @@ from confide.core.facts import about_facts, class_list, facts_of, making_section
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.losses import FALSE_NEGATIVES, MissedAreaLoss, critical_score, kind_asked, limit_text
 from confide.core.masks import MaskOptions, TrueAreas, calibrate_areas, calibrate_masks, true_pixels
-from confide.core.options import GroupOptions, Options, refuse_weights, split_options
+from confide.core.options import Choices, GroupOptions, Options, refuse_weights, split_options
 from confide.core.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.core.plan import Plan, excess_text, make_plan, plan, plan_of, records_of_design
 from confide.core.population import (
@@ -65,16 +67,7 @@ from confide.core.risk import (
 from confide.core.rules import COMBINATIONS, REQUIREMENTS, check_combinations, check_together, unusual
 from confide.core.sources import Batches, GivenCounts, GroupedScores, Source, source_of
 from confide.core.steps import prepare, rehearse, release
-from confide.core.terms import (
-    Budget,
-    Choices,
-    Terms,
-    different_levels,
-    exact_shares,
-    levels_of_sides,
-    part_of_failure,
-    typical_of_groups,
-)
+from confide.core.terms import Terms, typical_of_groups
 from confide.core.threshold import Threshold, level_reached, meaning_of_infinity
 from confide.core.thresholds import BOTH_SIDES, SIDES, By, Key
 from confide.core.tuning import LONGEST, PARTS

@@ -1,4 +1,4 @@
-"""The options of calibrations: what is charged, and the fields of a request."""
+"""The options of calibrations: choices of a threshold, what is charged, and other fields of a request."""
 
 from __future__ import annotations
 
@@ -9,14 +9,45 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from confide.core.account import Payer
 from confide.core.fingerprint import ModelFingerprint
 from confide.core.rules import reason_against
-from confide.core.terms import Choices
 from confide.core.thresholds import By
 from confide.errors import InputError
-from confide.mechanisms import Chosen
-from confide.support import check_unknown_arguments
+from confide.mechanisms import Chosen, MechanismName, Neighbors
+from confide.support import Level, check_unknown_arguments
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
+
+
+class Choices(TypedDict, total=False):
+    """Public choices of a threshold, in addition to its level, epsilon and candidates.
+
+    Parameters
+    ----------
+    rho
+        zCDP loss per person, instead of epsilon: the mechanism has the largest epsilon that it allows
+        (docs/theory.md, Lemma P3).
+    neighbors
+        The adjacency: `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
+    n_min
+        Public lower bound on the secret number of records (`add_remove` only). With `delta`, and for published methods,
+        the coverage guarantee holds for every n >= n_min. The default guarantee holds for every n.
+    delta
+        Guarantee "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of marginal
+        coverage; in (0, 1).
+    records_per_person
+        Public bound on the number of records of one person; each record then gets epsilon/records_per_person.
+    mechanism
+        `"slopes"` (default), or the name of a published method, for comparisons: `"pps"`, `"pps-laplace"`,
+        `"noisy-histogram"`, `"opendp-quantile"` (no coverage guarantee) or `"none"` (**not private**: split
+        conformal prediction; leave out epsilon). See docs/methods.md.
+    """
+
+    rho: float | None
+    neighbors: Neighbors
+    n_min: int
+    delta: Level | None
+    records_per_person: int
+    mechanism: MechanismName
 
 
 class LedgerOptions(TypedDict, total=False):

@@ -13,12 +13,13 @@ from confide.core.answer_law import gap_crossed
 from confide.core.description import needed_text
 from confide.core.design import Design, design_at
 from confide.core.expected import UNLIKELY, candidates_of, expectation, records_for, terms_of
+from confide.core.options import Choices
 from confide.core.pilot import OnPilot, Pilot, on_pilot
 from confide.core.population import ClassShift, shifted_population
 from confide.core.reference_laws import law_of, typical_law
 from confide.core.request import Request
 from confide.core.rules import unusual
-from confide.core.terms import CHOICES, Choices, Terms, typical_of_groups
+from confide.core.terms import Terms, typical_of_groups
 from confide.core.threshold import Threshold
 from confide.core.thresholds import Thresholds
 from confide.guarantee import Guarantee
@@ -329,7 +330,7 @@ def plan(
     >>> p.target_rank, p.nonprivate_rank
     (903.3125, 901)
     """
-    check_unknown_arguments("plan", choices, set(CHOICES) - {"mechanism"})
+    check_unknown_arguments("plan", choices, set(Choices.__annotations__) - {"mechanism"})
     population = shifted_population(class_weights, weight_bound)
     request = Request(
         alpha=alpha, epsilon=epsilon, score=score_kind(score).name, candidates=candidates, unit=unit,

@@ -16,23 +16,14 @@ from typing import Any, Literal
 
 from confide.arrays import GroupColumns
 from confide.candidates import AnyCandidates, Candidates, OwnCandidates, Spread
+from confide.core.budget import Budget, different_levels, exact_shares, levels_of_sides, part_of_failure
 from confide.core.design import Design, design, longest_list
 from confide.core.fingerprint import ModelFingerprint, check_fingerprint
 from confide.core.losses import critical_score, kind_asked, share_of
 from confide.core.population import ClassShift, Population, RecordWeights
 from confide.core.reference_laws import law_of
 from confide.core.rules import check_combinations
-from confide.core.terms import (
-    NUMBERED,
-    Budget,
-    Terms,
-    different_levels,
-    exact_shares,
-    levels_of_sides,
-    part_of_failure,
-    share_of_number,
-    typical_of_groups,
-)
+from confide.core.terms import NUMBERED, Terms, share_of_number, typical_of_groups
 from confide.core.thresholds import SCORE_OF_SIDE, By, Key
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import MECHANISMS, NEIGHBORS, Chosen, MechanismName, Neighbors, Noise, PublishedHistogram
@@ -307,12 +298,12 @@ class Request:
         # The terms of each, with the noise of its number of records.
         terms = {}
         for (key, level), budget in zip(levels.items(), budgets, strict=True):
-            epsilon, noise_scale = budget.spent(mechanism, records, share_of_noise)
+            spent = budget.spent(mechanism, records, share_of_noise)
             terms[key] = Terms(
                 alpha=exact_level("alpha", level),
                 score=self._score_of(key),
-                epsilon=epsilon,
-                size_scale=noise_scale if self.noise is None else self.n_noise,
+                epsilon=spent.epsilon,
+                size_scale=spent.size_scale if self.noise is None else self.n_noise,
                 spread=spread,
                 neighbors=neighbors,
                 n_min=n_min,

@@ -1,14 +1,10 @@
-"""The terms of one threshold: every public number from which its design follows, validated once.
-
-A request divides its privacy budget, its failure probability and its levels among the terms of its thresholds.
-"""
+"""The terms of one threshold: every public number from which its design follows, validated once."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from confide.candidates import Candidates, OwnCandidates, Spread
 from confide.core.population import Population
@@ -23,24 +19,16 @@ from confide.mechanisms import (
     Neighbors,
     Noise,
     NoisySize,
-    PublishedHistogram,
     SizeShare,
     design_for,
     size_scale,
-    size_zcdp,
     slopes_for,
-    split_epsilon,
 )
-from confide.selection import range_of_zcdp
 from confide.support import (
     LEAST_LOSS,
     MOST_RECORDS,
-    Level,
-    exact_level,
     float_below,
     positive_integer,
-    privacy_loss,
-    several,
 )
 
 # The guess of a secret number of records.
@@ -62,41 +50,6 @@ NUMBERED = ("slopes", "noisy-histogram")
 def share_of_number(mechanism: str, delta: float | None, population: Population | None) -> SizeShare:
     """The share of a noisy number of records in the budget: more where the target moves with it (Theorem H1)."""
     return OF_TARGET if mechanism == "slopes" and delta is None and population is None else OF_DESIGN
-
-
-class Choices(TypedDict, total=False):
-    """Public choices of a threshold, in addition to its level, epsilon and candidates.
-
-    Parameters
-    ----------
-    rho
-        zCDP loss per person, instead of epsilon: the mechanism has the largest epsilon that it allows
-        (docs/theory.md, Lemma P3).
-    neighbors
-        The adjacency: `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
-    n_min
-        Public lower bound on the secret number of records (`add_remove` only). With `delta`, and for published methods,
-        the coverage guarantee holds for every n >= n_min. The default guarantee holds for every n.
-    delta
-        Guarantee "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of marginal
-        coverage; in (0, 1).
-    records_per_person
-        Public bound on the number of records of one person; each record then gets epsilon/records_per_person.
-    mechanism
-        `"slopes"` (default), or the name of a published method, for comparisons: `"pps"`, `"pps-laplace"`,
-        `"noisy-histogram"`, `"opendp-quantile"` (no coverage guarantee) or `"none"` (**not private**: split
-        conformal prediction; leave out epsilon). See docs/methods.md.
-    """
-
-    rho: float | None
-    neighbors: Neighbors
-    n_min: int
-    delta: Level | None
-    records_per_person: int
-    mechanism: MechanismName
-
-
-CHOICES = tuple(Choices.__annotations__)
 
 
 @dataclass(frozen=True)
@@ -258,99 +211,3 @@ class Terms:
         for left in (LEFTS[0], LEFTS[-1]):
             offset = Fraction(1, self.unit)
             slopes_for(self.rate, offset, left, PARTS - left, self.neighbors, self.per_record, self.weight)
-
-
-# The division of a request among the terms of its thresholds.
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The privacy loss of a person: epsilon, or a zCDP loss rho; neither without privacy."""
-
-    epsilon: float | None = None
-    rho: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.epsilon is not None and self.rho is not None:
-            raise InputError("epsilon", "epsilon or rho must be given, and not both")
-
-    def divided(self, shares: Sequence[Fraction], *, replaced: bool = False) -> list["Budget"]:
-        """A budget for each share."""
-        if self.epsilon is None and self.rho is None:
-            return [self for _ in shares]
-        # Where a replaced record changes two parts, each has half of the epsilon, or a quarter of the rho.
-        name, total, parts = ("epsilon", self.epsilon, 2) if self.rho is None else ("rho", self.rho, 4)
-        pieces = [share / parts if replaced else share for share in shares]
-        return [Budget(**{name: loss}) for loss in split_epsilon(privacy_loss(name, total), pieces)]
-
-    def spent(self, method: str, records: int, share: SizeShare | None) -> tuple[float, float | None]:
-        """The epsilon of a person, and the scale of the noise in the number of records that is released first.
-
-        `share` is the share of the budget for the noisy number of records, if the budget suffices for one. The epsilon
-        is infinite without privacy; the scale is None without a noisy number.
-        """
-        if method == "none":
-            return math.inf, None
-        if method == PublishedHistogram.name:  # its maker's budget, if it is stated
-            return math.inf if self.epsilon is None else privacy_loss("epsilon", self.epsilon), None
-        if self.epsilon is None and self.rho is None:
-            must = "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
-            raise InputError("epsilon", must)
-
-        # The scale of the noise, and for a zCDP loss the largest epsilon of what remains.
-        scale = None
-        if self.rho is None:
-            epsilon = privacy_loss("epsilon", self.epsilon)
-            if share is not None and epsilon >= LEAST_LOSS / share.loss * records:
-                scale = size_scale(epsilon / records, share)
-        elif share is None:
-            epsilon = range_of_zcdp(privacy_loss("rho", self.rho))
-        else:
-            rho = privacy_loss("rho", self.rho)
-            scale = records / math.sqrt(2 * share.rho * Fraction(rho))
-            rest = float_below(Fraction(rho) - size_zcdp(scale, records))
-            epsilon = float_below(Fraction(range_of_zcdp(rest)) + records / Fraction(scale))
-        if epsilon < LEAST_LOSS * records:
-            must = f"leaves each record a privacy loss of less than {LEAST_LOSS:g}"
-            got = f"{records} records for epsilon={epsilon:g}"
-            remedy = "Raise epsilon or keep fewer records of each person"
-            raise InputError("records_per_person", must, got=got, remedy=remedy)
-        return epsilon, scale
-
-
-def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
-    """Positive shares that sum to one; equal shares by default."""
-    if shares is None:
-        return [Fraction(1, count)] * count
-    exact = [exact_level("shares", share) for share in shares] if count > 1 else [Fraction(1)]
-    if len(exact) != count or sum(exact) != 1:
-        must = f"must be {count} positive numbers that sum to one"
-        raise InputError("shares", must, got=f"{len(exact)}, sum {sum(exact)}")
-    return exact
-
-
-def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
-    """An equal part of a failure probability; by the union bound all guarantees then hold together."""
-    return None if delta is None else exact_level("delta", exact_level("delta", delta) / count)
-
-
-def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
-    """Return distinct levels as exact fractions."""
-    levels = [exact_level("alpha", alpha) for alpha in several("alpha", alphas)]
-    if not levels or len(set(levels)) != len(levels):
-        got = f"{len(levels)}, {len(set(levels))} different"
-        raise InputError("alpha", "must be one or more different levels", got=got)
-    return levels
-
-
-def levels_of_sides(alpha: Any) -> list[Fraction]:
-    """The level of each side: half of the interval's level, or the given pair."""
-    if not isinstance(alpha, tuple):
-        return [exact_level("alpha", alpha) / 2] * 2
-    if len(alpha) != 2:
-        must = "must be one level, or a pair of levels for the lower and the upper side"
-        raise InputError("alpha", must, got=str(len(alpha)))
-    levels = [exact_level("alpha", side) for side in alpha]
-    if sum(levels) >= 1:
-        raise InputError("alpha", "must sum to less than one")
-    return levels
