@@ -136,20 +136,19 @@ def _lines(plan: FederatedPlan, excluded: Sequence[Path], *, is_selected: bool) 
 def aggregate(options: Aggregate) -> None:
     """Compute the release, and print the range of the replies."""
     # The plan, the answers and the keys; a file of another known kind is no answer.
-    drop_refused = options.drop_refused
     options.output.check(FileKind.RELEASE, *options.answers, options.plan, options.keys)
     text = read_text(options.plan)
     for path in options.answers:
-        if not drop_refused and (actual := kind_of(path)) not in (FileKind.ANSWER, FileKind.OTHER):
+        if not options.drop_refused and (actual := kind_of(path)) not in (FileKind.ANSWER, FileKind.OTHER):
             raise Refusal("malformed", f"file {str(path)!r} is {actual}, not {FileKind.ANSWER}; leave it out")
     messages = [read_text(path) for path in options.answers]
     signing = None if options.keys is None else SiloKeys.load(options.keys)
 
     # The release, and the range of the replies: the only indication of silos that are not IID.
     with capture_warnings(CoverageWarning) as caught:
-        released = aggregate_answers(text, messages, keys=signing, drop_refused=drop_refused)
+        released = aggregate_answers(text, messages, keys=signing, drop_refused=options.drop_refused)
     options.output.save(released.to_json(), f"{released}\nsaved")
-    print_text(_spread(replies(text, messages, drop_refused=drop_refused)))
+    print_text(_spread(replies(text, messages, drop_refused=options.drop_refused)))
     caught.warn()
 
 
