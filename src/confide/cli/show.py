@@ -129,8 +129,7 @@ def _evaluation(evaluation: Evaluation, records: int) -> FileDescription:
     release = ("of the release with SHA-256", evaluation.calibration)
     values: dict[str, Any] = {"evaluation": evaluation.fields()}
     if not evaluation.private:
-        must = "must be 1 for an evaluation without noise"
-        require("records", records == 1, must, remedy="It is for releases")
+        require("records", records == 1, "must be 1 for an evaluation without noise", remedy="It is for releases")
         return FileDescription(_with_parts(evaluation, _rows(release)), values)
 
     # A private evaluation has a privacy loss.
