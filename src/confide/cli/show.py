@@ -69,17 +69,16 @@ class FileDescription(NamedTuple):
 def show(options: Show) -> None:
     """Print what a file states."""
     # The kind of the file.
-    path = options.path
     records = positive_integer("records", options.records)
-    kind = kind_of(path)
+    kind = kind_of(options.path)
     elsewhere = SHOWN_ELSEWHERE.get(kind, "")
-    require("path", not elsewhere, f"{str(path)!r} is {kind}", remedy=elsewhere)
+    require("path", not elsewhere, f"{str(options.path)!r} is {kind}", remedy=elsewhere)
     if describe_file := _BY_KIND.get(kind):
-        with usable(path):
-            description = describe_file(path)
+        with usable(options.path):
+            description = describe_file(options.path)
         require("records", records == 1, f"must be 1 for {kind}", remedy="It is for releases")
     else:
-        description = _document(load(path), records)
+        description = _document(load(options.path), records)
 
     # JSON contains the warnings.
     if not options.as_json:
