@@ -46,8 +46,7 @@ def _plan_arguments(arguments: Mapping[str, Any], columns: ColumnSpec | None) ->
     by = next((key for key, is_requested in requested.items() if is_requested), None)
 
     # The names of groups or classes.
-    of_columns = columns.classes if isinstance(columns, ClassColumns) else None
-    classes = arguments.get("classes") if of_columns is None else of_columns
+    classes = columns.classes if isinstance(columns, ClassColumns) else arguments.get("classes")
     require("classes", not by_class or classes is not None, "must be given with by_class: the names of all classes")
     names = class_keys(tuple(classes or ())) if by_class else groups or ()
 
