@@ -42,10 +42,7 @@ def plan(options: Plan) -> None:
     if source is not None:
         sample, left_out = read_sample(source, columns, skip=skip)
         planned = replace(planned, pilot=Pilot.of(sample, arguments["score"]))
-    if options.output.out is not None:
-        from confide.reports import report
-
-        options.output.write(report(planned).html)
+    options.output.write_page(planned)
 
     # Print it, with the records that common scores need.
     needed = _needed_by_scores(arguments) if options.needed else None

@@ -51,7 +51,9 @@ def watch(options: WatchOptions) -> int:
     # Write the thresholds in force and the page, and print the look.
     corrected = None if monitor.settings.correction is None else CorrectedRelease(batch.monitored, monitor)
     look = next(look for look in monitor.looks if look.name == batch.name)
-    _write(options, monitor, corrected)
+    if options.in_force is not None and corrected is not None:
+        corrected.save(options.in_force, overwrite=True)
+    options.output.write_page(monitor)
     warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
     document = {**_document(monitor, look, corrected), **warned, **receipt.fields()}
     texts = (*captured.earlier, *_look_texts(monitor, look, corrected, batch.budget), receipt.text())
@@ -146,15 +148,6 @@ def _print_start(monitor: Watch) -> None:
         print_text(
             f"the tolerance suits a release from {least:,} records or more: with fewer, chance can raise the alarm"
         )
-
-
-def _write(options: WatchOptions, monitor: Watch, corrected: CorrectedRelease | None) -> None:
-    if options.in_force is not None and corrected is not None:
-        corrected.save(options.in_force, overwrite=True)
-    if options.output.out is not None:
-        from confide.reports import report
-
-        options.output.write(report(monitor).html)
 
 
 def _look_texts(monitor: Watch, look: Look, corrected: CorrectedRelease | None, budget: Accounting) -> Iterator[str]:
