@@ -13,7 +13,7 @@ import confide
 from confide import federated
 from confide.cli.exit_codes import DONE, REFUSED
 from confide.cli.options import NAMES
-from confide.cli.request import written_request
+from confide.cli.request_file import written_request
 from confide.core import load_release
 from confide.ledger import Ledger
 from confide.tables.calibrate import TableOptions

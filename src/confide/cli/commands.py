@@ -119,7 +119,7 @@ class Calibrate(RequestOptions, Printed):
     output: Output
 
 
-@command("request", "request:write_request")
+@command("request", "request_file:write_request")
 class WriteRequest:
     """Write a file with all arguments of a request, to edit and to review.
 

@@ -98,9 +98,8 @@ def init(options: LedgerInit) -> None:
     """Create a ledger, and enter what was spent before."""
     # A file, or the tables and roles of a server.
     file = options.file
-    dataset = options.dataset
-    spent = options.spent
-    require("spent", (dataset is None) == (spent is None), "dataset and spent must be given together")
+    is_whole = (options.dataset is None) == (options.spent is None)
+    require("spent", is_whole, "dataset and spent must be given together")
     if isinstance(parse_location(file), Server):
         file = make_server_ledger(file, charge_roles=options.charge_role, read_roles=options.read_role).url
     elif options.charge_role or options.read_role:
@@ -111,6 +110,7 @@ def init(options: LedgerInit) -> None:
         print_text(*(f"{right}: {role}" for role in roles))
 
     # What was spent before enters as one charge.
-    if dataset is not None and spent is not None:
-        ledger.charge(dataset, Cost(spent, options.neighbors, "transfer by hand"), request_digest({"spent": spent}))
-        print_text(f"{dataset}: {ledger.account(dataset).summary}")
+    if options.dataset is not None and options.spent is not None:
+        cost = Cost(options.spent, options.neighbors, "transfer by hand")
+        ledger.charge(options.dataset, cost, request_digest({"spent": options.spent}))
+        print_text(f"{options.dataset}: {ledger.account(options.dataset).summary}")

@@ -345,8 +345,7 @@ BY_COMMAND: Mapping[tuple[str, str], Row | str] = {
 
 def row_of(command: str, field: str) -> Row:
     """The row of an option in a command, such as `ledger show`."""
-    group = command.partition(" ")[0]
-    for place in (command, group):
+    for place in (command, command.partition(" ")[0]):
         if (row := BY_COMMAND.get((place, field))) is not None:
             return replace(OPTIONS[field], help=row) if isinstance(row, str) else row
     return OPTIONS[field]

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from confide.support import FileKind, FileLocation
@@ -28,6 +28,13 @@ class OptionalOutput:
 
         if self.out is not None:
             write_text(self.out, text, overwrite=self.force)
+
+    def write_page(self, value: Any) -> None:
+        """Write the HTML page of a value, if there is a file."""
+        if self.out is not None:
+            from confide.reports import report
+
+            self.write(report(value).html)
 
     def saved(self) -> str | None:
         """A line with the path, if there is a file."""

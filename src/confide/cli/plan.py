@@ -42,10 +42,7 @@ def plan(options: Plan) -> None:
     if source is not None:
         sample, left_out = read_sample(source, columns, skip=skip)
         planned = replace(planned, pilot=Pilot.of(sample, arguments["score"]))
-    if options.output.out is not None:
-        from confide.reports import report
-
-        options.output.write(report(planned).html)
+    options.output.write_page(planned)
 
     document = {**_document(planned), **left_out}
     heading = f"for each group or class, with {planned.n} records in it:" if division else None

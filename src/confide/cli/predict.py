@@ -101,7 +101,6 @@ def _promised(released: Release) -> dict[str, Any]:
 def evaluate(options: Evaluate) -> int:
     """Evaluate a release on a table, and print its coverage."""
     # The arguments, and what they exclude.
-    output = options.output
     arguments = arguments_of("evaluate", EVALUATE, options)
     budget = Accounting.of(options.budget, arguments)
     if "epsilon" not in arguments:
@@ -109,7 +108,7 @@ def evaluate(options: Evaluate) -> int:
 
     # The files.
     source = Source(options.file, options.table, arguments.pop("decimal", "."))
-    output.check(FileKind.EVALUATION, *source.files, options.release, *budget.files)
+    options.output.check(FileKind.EVALUATION, *source.files, options.release, *budget.files)
     released = read_release(options.release, arguments)
     if options.fail_below_promise:
         _check_law(released)
@@ -126,7 +125,7 @@ def evaluate(options: Evaluate) -> int:
             left_out = {"left_out": opened.left_out()} if is_stated else {}
 
     # Write, print, and judge.
-    output.write(evaluation.to_json())
+    options.output.write(evaluation.to_json())
     _print(evaluation, released, receipt, left_out, options)
     broken = any(short.is_broken for short in evaluation.shortfalls.values())
     return CLAIM_FAILED if options.fail_below_promise and broken else DONE

@@ -69,17 +69,16 @@ class FileDescription(NamedTuple):
 def show(options: Show) -> None:
     """Print what a file states."""
     # The kind of the file.
-    path = options.path
     records = positive_integer("records", options.records)
-    kind = kind_of(path)
+    kind = kind_of(options.path)
     elsewhere = SHOWN_ELSEWHERE.get(kind, "")
-    require("path", not elsewhere, f"{str(path)!r} is {kind}", remedy=elsewhere)
+    require("path", not elsewhere, f"{str(options.path)!r} is {kind}", remedy=elsewhere)
     if describe_file := _BY_KIND.get(kind):
-        with usable(path):
-            description = describe_file(path)
+        with usable(options.path):
+            description = describe_file(options.path)
         require("records", records == 1, f"must be 1 for {kind}", remedy="It is for releases")
     else:
-        description = _document(load(path), records)
+        description = _document(load(options.path), records)
 
     # JSON contains the warnings.
     if not options.as_json:
@@ -129,8 +128,7 @@ def _evaluation(evaluation: Evaluation, records: int) -> FileDescription:
     release = ("of the release with SHA-256", evaluation.calibration)
     values: dict[str, Any] = {"evaluation": evaluation.fields()}
     if not evaluation.private:
-        must = "must be 1 for an evaluation without noise"
-        require("records", records == 1, must, remedy="It is for releases")
+        require("records", records == 1, "must be 1 for an evaluation without noise", remedy="It is for releases")
         return FileDescription(_with_parts(evaluation, _rows(release)), values)
 
     # A private evaluation has a privacy loss.

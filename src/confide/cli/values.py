@@ -42,8 +42,7 @@ class Source:
         """The columns; if none were named, an error that lists those of the table."""
         if columns is None:
             with self.open("reading") as (opened, _):
-                must = f"name the columns to read: {alternatives}"
-                raise InputError("probabilities", must, remedy=opened.existing())
+                raise InputError("probabilities", f"name the columns to read: {alternatives}", remedy=opened.existing())
         return columns
 
 

@@ -39,15 +39,7 @@ def watch(options: WatchOptions) -> int:
     # The batch and its monitor, whose choices are checked before the table is opened.
     batch = Batch.of(options)
     monitor = load_or_start(batch.state, batch.monitored, batch.columns, **batch.choices)
-    can_correct = options.in_force is None or monitor.settings.correction is not None
-    must = "must be left out without a correction of thresholds"
-    require("in_force", can_correct, must, remedy="Begin with --set correct=auto")
-    notes = list(remarks(batch.monitored))
-    if not monitor.looks:
-        notes += monitor.settings.remarks(batch.monitored)
-        if not options.as_json:
-            _print_start(monitor)
-    print_warning(*notes)
+    notes = _begin(monitor, batch.monitored, options)
 
     # Charge and look.
     columns = batch.source.require_columns(batch.columns)
@@ -59,16 +51,28 @@ def watch(options: WatchOptions) -> int:
     # Write the thresholds in force and the page, and print the look.
     corrected = None if monitor.settings.correction is None else CorrectedRelease(batch.monitored, monitor)
     look = next(look for look in monitor.looks if look.name == batch.name)
-    _write(options, monitor, corrected)
+    if options.in_force is not None and corrected is not None:
+        corrected.save(options.in_force, overwrite=True)
+    options.output.write_page(monitor)
     warned = {"earlier": bool(captured.earlier), "warnings": [*notes, *captured.notes]}
-    texts = (
-        *captured.earlier,
-        *_look_texts(monitor, look, corrected, batch.budget),
-        receipt.text(),
-        options.output.saved(),
-    )
-    print_result({**_document(monitor, look, corrected), **warned, **receipt.fields()}, *texts, as_json=options.as_json)
+    document = {**_document(monitor, look, corrected), **warned, **receipt.fields()}
+    texts = (*captured.earlier, *_look_texts(monitor, look, corrected, batch.budget), receipt.text())
+    print_result(document, *texts, options.output.saved(), as_json=options.as_json)
     return DONE if monitor.alarm is None else ALARM
+
+
+def _begin(monitor: Watch, monitored: Release, options: WatchOptions) -> list[str]:
+    """Check a monitor before a look, and print what is remarkable about it, which is returned."""
+    can_correct = options.in_force is None or monitor.settings.correction is not None
+    must = "must be left out without a correction of thresholds"
+    require("in_force", can_correct, must, remedy="Begin with --set correct=auto")
+    notes = list(remarks(monitored))
+    if not monitor.looks:
+        notes += monitor.settings.remarks(monitored)
+        if not options.as_json:
+            _print_start(monitor)
+    print_warning(*notes)
+    return notes
 
 
 @dataclass(frozen=True)
@@ -144,15 +148,6 @@ def _print_start(monitor: Watch) -> None:
         print_text(
             f"the tolerance suits a release from {least:,} records or more: with fewer, chance can raise the alarm"
         )
-
-
-def _write(options: WatchOptions, monitor: Watch, corrected: CorrectedRelease | None) -> None:
-    if options.in_force is not None and corrected is not None:
-        corrected.save(options.in_force, overwrite=True)
-    if options.output.out is not None:
-        from confide.reports import report
-
-        options.output.write(report(monitor).html)
 
 
 def _look_texts(monitor: Watch, look: Look, corrected: CorrectedRelease | None, budget: Accounting) -> Iterator[str]:

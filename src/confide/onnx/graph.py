@@ -52,8 +52,8 @@ class Tensor:
             name = graph.output[0].name
         tensors = {tensor.name: tensor for tensor in [*graph.input, *graph.value_info, *graph.output]}
         if name not in tensors:
-            inferred = onnx.shape_inference.infer_shapes(model).graph
-            tensors |= {tensor.name: tensor for tensor in inferred.value_info}
+            inferred = onnx.shape_inference.infer_shapes(model).graph.value_info
+            tensors |= {tensor.name: tensor for tensor in inferred}
         require("output", name in tensors, "must name an output of the model", got=f"no tensor {name!r}")
 
         # It must hold floating-point numbers of a known shape.
@@ -210,8 +210,9 @@ def append_sets(
     p = tensor.name if double else tail.node("Cast", tensor.name, to=TensorProto.FLOAT)
 
     # Records with an entry that is not a probability, bool, shape (n, 1): every class is in their sets.
-    zero, above_one = tail.constant(0, dtype), tail.constant(1 + _ROUNDING, dtype)
-    inside = tail.node("And", tail.node("GreaterOrEqual", p, zero), tail.node("LessOrEqual", p, above_one))
+    smallest = tail.constant(0, dtype)
+    largest = tail.constant(1 + _ROUNDING, dtype)
+    inside = tail.node("And", tail.node("GreaterOrEqual", p, smallest), tail.node("LessOrEqual", p, largest))
     outside = tail.node("Cast", tail.node("Not", inside), to=TensorProto.INT64)
     count = tail.node("ReduceSum", outside, tail.constant([1], np.int64), keepdims=1)
     unusable = tail.node("Greater", count, tail.constant(0, np.int64))
@@ -222,8 +223,8 @@ def append_sets(
         included = tail.node("GreaterOrEqual", p, lowest)
     else:
         # Other scores are computed in float64; NaN cannot be sorted.
-        zero, largest = tail.constant(0.0), tail.constant(1.0)
-        p = tail.node("Min", tail.node("Where", unusable, zero, tail.double(p)), largest)
+        zero = tail.constant(0.0)
+        p = tail.node("Min", tail.node("Where", unusable, zero, tail.double(p)), tail.constant(1.0))
 
         # p^(1/T), rescaled to rows that sum to one; rows of zeros stay zero. The logarithms and exponentials of the
         # runtime may differ from numpy's in the last digit, and so may a set whose score is nearly the threshold.
@@ -252,7 +253,8 @@ def append_intervals(
 
     # The reach of an interval is a constant, the float above the threshold, so that ends are rounded outwards.
     intervals = [kind.onnx(tail, *predictions, _thresholds(tail, release, _reach)) for kind, release in ends]
-    (lower, _), (_, upper) = intervals[0], intervals[-1]
+    lower, _ = intervals[0]
+    _, upper = intervals[-1]
     for name, end, infinity in (("lower", lower, -np.inf), ("upper", upper, np.inf)):
         infinite = tail.constant(infinity)
         tail.output(name, tail.node("Where", usable, end or infinite, infinite), TensorProto.DOUBLE)

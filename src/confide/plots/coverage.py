@@ -90,12 +90,17 @@ def plot_coverage(
     --------
     >>> axes = plot_coverage(PredictionSets(np.array([[True, False]])), [0])  # doctest: +SKIP
     """
-    # The parts, with the promise of each and whether it is below; a page of them, the least covered first.
+    # The parts, with the promise of each and whether it is below, the least covered first.
     table = _table(sets, labels, groups, confidence)
     parts = _compared(table, sets.promised if level is None and isinstance(sets, PredictionSets) else level)
     ranked = sorted((part for part in parts if part.n > 0 and part.value is not None), key=attrgetter("value"))
     require("sets", ranked, "must contain a record with a label", "none")
-    shown = _of_page(ranked, page)
+
+    # A page of them.
+    pages = -(-len(ranked) // _MOST_ROWS)
+    require("page", positive_integer("page", page) <= pages, f"must be at most {pages}, the last one", str(page))
+    first = (page - 1) * _MOST_ROWS
+    shown = ranked[first : first + _MOST_ROWS]
 
     # The picture.
     names = ["\n".join(textwrap.wrap(part.name, _MOST_LETTERS)) or part.name for part in shown]
@@ -104,14 +109,10 @@ def plot_coverage(
     _draw_parts(axes, shown, f"below it beyond chance ({below} of {len(ranked)})")
     if _draw_promises(axes, shown):
         legend(axes, ax, above=len(shown) > _TALL)
-
     _name_rows(axes, names)
 
     # The title.
-    span = ""
-    if len(ranked) > _MOST_ROWS:
-        first = (page - 1) * _MOST_ROWS + 1
-        span = f", {first} to {first + len(shown) - 1} from the least covered of {len(ranked):,}"
+    span = f", {first + 1} to {first + len(shown)} from the least covered of {len(ranked):,}" if pages > 1 else ""
     confidence_text = "noise included" if table.confidence is None else f"{100 * table.confidence:g} %"
     return labelled(axes, "coverage", "", f"Coverage by {table.division}{span}\nintervals: {confidence_text}")
 
@@ -138,12 +139,6 @@ def _compared(table: CoverageTable, level: float | None) -> Sequence[Part]:
         return table.parts
     below = table.surely_below(level).tolist()
     return [replace(part, promised=level, below=is_below) for part, is_below in zip(table, below, strict=True)]
-
-
-def _of_page(ranked: Sequence[Part], page: int) -> Sequence[Part]:
-    pages = -(-len(ranked) // _MOST_ROWS)
-    require("page", positive_integer("page", page) <= pages, f"must be at most {pages}, the last one", str(page))
-    return ranked[(page - 1) * _MOST_ROWS : page * _MOST_ROWS]
 
 
 def _axes_of_rows(ax: Any, names: Sequence[str]) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from confide.core import OnPilot, Plan, make_plan
+from confide.core import Plan, make_plan
 from confide.errors import InputError, InputTypeError
 from confide.support import (
     INK,
@@ -80,7 +80,7 @@ def plot_price(
     # Their lines, the plan itself, and its level.
     axes = axes_of(ax)
     _draw_prices(axes, plan, price, losses, counts)
-    axes.plot([plan.n], [_cost(plan, price)], "o", markersize=11, fillstyle="none", color=PROMISE,
+    axes.plot([plan.n], [_cost(plan, price).private], "o", markersize=11, fillstyle="none", color=PROMISE,
               label=f"this plan: ε = {plan.terms.epsilon:g}, n = {plan.n:,}")  # fmt: skip
     if price == "coverage":
         level = float(plan.terms.level)
@@ -106,10 +106,10 @@ def _draw_prices(axes: Any, plan: Plan, price: Price, losses: Sequence[float], c
     """Draw one line for each privacy loss; the line without privacy is the same for all of them."""
     for place, epsilon in enumerate(losses):
         plans = [replace(make_plan(plan.terms.with_loss(epsilon), n), pilot=plan.pilot) for n in counts]
+        costs = [_cost(point, price) for point in plans]
         if not place:
-            plain = [_cost_without_privacy(point, price) for point in plans]
-            axes.plot(counts, plain, color="#777777", linewidth=1.2, label="without privacy")
-        private = [_cost(point, price) for point in plans]
+            axes.plot(counts, [cost.plain for cost in costs], color="#777777", linewidth=1.2, label="without privacy")
+        private = [cost.private for cost in costs]
         alpha = 0.4 + 0.6 * place / max(1, len(losses) - 1)
         axes.plot(counts, private, marker=MARKERS[place % len(MARKERS)], markersize=4, linewidth=1.4, color=INK,
                   alpha=alpha, label=f"ε = {epsilon:g}")  # fmt: skip
@@ -126,21 +126,20 @@ def _scale_logarithmically(axes: Any, *, sizes: bool) -> None:
         axes.yaxis.set_minor_formatter("{x:g}")
 
 
-def _cost(plan: Plan, of: Price) -> float | None:
-    if of == "size":
-        return _on_pilot(plan).size
-    return plan.expected_coverage if of == "coverage" else plan.expected_excess
+class _Cost(NamedTuple):
+    """What a plan costs, and what the same costs without privacy."""
+
+    private: float | None
+    plain: float | None
 
 
-def _cost_without_privacy(plan: Plan, of: Price) -> float | None:
+def _cost(plan: Plan, of: Price) -> _Cost:
     if of == "size":
-        return _on_pilot(plan).plain_size
+        assert plan.on_pilot is not None
+        return _Cost(plan.on_pilot.size, plan.on_pilot.plain_size)
     rank = plan.nonprivate_rank
     n = plan.effective_n
     coverage = rank / (n + 1) if rank <= n else 1.0
-    return coverage if of == "coverage" else (coverage - float(plan.terms.level)) * (n + 1)
-
-
-def _on_pilot(plan: Plan) -> OnPilot:
-    assert plan.on_pilot is not None
-    return plan.on_pilot
+    if of == "coverage":
+        return _Cost(plan.expected_coverage, coverage)
+    return _Cost(plan.expected_excess, (coverage - float(plan.terms.level)) * (n + 1))

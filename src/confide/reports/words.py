@@ -11,7 +11,16 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from confide.core import OVERLAP, Release, Threshold, any_shares, level_reached, limit_text, meaning_of_infinity
+from confide.core import (
+    FALSE_NEGATIVES,
+    OVERLAP,
+    Release,
+    Threshold,
+    any_shares,
+    level_reached,
+    limit_text,
+    meaning_of_infinity,
+)
 from confide.federated import FederatedRelease
 from confide.guarantee import Guarantee, coverage_text, silos_text
 from confide.mechanisms import PrivacyStatement, PublishedHistogram, loss_facts
@@ -174,7 +183,7 @@ def meaning(release: Release, example: Section | None, *, broken: bool = False) 
 
 def rule(stated: Threshold, loss: str | None = None) -> str:
     """Sentence about the contents of a set; empty for a loss of another program."""
-    if loss not in (None, "false_negative_rate"):
+    if loss not in (None, FALSE_NEGATIVES):
         return ""
     kind = score_kind(stated.score if loss is None else "lac")
     if stated.excludes_nothing:

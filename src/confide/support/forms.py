@@ -39,27 +39,15 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
     ValueError: not a strict JSON object
     """
 
-    def no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        content = dict(pairs)
-        if len(content) != len(pairs):
-            raise ValueError
-        return content
-
     def bounded(number: str) -> int:
         value = int(number)
         if value.bit_length() > integer_bits:
             raise ValueError
         return value
 
-    def finite(number: str) -> float:
-        value = float(number)
-        if not math.isfinite(value):
-            raise ValueError
-        return value
-
     try:
         content = json.loads(
-            text, object_pairs_hook=no_repeats, parse_int=bounded, parse_float=finite, parse_constant=finite
+            text, object_pairs_hook=_without_repeats, parse_int=bounded, parse_float=_finite, parse_constant=_finite
         )
         text.encode()
         if "\\u" in text:  # otherwise an escape could represent an unpaired surrogate
@@ -69,6 +57,20 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError("not a strict JSON object")
     return content
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError
+    return content
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError
+    return value
 
 
 @dataclass(frozen=True)

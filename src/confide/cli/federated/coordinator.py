@@ -15,7 +15,7 @@ from confide.cli.request import read_request, take_columns
 from confide.cli.values import Source
 from confide.core import BOTH_SIDES, By
 from confide.errors import CoverageWarning
-from confide.federated import FederatedPlan, Refusal, SiloKeys, read_time, replies
+from confide.federated import Comparison, FederatedPlan, Refusal, Silo, SiloKeys, read_time, replies
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
@@ -46,8 +46,7 @@ def _plan_arguments(arguments: Mapping[str, Any], columns: ColumnSpec | None) ->
     by = next((key for key, is_requested in requested.items() if is_requested), None)
 
     # The names of groups or classes.
-    of_columns = columns.classes if isinstance(columns, ClassColumns) else None
-    classes = arguments.get("classes") if of_columns is None else of_columns
+    classes = columns.classes if isinstance(columns, ClassColumns) else arguments.get("classes")
     require("classes", not by_class or classes is not None, "must be given with by_class: the names of all classes")
     names = class_keys(tuple(classes or ())) if by_class else groups or ()
 
@@ -83,10 +82,7 @@ def plan(options: Plan) -> None:
     # Plan, or compare and take the recommended plan.
     with capture_warnings() as caught:
         if options.compare:
-            skip = arguments.get("skip_incomplete", False)
-            sample = None if pilot is None else read_sample(pilot, columns, skip=skip)[0]
-            compared = {name: value for name, value in plan_arguments.items() if name != "method"}
-            comparison = compare_methods(invited, pilot=sample, **compared)
+            comparison = _compare(invited, plan_arguments, pilot, columns, skip=arguments.get("skip_incomplete", False))
         else:
             chosen = make_plan(invited, **plan_arguments)
     caught.warn()
@@ -97,13 +93,19 @@ def plan(options: Plan) -> None:
         chosen = comparison.plan
 
     # Sign it, and print what it promises.
-    neighbors = chosen.privacy().neighbors
-    must = f"must be {neighbors} or left out: it follows from the sizes of silos and the method"
-    requested = arguments.get("neighbors")
-    require("neighbors", requested in (None, neighbors), must, got=str(requested))
+    _check_neighbors(chosen, arguments.get("neighbors"))
     options.output.write(chosen.sign(coordinator))
     print_warning(*chosen.remarks)
     print_text(f"plan: {options.output.out}", *_lines(chosen, excluded, is_selected=options.method is None))
+
+
+def _compare(
+    invited: Sequence[Silo], plan: Mapping[str, Any], pilot: Source | None, columns: ColumnSpec | None, *, skip: bool
+) -> Comparison:
+    """Compare the methods for the arguments of a plan, and for a pilot sample if there is one."""
+    sample = None if pilot is None else read_sample(pilot, columns, skip=skip)[0]
+    arguments = {name: value for name, value in plan.items() if name != "method"}
+    return compare_methods(invited, pilot=sample, **arguments)
 
 
 def _check_options(options: Plan, pilot: Source | None) -> None:
@@ -114,6 +116,12 @@ def _check_options(options: Plan, pilot: Source | None) -> None:
         raise click.UsageError("--out is missing; it is optional only with --compare")
     if not options.compare and pilot is not None:
         raise click.UsageError("--pilot needs --compare")
+
+
+def _check_neighbors(plan: FederatedPlan, requested: object) -> None:
+    neighbors = plan.privacy().neighbors
+    must = f"must be {neighbors} or left out: it follows from the sizes of silos and the method"
+    require("neighbors", requested in (None, neighbors), must, got=str(requested))
 
 
 def _lines(plan: FederatedPlan, excluded: Sequence[Path], *, is_selected: bool) -> Iterator[str | None]:
@@ -136,20 +144,19 @@ def _lines(plan: FederatedPlan, excluded: Sequence[Path], *, is_selected: bool) 
 def aggregate(options: Aggregate) -> None:
     """Compute the release, and print the range of the replies."""
     # The plan, the answers and the keys; a file of another known kind is no answer.
-    drop_refused = options.drop_refused
     options.output.check(FileKind.RELEASE, *options.answers, options.plan, options.keys)
     text = read_text(options.plan)
     for path in options.answers:
-        if not drop_refused and (actual := kind_of(path)) not in (FileKind.ANSWER, FileKind.OTHER):
+        if not options.drop_refused and (actual := kind_of(path)) not in (FileKind.ANSWER, FileKind.OTHER):
             raise Refusal("malformed", f"file {str(path)!r} is {actual}, not {FileKind.ANSWER}; leave it out")
     messages = [read_text(path) for path in options.answers]
     signing = None if options.keys is None else SiloKeys.load(options.keys)
 
     # The release, and the range of the replies: the only indication of silos that are not IID.
     with capture_warnings(CoverageWarning) as caught:
-        released = aggregate_answers(text, messages, keys=signing, drop_refused=drop_refused)
+        released = aggregate_answers(text, messages, keys=signing, drop_refused=options.drop_refused)
     options.output.save(released.to_json(), f"{released}\nsaved")
-    print_text(_spread(replies(text, messages, drop_refused=drop_refused)))
+    print_text(_spread(replies(text, messages, drop_refused=options.drop_refused)))
     caught.warn()
 
 

@@ -75,8 +75,7 @@ def silos_of_plan(paths: Sequence[Path], coordinator: Silo) -> tuple[list[Silo],
 
 def reliance_text(plan: FederatedPlan) -> str | None:
     """A line about the silos that a plan relies on; None if it relies on none."""
-    first = plan.first
-    return None if first.reliance is None else f"{first.reliance_label} {first.reliance}"
+    return None if plan.first.reliance is None else f"{plan.first.reliance_label} {plan.first.reliance}"
 
 
 def silo_rows(silo: Silo) -> list[tuple[str, str]]:

@@ -224,16 +224,20 @@ def answer(options: Answer) -> None:
         print_text(f"earlier answer of {earlier} returned; nothing was charged")
     options.output.save(message, "answer")
 
-    # What the plan reveals, to whom, and what was spent.
-    silo = signed_plan.silos[signed_plan.position(private_keys.name)]
-    if not signed_plan.channel.single_replies and silo.ledger is None:
+    _print_terms(signed_plan, private_keys.name, records, policy)
+
+
+def _print_terms(plan: FederatedPlan, name: str, records: SiloLedger, policy: Policy) -> None:
+    """What the plan reveals, to whom, and what the silo of this name has spent."""
+    single_replies = plan.channel.single_replies
+    if not single_replies and plan.silos[plan.position(name)].ledger is None:
         print_text(
             "this silo's public file names no ledger: a copy of these keys with another ledger could answer this plan "
             "again, and the two answers together would reveal records; confide federated public --ledger adds it"
         )
-    if rows := identity_rows(signed_plan, silos=not signed_plan.channel.single_replies):
+    if rows := identity_rows(plan, silos=not single_replies):
         print_text(aligned(rows))
-    print_text(reliance_text(signed_plan), _spent(records, policy.budget))
+    print_text(reliance_text(plan), _spent(records, policy.budget))
 
 
 def _spent(records: SiloLedger, budget: float) -> str:
