@@ -114,13 +114,6 @@ class BinCounter:
     The edges are the finite candidates: float64, shape (m-1,), increasing. Scores outside [low, high], and NaN, are
     counted separately; with `infinity`, +inf is a score as well. If half a million scores or more are expected, or an
     unknown number, they are counted by cells, which need 2 MB. Otherwise every block is sorted.
-
-    Examples
-    --------
-    >>> counter = BinCounter(np.array([0.5, 1.0]), 0.0, 10.0)
-    >>> counter.add(np.array([0.1, 0.5, 0.6, 7.0, 11.0]))
-    >>> counter.counts(), counter.outside, counter.first
-    (array([2, 1, 1]), 1, 4)
     """
 
     def __init__(

@@ -96,15 +96,6 @@ def digits() -> Digits:
     The model is a logistic regression that was trained on only 60 images. It is therefore often unsure, and its
     prediction sets have several members. Every call returns the same result. Needs scikit-learn (the extra
     `standard`).
-
-    Examples
-    --------
-    >>> from confide.demo import digits
-    >>> data = digits()
-    >>> data.probabilities.shape, data.new_probabilities.shape
-    ((700, 10), (1037, 10))
-    >>> round(data.accuracy, 2)
-    0.85
     """
     with needs_extra("the demo", "standard"):
         from sklearn.datasets import load_digits

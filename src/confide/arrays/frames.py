@@ -37,16 +37,6 @@ def refuse_other_rows(**given: Any) -> None:
 
     The default index of pandas, 0 to n-1, is compatible with every index except a permutation of itself. Messages
     contain no label of an index.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> y = pandas.Series([1.0, 2.0], index=["a", "b"])
-    >>> refuse_other_rows(predictions=y, targets=y, groups=[1, 2])
-    >>> refuse_other_rows(predictions=y, targets=y[::-1])
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputError: targets: the rows of targets must be in the order of those of predictions; got ...
     """
     by_name = {name: row_index(data) for name, data in given.items()}
     indexes = [(name, index) for name, index in by_name.items() if index is not None]

@@ -32,14 +32,6 @@ class GroupColumns:
     ------
     InputError, InputTypeError
         If `columns` is not such a mapping, or two groups have the same name `column=value`.
-
-    Examples
-    --------
-    >>> columns = GroupColumns({"sex": ["f", "m"], "age": ["young", "old"]})
-    >>> columns.names
-    ('sex=f', 'sex=m', 'age=young', 'age=old')
-    >>> columns.places({"sex": ["m"], "age": ["young"]}, 1)
-    array([[1, 2]])
     """
 
     columns: Mapping[str, Sequence[Name]] = field(hash=False)

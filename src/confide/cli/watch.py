@@ -19,10 +19,18 @@ from confide.cli.values import Source, place_of, read_release
 from confide.core import Release, remarks
 from confide.errors import ChargedAgainWarning, EarlierReleaseWarning, SimilarNameWarning
 from confide.evaluation import Evaluation
-from confide.noisy_counts import coverage_interval
 from confide.support import FileKind, FileLocation, check_not_input, read_as, require
 from confide.tables import ColumnSpec
-from confide.watching import CorrectedRelease, Look, Settings, Watch, load_or_start, local_state, records_for
+from confide.watching import (
+    CorrectedRelease,
+    CoverageOfLooks,
+    Look,
+    Settings,
+    Watch,
+    load_or_start,
+    local_state,
+    records_for,
+)
 from confide.watching import watch as take_look
 
 _ADDS_UP = (
@@ -166,16 +174,11 @@ def _counts_text(settings: Settings, look: Look) -> str:
     counts = look.counts
     if settings.bins:
         return ", ".join(f"{count:,} of size {size}" for count, size in zip(counts, settings.bin_names, strict=True))
-    # A pair of counts for each part
-    covered = sum(counts[::2])
-    missed = sum(counts[1::2])
-    text = f"{covered:,} covered, {missed:,} missed"
+    coverage = CoverageOfLooks.of(settings, [look])
+    text = f"{coverage.covered[0]:,} covered, {coverage.missed[0]:,} missed"
     if settings.records_per_person > 1:
         return text
-    (low,), (high,) = coverage_interval(
-        [covered], [missed], settings.noise_epsilon, guess=max(settings.least), noises=len(settings.promised)
-    )
-    return f"{text}; its coverage {low:.3f} to {high:.3f} (95 % interval, for this look alone)"
+    return f"{text}; its coverage {coverage.low[0]:.3f} to {coverage.high[0]:.3f} (95 % interval, for this look alone)"
 
 
 def _document(monitor: Watch, look: Look, corrected: CorrectedRelease | None) -> dict[str, Any]:

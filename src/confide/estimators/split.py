@@ -35,12 +35,6 @@ def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool
     Under `replace_one` without a seed the same holds for a record that is replaced, which keeps its number. With a seed
     the new content may fall into the other part; the guarantee is then about records of the calibration part among
     themselves.
-
-    Examples
-    --------
-    >>> x = np.arange(10.0)
-    >>> bool((calibrating(0.5, 0, 10, x)[1:] == calibrating(0.5, 0, 9, x[1:])).all())
-    True
     """
     if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
         must = "must be a share between 0 and 1: records are drawn independently, so their number cannot be fixed"

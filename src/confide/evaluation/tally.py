@@ -69,13 +69,6 @@ class Counts:
 
     Shapes: the numbers of parts of the divisions that are crossed, then the number of outcomes (of `cells`), or of
     levels at which sizes or widths are added up (of `sums`). Without a division all records are one part.
-
-    Examples
-    --------
-    >>> counts = Counts((2, 2), (2, 1))
-    >>> counts.add([np.array([0, 1, 1])], np.array([0, 0, 1]), [np.array([1, 2, 4])])
-    >>> counts.cells.tolist(), counts.sums.tolist()
-    ([[1, 0], [1, 1]], [[1.0], [6.0]])
     """
 
     def __init__(self, cells: Sequence[int], sums: Sequence[int] = (0,)) -> None:

@@ -39,11 +39,6 @@ class RandomRankReply:
         The law of R on 1..n, ranks increasing. The mass that is missing to 1, apart from `bottom`, stands for +inf.
     bottom
         P(R = 0), the probability that the reply may be anything.
-
-    Examples
-    --------
-    >>> float(RandomRankReply.fixed(1, 1).below(np.array([0.25]))[0])
-    0.25
     """
 
     n: int
@@ -215,16 +210,7 @@ _TOGETHER = 4
 
 
 class ReplyTable:
-    """The laws of the replies of m silos. Each distinct law is computed once, those of integer ranks all together.
-
-    Examples
-    --------
-    >>> table = ReplyTable([RandomRankReply.fixed(1, 1), RandomRankReply.fixed(2, 2), RandomRankReply.fixed(1, 1)])
-    >>> table.below(np.array([0.5]))
-    array([[0.5 ],
-           [0.25],
-           [0.5 ]])
-    """
+    """The laws of the replies of m silos. Each distinct law is computed once, those of integer ranks all together."""
 
     def __init__(self, replies: Sequence[ReplyLaw]) -> None:
         # The distinct laws, and that of every silo

@@ -154,13 +154,7 @@ def _verification(checks: Sequence[_Check]) -> Verification:
 
 
 def verify_signer(signer: str | None, required: Silo | None, drawn: str) -> Verification:
-    """Compare the signer of a non-federated release with the required one, if any; `drawn` cannot be recomputed.
-
-    Examples
-    --------
-    >>> verify_signer(None, None, "thresholds").statements
-    ('not signed: no signature vouches for the thresholds themselves. Everything else was recomputed from the ...',)
-    """
+    """Compare the signer of a non-federated release with the required one, if any; `drawn` cannot be recomputed."""
     unsigned = (
         f"not signed: no signature vouches for the {drawn} themselves. Everything else was recomputed from the "
         "public choices"
@@ -365,16 +359,6 @@ def promised_by(document: Document) -> tuple[float | None, str]:
     """The guaranteed coverage, or None, and a description of it.
 
     For an evaluation or a monitor it is the guarantee of the evaluated or monitored release.
-
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> promised_by(confide.calibrate(rng.random(4000), [0.2, 0.1], epsilon=1.0))
-    (0.8, 'promised: 0.8')
-    >>> p = rng.random((4000, 3))
-    >>> promised_by(confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0))
-    (0.8, "promised: at most 20 % of a record's true labels are missed on average over the noisy number of ...")
     """
     from confide.evaluation import Evaluation
     from confide.watching import CorrectedRelease, Watch

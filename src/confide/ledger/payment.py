@@ -149,15 +149,7 @@ class Transaction(Generic[Key]):
 
 
 def check_stored(argument: str, length: int, remedy: str) -> None:
-    """Raise, before anything is charged, if a release of this length is too long for a ledger.
-
-    Examples
-    --------
-    >>> check_stored("classes", 1_000_001, "State their number")
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputError: classes: must be fewer or shorter with a ledger, which stores at most 1,000,000 ...
-    """
+    """Raise, before anything is charged, if a release of this length is too long for a ledger."""
     must = f"must be fewer or shorter with a ledger, which stores at most {MOST_RELEASE:,} characters of a release"
     require(argument, length <= MOST_RELEASE, must, remedy=remedy)
 

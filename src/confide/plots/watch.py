@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from confide.errors import InputTypeError
-from confide.noisy_counts import coverage_interval, coverage_share
+from confide.noisy_counts import coverage_share
 from confide.support import AS_PROMISED, BELOW, FILL, axes_of, labelled, legend, named_ticks, promise_line, require
-from confide.watching import Point, Watch
+from confide.watching import CoverageOfLooks, Point, Watch
 
 
 def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
@@ -44,40 +42,20 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
 
     # The confidence sequence of all looks so far, and each look.
     points = watch.points
-    shares = _Shares.of(watch)
+    coverage = CoverageOfLooks.of(watch.settings, watch.looks)
     axes = axes_of(ax)
     _draw_sequence(axes, points)
-    _draw_looks(axes, points, shares)
+    _draw_looks(axes, points, coverage)
 
     # The tested levels, names, and words.
     tested = watch.settings.least
     for level in sorted(set(tested)):
         promise_line(axes, level, f"tested: at least {level:.6g}")
     named_ticks(axes, [point.look.name for point in points])
-    axes.set_ylim(max(0.0, float(np.nanmin(np.append(shares.low, min(tested)))) - 0.02), 1.01)
+    axes.set_ylim(max(0.0, float(np.nanmin(np.append(coverage.low, min(tested)))) - 0.02), 1.01)
     legend(axes, ax)
     alarm = f"alarm at “{watch.alarm.look.name}”" if watch.alarm else "no alarm"
     return labelled(axes, "look", "coverage", f"Coverage of {len(points):,} looks, {alarm}")
-
-
-@dataclass(frozen=True)
-class _Shares:
-    """The share of each look, all parts together, with the ends of its interval for noise and sampling."""
-
-    share: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, watch: Watch) -> _Shares:
-        # A pair of counts for each part.
-        settings = watch.settings
-        pairs = np.array([look.counts for look in watch.looks], np.int64).reshape(len(watch.looks), -1, 2)
-        covered, missed = pairs.sum(axis=1).T
-        guess = min(max(round(min(settings.promised.values()), 2), 0.01), 0.99)
-        noises = len(settings.promised)
-        low, high = coverage_interval(covered, missed, settings.noise_epsilon, guess=guess, noises=noises)
-        return cls(coverage_share(covered, missed), low, high)
 
 
 def _draw_sequence(axes: Any, points: Sequence[Point]) -> None:
@@ -87,11 +65,12 @@ def _draw_sequence(axes: Any, points: Sequence[Point]) -> None:
                       linewidth=0, label="all looks so far, if coverage has not changed")  # fmt: skip
 
 
-def _draw_looks(axes: Any, points: Sequence[Point], shares: _Shares) -> None:
+def _draw_looks(axes: Any, points: Sequence[Point], coverage: CoverageOfLooks) -> None:
     """Draw looks before the alarm, and since."""
     alarmed = np.array([point.alarmed for point in points])
+    shares = coverage_share(coverage.covered, coverage.missed)
     for since_alarm, style in ((False, AS_PROMISED), (True, BELOW)):
-        drawn = np.flatnonzero((alarmed == since_alarm) & np.isfinite(shares.share))
-        axes.vlines(drawn, shares.low[drawn], shares.high[drawn], color=style["color"], linewidth=1.2)
+        drawn = np.flatnonzero((alarmed == since_alarm) & np.isfinite(shares))
+        axes.vlines(drawn, coverage.low[drawn], coverage.high[drawn], color=style["color"], linewidth=1.2)
         label = "since the alarm" if since_alarm else "this look"
-        axes.plot(drawn, shares.share[drawn], **style, label=label if drawn.size else None)
+        axes.plot(drawn, shares[drawn], **style, label=label if drawn.size else None)

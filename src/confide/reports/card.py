@@ -143,17 +143,7 @@ def _metric(kind: str, name: str, value: float, words: str, **stated: Any) -> di
 
 
 def yaml_lines(value: Any) -> Iterator[str]:
-    r"""The lines of a document in YAML, from mappings, lists, texts, booleans and finite numbers.
-
-    Examples
-    --------
-    >>> print(*yaml_lines({"results": [{"type": "epsilon", "value": 1e-5}], "tags": ["a: b"]}), sep="\n")
-    results:
-    - type: "epsilon"
-      value: 1.0e-05
-    tags:
-    - "a: b"
-    """
+    """The lines of a document in YAML, from mappings, lists, texts, booleans and finite numbers."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             if not isinstance(item, Mapping | list):

@@ -41,15 +41,6 @@ def ledger_page(
     ------
     InputError
         If the ledger does not contain the data set, or dp_delta is outside [0, 1).
-
-    Examples
-    --------
-    >>> import confide, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ledger = confide.Ledger(f"{folder}/budget.db")
-    ...     _ = ledger.set_limit("patients", 2.0)
-    ...     ledger_page(ledger)
-    Page('Privacy budget')
     """
     return page_of(ledger_section(ledger, dataset, dp_delta, who=who), title)
 

@@ -40,21 +40,6 @@ class Page:
         Name and text of the file that the page describes.
     metadata
         YAML for the head of the Markdown, with a line break after each line. Without it, a page is saved as HTML only.
-
-    Examples
-    --------
-    >>> page = Page(Section("Triage", "Coverage is guaranteed."), metadata="tags: []\n")
-    >>> page
-    Page('Triage')
-    >>> print(page.text.rstrip())
-    ---
-    # Written by confide
-    tags: []
-    ---
-    <BLANKLINE>
-    # Triage
-    <BLANKLINE>
-    Coverage is guaranteed.
     """
 
     section: Section

@@ -202,14 +202,6 @@ class ScoreKind:
 
         A number of candidates, +inf included, is equally spaced for scores from 0 to 1, and spread in the default way
         for other scores, approximately.
-
-        Examples
-        --------
-        >>> from confide.scores import score_kind
-        >>> score_kind("lac").choose_candidates(100)
-        Candidates.unit(size=100, spacing='uniform')
-        >>> score_kind("absolute_residual").choose_candidates(100, unit=25.0).recipe["unit"]
-        25.0
         """
         if isinstance(candidates, Candidates):
             remedy = "Use a Spread, which has a unit"

@@ -22,14 +22,6 @@ class NamedScores(np.ndarray[Any, np.dtype[np.float64]]):
         The score's name.
     classes
         For classification, the class names or their number; None for regression.
-
-    Examples
-    --------
-    >>> scores = NamedScores.of(np.array([0.25, 0.5]), "lac", ["cat", "dog"])
-    >>> scores, scores[:1].score, scores.classes
-    (array([0.25, 0.5 ]), 'lac', ('cat', 'dog'))
-    >>> type(1 - scores).__name__
-    'ndarray'
     """
 
     score: str | None

@@ -211,17 +211,7 @@ _FEWEST_SETS = 100
 
 
 def warn_of_empty_sets(empty: int, records: int, score: str | None) -> None:
-    """Warn if more than 1 % of the sets are empty, with advice that depends on the score.
-
-    Examples
-    --------
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     warn_of_empty_sets(10, 1000, "lac")
-    ...     warn_of_empty_sets(404, 5180, "lac")
-    >>> print(*(one.message for one in caught))
-    404 of 5,180 sets are empty (7.8 %), and an empty set never contains the true label. ...
-    """
+    """Warn if more than 1 % of the sets are empty, with advice that depends on the score."""
     if records < _FEWEST_SETS or 100 * empty <= records:
         return
     other = "" if score_kind(score).randomised else "compare the randomised score, such as 'aps', or "
@@ -324,15 +314,6 @@ def warn_of_widths(records: int, width: float, least: float, most: float) -> Non
     """Warn if intervals are uninformative: the narrowest has `width`; the other numbers describe the predictions.
 
     There is no warning for equal predictions, or for infinite intervals, which have another warning.
-
-    Examples
-    --------
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     warn_of_widths(1000, 3e10, 0.0, 300.0)
-    ...     warn_of_widths(1000, 200.0, 0.0, 300.0)
-    >>> print(*(one.message for one in caught))
-    the intervals are at least 1e+08 times as wide as the predictions are spread, from the least to the largest: ...
     """
     spread = most - least
     if records < _FEWEST or not math.isfinite(width) or not 0 < spread < math.inf or width <= _WIDE * spread:

@@ -107,15 +107,7 @@ def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
 def raise_for_rows(
     argument: str, invalid: ArrayLike, requirement: str, description: str, remedy: str = "", place: str = "position"
 ) -> None:
-    """Raise an error for marked entries, with their number and the position of the first, without their values.
-
-    Examples
-    --------
-    >>> raise_for_rows("u", np.array([False, True]), "must be finite", "that are not", "Drop them")
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputError: u: must be finite; got 1 that are not, the first at position 1. Drop them
-    """
+    """Raise an error for marked entries, with their number and the position of the first, without their values."""
     positions = np.flatnonzero(invalid)
     if positions.size:
         got = f"{positions.size} {description}, the first at {place} {positions[0]}"
@@ -123,30 +115,14 @@ def raise_for_rows(
 
 
 def several(name: str, values: Any) -> list[Any]:
-    """Validate a list of any length; a single value or a string raises an error.
-
-    Examples
-    --------
-    >>> several("alphas", 0.1)
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputTypeError: alphas: must be a list; got float
-    """
+    """Validate a list of any length; a single value or a string raises an error."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InputTypeError(name, "must be a list", got=type(values).__name__)
     return list(values)
 
 
 def check_types(value: object, **types: type | tuple[type, ...]) -> None:
-    """Raise an error for the first field of a value that is neither None nor of the stated types.
-
-    Examples
-    --------
-    >>> check_types(Fraction(1, 2), numerator=str)
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputTypeError: numerator: must be str; got int
-    """
+    """Raise an error for the first field of a value that is neither None nor of the stated types."""
     for name, kinds in types.items():
         field = getattr(value, name)
         kinds = kinds if isinstance(kinds, tuple) else (kinds,)
@@ -165,13 +141,6 @@ def check_unknown_arguments(
     """Raise an error for the first argument in `given` that is not in `known`.
 
     `hints` has advice for some names. `named`: further parameter names, used only for the 'Did you mean' suggestion.
-
-    Examples
-    --------
-    >>> check_unknown_arguments("plan", ["epsilom"], ["epsilon", "rho"])
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputTypeError: epsilom: must be left out: plan() takes no such argument. Did you mean 'epsilon'?
     """
     for name in given:
         if name not in known:
@@ -187,15 +156,7 @@ _LEVEL_WORDS = ("confidence_level", "coverage", "coverage_level")
 
 
 def takes_alpha(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Let a function of `alpha` raise an error that names `alpha` if a level has its name of other libraries.
-
-    Examples
-    --------
-    >>> takes_alpha(lambda alpha: alpha)(confidence_level=0.9)
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputTypeError: confidence_level: must be stated as alpha, the share of true labels or ...
-    """
+    """Let a function of `alpha` raise an error that names `alpha` if a level has its name of other libraries."""
 
     @wraps(function)
     def checked(*given: Given.args, **options: Given.kwargs) -> Result:

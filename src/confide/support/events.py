@@ -28,16 +28,6 @@ def log_event(package: str, event: str, level: int = INFO, /, **facts: Any) -> N
     """Log an event of a subpackage with public facts; facts that are None are omitted.
 
     Values that are more than one plain word are quoted as in JSON.
-
-    Examples
-    --------
-    >>> import logging
-    >>> heard = logging.getLogger("confide.ledger")
-    >>> handler, before = logging.StreamHandler(sys.stdout), heard.level
-    >>> heard.addHandler(handler); heard.setLevel(DEBUG)
-    >>> log_event("ledger", "charged", dataset="ward 7", epsilon=0.5, left=None)
-    charged dataset="ward 7" epsilon=0.5
-    >>> heard.removeHandler(handler); heard.setLevel(before)
     """
     if listening(package, level):
         import logging

@@ -126,18 +126,7 @@ def describe(value: Any) -> Section:
 
 
 def to_text(section: Section) -> str:
-    """The text of a section: facts as `name: value`, those of its parts in aligned columns.
-
-    Examples
-    --------
-    >>> inner = Section("With 100 records", facts=(("rank", "91"), ("coverage", "0.9")))
-    >>> print(to_text(Section("Plan", "a plan", (("alpha", "0.1"),), parts=(inner,))))
-    a plan
-    alpha: 0.1
-    With 100 records:
-      rank      91
-      coverage  0.9
-    """
+    """The text of a section: facts as `name: value`, those of its parts in aligned columns."""
     return "\n".join(_lines(section, [f"{name}: {value}" for name, value in section.facts]))
 
 
@@ -171,17 +160,7 @@ _ITEM_NUMBER = re.compile(r"^(\d{1,9})(?=[.)](\s|$))")
 
 
 def to_markdown(section: Section) -> str:
-    r"""A section as Markdown: headings, lists of facts, and tables; pictures are left out. Every text is escaped.
-
-    Examples
-    --------
-    >>> print(to_markdown(Section("Plan", facts=(("alpha", "<0.1>"),), notes=("a note",))))
-    # Plan
-    <BLANKLINE>
-    - **alpha**: \<0.1\>
-    <BLANKLINE>
-    a note
-    """
+    """A section as Markdown: headings, lists of facts, and tables; pictures are left out. Every text is escaped."""
     return "\n\n".join(_blocks(section, level=1))
 
 
@@ -216,13 +195,7 @@ _LEFT = ' style="text-align:left;vertical-align:top"'
 
 
 def to_html(section: Section) -> str:
-    """Write a section as one HTML table for a notebook, with at most `MOST_SHOWN` rows of each table.
-
-    Examples
-    --------
-    >>> to_html(Section("Plan", facts=(("alpha", "<0.1>"),)))
-    '<table class=...>Plan</caption><tbody><tr><th scope="row"...>alpha</th><td...>&lt;0.1&gt;</td></tr>...'
-    """
+    """Write a section as one HTML table for a notebook, with at most `MOST_SHOWN` rows of each table."""
     columns = max((len(table.heads) for inner in _all(section) for table in inner.tables), default=2)
     caption = f"<caption{_LEFT}>{_text(section.title)}</caption>"
     body = "".join(_rows(section, columns))

@@ -368,14 +368,6 @@ def monitoring_coverage_counts(
     Returns
     -------
     int64, shape (parts, 2): for each group or class of the release in its order, or for all records.
-
-    Examples
-    --------
-    >>> import confide, pyarrow
-    >>> from confide.tables import ScoreColumn
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
-    >>> monitoring_coverage_counts(pyarrow.table({"s": [0.1, 0.5, 0.99]}), ScoreColumn("s", "lac"), released)
-    array([[2, 1]])
     """
     require("release", release.by != "level", "must be of one level", remedy="Choose one with alpha")
     if by is not None and not release.needs_groups(sets=what._labelled):
@@ -409,14 +401,6 @@ def size_counts(
     Returns
     -------
     int64, shape (bins,).
-
-    Examples
-    --------
-    >>> import confide, pyarrow
-    >>> from confide.tables import ClassColumns
-    >>> released = confide.calibrate([0.3] * 500, 0.1, 1.0, score="lac", candidates=confide.Candidates.unit(3))
-    >>> size_counts(pyarrow.table({"p_a": [0.9, 0.5], "p_b": [0.1, 0.5]}), ClassColumns("p_*"), released, [0, 1, 2])
-    array([0, 1, 1])
     """
     with as_open_table(source) as table:
         predictors = what._predictors(table, release, by)

@@ -70,13 +70,6 @@ def read_numbers(table: Table) -> NDArray[np.float64]:
     ------
     InputError
         If a column holds something else, or lacks values.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> with as_open_table(pyarrow.table({"p_no": [0.9, 0.5], "p_yes": [0.1, 0.5]})) as table:
-    ...     read_numbers(table).tolist()
-    [[0.9, 0.1], [0.5, 0.5]]
     """
     for name in table.columns:
         table.check_number(name)

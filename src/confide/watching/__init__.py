@@ -14,7 +14,7 @@ Only the noisy counts of a look are private and may be published. The exact coun
 
 from confide.watching.corrected import CorrectedRelease
 from confide.watching.correction import Correction, Realised, Scale
-from confide.watching.looks import Look, Point, evidence_text
+from confide.watching.looks import CoverageOfLooks, Look, Point, evidence_text
 from confide.watching.settings import Settings, promised_of, records_for, size_bins
 from confide.watching.take_look import FirstLook, level_of, load_or_start, local_state, watch
 from confide.watching.watch_state import Watch

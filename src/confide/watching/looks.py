@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -10,8 +10,11 @@ from types import MappingProxyType
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from confide.errors import FormatError, InputTypeError
+from confide.noisy_counts import coverage_interval
 from confide.support import (
     SCHEMA,
     UNUSABLE,
@@ -22,6 +25,7 @@ from confide.support import (
     refused_content,
     require,
 )
+from confide.watching.settings import Settings
 
 _MOST_CHARACTERS = 200
 """Longest name of a look."""
@@ -146,3 +150,25 @@ def stored_look(text: str, name: str) -> Look:
                 "look", "must be the text that confide writes for its content: it was altered", remedy=UNUSABLE
             )
         return look
+
+
+@dataclass(frozen=True, eq=False)
+class CoverageOfLooks:
+    """Covered and missed records of each look, all parts together, with a 95 % interval for each look's coverage alone.
+
+    The intervals include the noise, and need independent records. Arrays have the shape (looks,).
+    """
+
+    covered: NDArray[np.int64]
+    missed: NDArray[np.int64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, settings: Settings, looks: Sequence[Look]) -> "CoverageOfLooks":
+        """From the pairs of counts of each part."""
+        pairs = np.array([look.counts for look in looks], np.int64).reshape(len(looks), -1, 2)
+        covered, missed = pairs.sum(axis=1).T
+        noises = len(settings.promised)
+        low, high = coverage_interval(covered, missed, settings.noise_epsilon, guess=max(settings.least), noises=noises)
+        return cls(covered, missed, low, high)

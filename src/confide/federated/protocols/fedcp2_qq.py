@@ -35,16 +35,6 @@ class FedCP2QQ(SortedReplies):
         l + l_cor for every silo.
     published_k
         The published rank of the reply that becomes the threshold, if all silos answer.
-
-    Examples
-    --------
-    >>> from confide.federated import SiloKeys, plan
-    >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
-    >>> p = plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq")
-    >>> p.certify()[0] == p.first.published_k
-    True
-    >>> plan(silos, 0.1, 5.0, score="lac", method="fedcp2-qq-sum").first.targets == p.first.targets
-    True
     """
 
     parameters = ("targets", "published_k")

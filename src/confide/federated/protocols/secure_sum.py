@@ -35,16 +35,6 @@ class NoisyCounts(ThresholdPlan):
 
     `scale` is that of the noise in the opened sum, `target` the target rank among all records, and `honest` the number
     of silos that are certainly in the sum and do not collude.
-
-    Examples
-    --------
-    >>> from confide import Candidates
-    >>> from confide.federated import SiloKeys, plan
-    >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(7)]
-    >>> few = Candidates.unit(100)
-    >>> p = plan(silos, 0.1, 2.0, candidates=few, method="secure-sum", population="common")
-    >>> p.first.scale, p.channel.colluding, p.loss(0), p.certify()[1].coverage
-    (1.0, 3, 2.0, 0.9)
     """
 
     theorem = "Theorems F6 and F7"
@@ -217,16 +207,7 @@ LEVEL = 1e-12
 
 
 def check_plausible(counts: NDArray[np.int64], n: int, scale: float, parameter: float) -> None:
-    """Reject a revealed sum, int64 of shape (m,), that n records plus noise of the law `noise_law` do not explain.
-
-    Examples
-    --------
-    >>> check_plausible(np.array([5, -1, 3, 2]), 9, 2.0, 1.0)
-    >>> check_plausible(np.array([5, -1, 3, -2000]), 9, 2.0, 1.0)
-    Traceback (most recent call last):
-        ...
-    confide.federated.refusals.Refusal: implausible: the opened sum has -1993 records where the silos state 9, ...
-    """
+    """Reject a revealed sum, int64 of shape (m,), that n records plus noise of the law `noise_law` do not explain."""
     m = len(counts)
     total = sum(counts.tolist())
     then = "; a silo's message is wrong, and it cannot be identified: ask all silos, and make a new plan"

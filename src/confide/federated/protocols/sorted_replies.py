@@ -172,14 +172,6 @@ class PrivateQQ(SortedReplies):
 
     `targets` has a target rank for each silo; for a secret size the target increases by `rate` with n + 1. Left, right,
     scale, flat and rise are those of `Slopes`. `n_min` is the least number of records of a silo of secret size.
-
-    Examples
-    --------
-    >>> from confide.federated import SiloKeys, plan
-    >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
-    >>> p = plan(silos, 0.1, 5.0, score="lac", method="private-qq")
-    >>> p.first.target_rank(0) < 200, p.loss(0)
-    (True, 5.0)
     """
 
     parameters = ("targets", "rate", "left", "right", "scale", "n_min", "n_typical", "flat", "rise")
