@@ -84,9 +84,9 @@ def evaluated() -> tuple[tuple[Release, Any], ...]:
     classes = confide.calibrate(scores, 0.3, 8.0, groups=y, names=[0, 1, 2], by="class", score="lac")
     sides = confide.calibrate_sides(width, target, 0.2, 4.0)
     found: list[tuple[Release, Any]] = [
-        (one, evaluate_sets(one, p, y, examples=2)),
-        (levels, evaluate_sets(levels, p, y, examples=2)),
-        (groups, evaluate_sets(groups, p, y, groups=ward, examples=2)),
+        (one, evaluate_sets(one, p, y)),
+        (levels, evaluate_sets(levels, p, y)),
+        (groups, evaluate_sets(groups, p, y, groups=ward)),
         (classes, evaluate_sets(classes, p, y)),
         (sides, evaluate_intervals(sides, width, target)),
         (levels, evaluate_scores(levels, scores)),
