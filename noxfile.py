@@ -135,7 +135,7 @@ def coverage(session: nox.Session) -> None:
     modules(session, "coverage combine --quiet")
     below = []
     for package, floor in FLOORS.items():
-        least = ("--include", f"src/confide/{package}/*", "--fail-under", str(floor))
+        least = ("--include", f"src/confide/{package}/*,src/confide/{package}.py", "--fail-under", str(floor))
         below += [package] if session.run(PYTHON, *REPORT, *least, external=True, success_codes=[0, 2]) == 2 else []
     modules(session, "coverage report --skip-covered --show-missing")
     if below:
