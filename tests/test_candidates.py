@@ -254,7 +254,7 @@ KINDS = {kind: Spread(kind) for kind in SHAPES} | {
     "a guess of a sum": Spread("mass", around=0.999999),
     "a guess with a penalty": Spread("penalised", around=1.02),
     "a guess of a rank": Spread("rank", around=4),
-    "a shorter longest list": Spread("margin", most=3840),
+    "a shorter longest list": Spread("residual", most=7680),
 }
 
 

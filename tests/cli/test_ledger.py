@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from confide.cli.exit_codes import REFUSED
+from confide.cli.exit_codes import REFUSED, USAGE
 from confide.ledger import Ledger
 from tests.files import class_table, write
 
@@ -57,8 +57,12 @@ def test_what_was_charged_spent_and_is_left_is_said(confide_run, records, folder
 def test_a_default_ledger(confide_run, records, folder, monkeypatch):
     """`CONFIDE_LEDGER` names the ledger of --dataset and of the commands of ledgers."""
     monkeypatch.setenv("CONFIDE_LEDGER", "budget.db")
+    assert confide_run("ledger", "limit", "patients").code == REFUSED  # no ledger, so no limit to remove
+    assert confide_run("ledger", "limit", "patients", "4x").code == USAGE
+    assert "limit 2, 2 left" in confide_run("ledger", "limit", "patients", 2).out
     assert "no limit" in confide_run("ledger", "limit", "patients").out
     assert "limit 1.5, 1.5 left" in confide_run("ledger", "limit", "patients", 1.5).out
+    assert {path.name for path in folder.glob("*.db")} == {"budget.db"}
     assert confide_run("calibrate", records, *ASK, "--out", "one.json", "--dataset", "patients").code == 0
     assert confide_run("ledger", "list").out == confide_run("ledger", "list", "budget.db").out
     assert "limit: 1.5" in confide_run("ledger", "show", "patients").out

@@ -1,12 +1,13 @@
 """Releases with a noisy number of records: sources, ledgers, files and kinds of release."""
 
 import importlib
+import math
 
 import numpy as np
 import pytest
 
 import confide
-from confide.candidates import Candidates, Spread
+from confide.candidates import LENGTHS, SHAPES, Candidates, Spread
 from confide.core import RecordWeights, Request, files, release
 from confide.core.sources import GivenCounts, Scores
 from confide.core.tuning import sizes_of
@@ -39,6 +40,17 @@ def test_counts_over_the_longest_list_determine_counts_over_each(kind):
         scores = np.concatenate([at, np.nextafter(at, np.inf), np.nextafter(at, -np.inf), rng.normal(size=100)])
         whole = ScoreHistogram.from_scores(scores, longest)
         assert np.array_equal(whole.over(listed).counts, ScoreHistogram.from_scores(scores, listed).counts)
+
+
+@pytest.mark.parametrize("most", [None, *LENGTHS])
+@pytest.mark.parametrize("kind", SHAPES)
+def test_every_list_of_a_design_is_part_of_the_longest_one(kind, most):
+    """Otherwise a design that follows a noisy number could not be counted after the charge."""
+    law = Spread(kind, around=None if kind == "any" else 0.5, most=most)
+    sizes = sizes_of(law)
+    longest = Candidates.quantiles(law, sizes[-1]).edges
+    assert all(np.isin(Candidates.quantiles(law, size).edges, longest).all() for size in sizes)
+    assert math.isfinite(confide.calibrate(SCORES, 0.1, 1.0, candidates=law).threshold)
 
 
 @pytest.mark.slow

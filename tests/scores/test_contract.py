@@ -1,6 +1,7 @@
 """What holds for every registered score: those of this library, and those that docs/howto/own-score.md registers."""
 
 import contextlib
+import copy
 import importlib
 import math
 import sys
@@ -464,6 +465,9 @@ def test_a_name_stands_for_one_score():
     with refused(confide.errors.InputTypeError, "score"):
         confide.register_score("lac")
     assert confide.register_score(OWN["one_minus_margin"]) is OWN["one_minus_margin"]
+    assert copy.deepcopy(OWN["one_minus_margin"]) is OWN["one_minus_margin"]
+    with refused(confide.errors.InputError, "score"):
+        copy.copy(confide.Score("unregistered", "classification", **MARGIN))
 
 
 def test_a_function_of_the_wrong_shape_raises():

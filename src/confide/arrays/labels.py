@@ -63,9 +63,8 @@ def _class_numbers(name: str, array: NDArray[Any], k: int, *, unknown: bool) -> 
     remedy = "Check the order and the number of the classes"
     raise_for_rows(name, (array < 0) | ((array >= k) & (not unknown)), must, "outside", remedy)
     from_one = array.size and array.min() > 0 and array.max() == k
-    got = f"integers from {array.min()} to {k}" if from_one else ""
-    remedy = f"Subtract 1 if they count from 1; if {k} is a class that the model never learned, pass classes="
-    require(name, not from_one, f"must count the classes from 0 to {k - 1}", got, remedy)
+    remedy = f"Subtract 1 if they count from 1; if {k} is a class that the model never learned, pass classes=[...]"
+    require(name, not from_one, f"must count the classes from 0 to {k - 1}", f"some of {k} and none of 0", remedy)
     return np.where(array < k, array, -1).astype(np.int64, copy=False)
 
 

@@ -5,4 +5,4 @@ spread.py  `Spread`: quantiles of a public heavy-tailed law; `SHAPES`: all that 
 """
 
 from confide.candidates.lists import BUILDERS, AnyCandidates, Candidates, OwnCandidates, listed, spread_of, spread_words
-from confide.candidates.spread import FINEST, SHAPES, Shape, Spread, SpreadKind
+from confide.candidates.spread import FINEST, LENGTHS, SHAPES, Shape, Spread, SpreadKind

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.support import MOST_CANDIDATES, as_number, one_of, positive_integer, positive_number
+from confide.support import MOST_CANDIDATES, as_number, one_of, positive_integer, positive_number, require
 
 # Scores in [0, 1]; differences of probabilities; sums of them; such sums with penalties; whole numbers; sizes of
 # residuals; residuals with a sign; scores without a name.
@@ -26,6 +26,9 @@ _Edges = NDArray[np.float64]
 
 # The steps of the finest list. Lists whose number of steps divides it are parts of it, also after rounding.
 FINEST = 15 * 2**11
+
+# The sizes of longest lists: each contains the lists of all smaller sizes among which a design chooses.
+LENGTHS = (FINEST // 4, FINEST // 2, FINEST)
 
 
 def steps(number: int) -> _Edges:
@@ -75,7 +78,7 @@ class Spread:
     around
         A public guess of the threshold, made without the records: the law is centred there and narrow.
     most
-        The size of the longest list, a divisor of `FINEST`; by default it follows from the kind.
+        The size of the longest list, one of `LENGTHS`; by default it follows from the kind.
 
     Raises
     ------
@@ -106,16 +109,16 @@ class Spread:
             if self.kind is not None and self.shape.guesses is None:
                 raise InputError("around", "must be left out for scores of unknown spread", remedy="Name the score")
             object.__setattr__(self, "around", self._guess())
-        if self.most is not None and FINEST % positive_integer("most", self.most):
-            raise InputError("most", f"must divide {FINEST}", got=str(self.most))
+        if self.most is not None and positive_integer("most", self.most) not in LENGTHS:
+            raise InputError("most", f"must be one of {', '.join(map(str, LENGTHS))}", got=str(self.most))
 
     def _guess(self) -> float:
         """The guess as a number, which a score of the kind must be able to have."""
         value = as_number("around", self.around)
         allowed = None if self.kind is None else self.shape.guesses
         least, most = allowed or (-math.inf, math.inf)
-        if not (math.isfinite(value) and least <= value <= most):
-            raise InputError("around", "must be a finite threshold that a score of its kind can have")
+        must = f"must be a finite number from {least:g} to {most:g}, as a threshold for such scores is"
+        require("around", math.isfinite(value) and least <= value <= most, must, got=f"{value:g}")
         return value
 
     @property
@@ -151,7 +154,7 @@ class Spread:
     def edges(self, size: int) -> _Edges:
         """The finite candidates, increasing, before they are rounded; float64 of shape about (size,).
 
-        A list is contained in every list whose size is a multiple of its size and divides `FINEST`.
+        A list whose size divides `FINEST` is contained in the list of that size.
         """
         shape = self.shape
         size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
@@ -380,7 +383,7 @@ SHAPES: Mapping[SpreadKind, Shape] = MappingProxyType(
             guesses=(-1.0, 1.0),
             scores=TypicalScores(uniform=lambda edges: (1 + edges) / 2),
         ),
-        "mass": _of_sums("spread for sums of probabilities, densest near 1", _mass),
+        "mass": _of_sums("spread for sums of probabilities, densest near 1", _mass, guesses=(0.0, 1.0)),
         "penalised": _of_sums(
             "spread for sums of probabilities with penalties, densest near 1", _penalised, plausible=101.0
         ),

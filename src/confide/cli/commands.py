@@ -459,9 +459,9 @@ class LedgerShow(Printed):
 
 @command("ledger limit", "ledger:limit")
 class LedgerLimit(Printed):
-    """Set or remove the limit of a data set; create the ledger if it does not exist.
+    """Set the limit of a data set, and create its ledger; without EPSILON remove it.
 
-    If CONFIDE_LEDGER names a ledger, DATASET [EPSILON] are enough.
+    If CONFIDE_LEDGER names a ledger, one or two arguments are DATASET [EPSILON].
 
     Example: confide ledger limit budget.db patients 2.0
     """

@@ -32,7 +32,7 @@ def show(options: LedgerShow) -> None:
     """Show a data set, or write a page."""
     # Without a ledger the first argument is the data set.
     output = options.output
-    names_ledger = options.dataset is not None or output.out is not None or not os.environ.get(DEFAULT_LEDGER)
+    names_ledger = options.dataset is not None or not os.environ.get(DEFAULT_LEDGER)
     place = _named_ledger(options.file if names_ledger else None)
     dataset = options.dataset if names_ledger else options.file
     output.check(FileKind.PAGE, file_of(place))
@@ -60,19 +60,20 @@ def show(options: LedgerShow) -> None:
 
 def limit(options: LedgerLimit) -> None:
     """Set or remove a limit."""
-    # Without a ledger the first arguments are the data set and the limit.
+    # With a default ledger, one or two arguments are the data set and the limit.
     place = options.file
     dataset = options.dataset
     epsilon = options.epsilon
-    if dataset is None or (os.environ.get(DEFAULT_LEDGER) and epsilon is None and _number(dataset) is not None):
+    if dataset is None or (os.environ.get(DEFAULT_LEDGER) and epsilon is None):
         place = _named_ledger(None)
         dataset = options.file
         epsilon = _number(options.dataset)
 
-    # An epsilon sets the limit; without one it is removed.
+    # An epsilon sets the limit; without one it is removed from a ledger that exists.
     new_limit = None if epsilon is None else (epsilon, options.dp_delta)
     with capture_warnings() as captured:
-        account = Ledger(place).set_limit(dataset, new_limit, neighbors=options.neighbors)
+        ledger = Ledger(place, create=new_limit is not None)
+        account = ledger.set_limit(dataset, new_limit, neighbors=options.neighbors)
     captured.warn()
     print_result(account.as_json(), f"{account.dataset}: {account.summary}", as_json=options.as_json)
 
@@ -81,7 +82,8 @@ def _number(text: str | None) -> float | None:
     try:
         return None if text is None else float(text)
     except ValueError:
-        return None
+        must = f"{text!r} is no number: with {DEFAULT_LEDGER} set, two arguments are a data set and its limit"
+        raise click.UsageError(must) from None
 
 
 def export(options: LedgerExport) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.candidates import FINEST, Candidates, Spread, listed
+from confide.candidates import LENGTHS, Candidates, Spread, listed
 from confide.core.answer_law import Utility, competitor_ratio_for, flat_for, likely_answers
 from confide.core.reference_laws import PRICE_OF_ALL, ReferenceLaws, law_of, reference_laws
 from confide.guarantee import sharp_loss, tail, weighted_loss
@@ -157,7 +157,7 @@ def _target(n: float, inputs: TuningInputs, slopes: tuple[float, float], rivals:
 
 # The lists among which a design chooses: their sizes divide the longest one, of which they are parts. Sizes
 # of neighbours differ at least by this ratio.
-LONGEST = FINEST // 4
+LONGEST = LENGTHS[0]
 _SHORTEST = 8
 _RATIO = 1.2
 

@@ -96,14 +96,16 @@ def _courier(grid: "Grid", timeout: float, poll: float) -> Ask:
         # The node of each message that has no reply yet
         waiting = dict(zip(pushed, requests, strict=True))
         end = time.monotonic() + timeout
-        while waiting and time.monotonic() < end:
+        is_last = False
+        while waiting and not is_last:
+            is_last = time.monotonic() >= end
             for answered in grid.pull_messages(set(waiting)):
                 # The source of an error message is not the node
                 number = answered.metadata.reply_to_message_id
                 if number in waiting:
                     yield waiting.pop(number), _content(answered)
             if waiting:
-                time.sleep(poll)
+                time.sleep(max(min(poll, end - time.monotonic()), 0))
 
     return ask_nodes
 

@@ -138,5 +138,8 @@ def check_role(role: str) -> None:
     """Check a role's name: letters, digits and _ - . within PostgreSQL's length limit."""
     is_name = re.fullmatch(r"[A-Za-z_][\w.-]{0,62}", role, re.ASCII)
     is_reserved = role.lower() == "public" or role.startswith("pg_")
-    must = "must be a name of 1 to 63 letters, digits, '_', '-' and '.'"
+    must = (
+        "must be a name of 1 to 63 letters, digits, '_', '-' and '.' that begins with a letter or '_', other than "
+        "'public' and 'pg_...'"
+    )
     require("role", is_name and not is_reserved, must, got=repr(role))

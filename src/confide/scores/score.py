@@ -135,7 +135,10 @@ class Score:
         return f"Score({self.name!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return registered_score, (self.name,)
+        if _REGISTERED.get(self.name) is not self:
+            must = "must be registered before it is copied or sent to another process"
+            raise InputError("score", must, got=repr(self.name), remedy="Call register_score")
+        return required_score, (self.name,)
 
 
 # The registered scores by name; those of the library first.
@@ -170,6 +173,16 @@ def registered_score(name: str) -> Score | None:
     if name not in _REGISTERED:
         _load_entry_points()
     return _REGISTERED.get(name)
+
+
+def required_score(name: str) -> Score:
+    """The registered score of this name; an error if there is none, as where a pickle is read."""
+    score = registered_score(name)
+    if score is None:
+        raise InputError(
+            "score", "must be registered in this process, too", got=repr(name), remedy="Call register_score"
+        )
+    return score
 
 
 @lru_cache(maxsize=1)

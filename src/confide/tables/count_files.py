@@ -100,7 +100,8 @@ def _places(names: Sequence[str], columns: Sequence[str]) -> dict[str, int]:
     known = [name.strip().lower() for name in names]
     for name in columns:
         if known.count(name) != 1:
-            raise FormatError("counts", f"must have the columns {', '.join(columns)}, as the query gives them")
+            must = f"must have the columns {', '.join(columns)}, each once, as the query gives them"
+            raise FormatError("counts", must, got=f"{known.count(name)} columns {name!r}")
     return {name: known.index(name) for name in columns}
 
 

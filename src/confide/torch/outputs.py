@@ -25,7 +25,9 @@ def model_outputs(
         must = "must be a module or a function, the first argument, and loader the second"
         raise InputTypeError("model", must, got=f"{type(model).__name__} as the model")
     if not (hasattr(loader, "__iter__") or hasattr(loader, "__getitem__")):
-        raise InputTypeError("loader", "must be an iterable of batches, the second argument", got=type(loader).__name__)
+        raise InputTypeError(
+            "loader", "must be an iterable of batches; it is the argument after the model", got=type(loader).__name__
+        )
     with evaluating(model), torch.no_grad(), _bar(loader, progress) as batches:
         yield (_outputs_and_labels(model, batch, device) for batch in batches)
 
