@@ -30,18 +30,6 @@ def test_every_release_draws_its_number():
     assert {confide.calibrate(SCORES, 0.1, 1.0, score="lac").size.counted for _ in range(7)} != {2000}
 
 
-@pytest.mark.parametrize("kind", ["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"])
-def test_counts_over_the_longest_list_determine_counts_over_each(kind):
-    law, rng = Spread(kind), np.random.default_rng(3)
-    longest = Candidates.quantiles(law, sizes_of(law)[-1])
-    for size in sizes_of(law)[::5]:
-        listed = Candidates.quantiles(law, size)
-        at = rng.choice(listed.edges, 500)
-        scores = np.concatenate([at, np.nextafter(at, np.inf), np.nextafter(at, -np.inf), rng.normal(size=100)])
-        whole = ScoreHistogram.from_scores(scores, longest)
-        assert np.array_equal(whole.over(listed).counts, ScoreHistogram.from_scores(scores, listed).counts)
-
-
 @pytest.mark.parametrize("most", [None, *LENGTHS])
 @pytest.mark.parametrize("kind", SHAPES)
 def test_every_list_of_a_design_is_part_of_the_longest_one(kind, most):

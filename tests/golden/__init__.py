@@ -19,24 +19,15 @@ FOLDER = Path(__file__).parent / "texts"
 
 VALUES = {
     **{name: name for name in (
-        "calibration", "calibration-delta", "calibration-infinite", "published-counts", "counts-calibration", "levels",
-        "groups", "sides", "risk", "federated", "federated-levels",
-        "federated-plan", "federated-plans", "silo", "policy",
+        "calibration", "calibration-delta", "published-counts", "levels", "groups", "sides", "risk", "federated",
+        "federated-plan", "silo", "policy",
     )},
     "calibration-weights": "class-shares",
-    "published-method": "pps",
     "evaluation": "sets",
     "private-evaluation": "private-sets",
     "watch": "watch-alarm",
-    "watch-sizes": "watch-sizes",
 }  # fmt: skip
-"""The kept file of every kind of value, by the name of its text."""
-
-ALIKE = {
-    "calibration-infinite", "counts-calibration", "published-method", "federated-levels", "federated-plans",
-    "watch-sizes",
-}  # fmt: skip
-"""Values without a text of their own: each has the words of two others."""
+"""A kept file of most kinds of values, by the name of its text; others have the words of two of these."""
 
 HELPS = {"help": (), "help-calibrate": ("calibrate",), "help-federated": ("federated",)}
 """A list of commands, a command with all kinds of options, and a group; options of all are in tests/surface."""
@@ -45,7 +36,7 @@ HELPS = {"help": (), "help-calibrate": ("calibrate",), "help-federated": ("feder
 def texts() -> dict[str, Callable[[], str]]:
     """Every text by the name of its file."""
     made: dict[str, Callable[[], str]] = {name: partial(said, *command, "--help") for name, command in HELPS.items()}
-    made |= {f"value-{name}": partial(value, path) for name, path in VALUES.items() if name not in ALIKE}
+    made |= {f"value-{name}": partial(value, path) for name, path in VALUES.items()}
     return made | {"plan": plan, "ledger": ledger, "page": page, "card": card}
 
 

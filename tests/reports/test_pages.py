@@ -33,7 +33,6 @@ from confide.reports.words import variation
 from confide.support import Section, Table, to_markdown
 from tests.builders import slow
 from tests.calibrations import OPTIONS, calibrations_at, released
-from tests.golden import VALUES
 from tests.kept import path_of
 from tests.refused import Refused, refused
 from tests.reports import pages
@@ -133,7 +132,7 @@ def of_a_plan(**asked):
 
 
 def of_silos(**asked):
-    return confide.report(load_release(path_of(VALUES["federated-levels"])), **asked)
+    return confide.report(load_release(path_of("federated-levels")), **asked)
 
 
 REFUSED = [
@@ -303,8 +302,8 @@ def test_spending_of_data(tmp_path):
 
 
 SAMPLES = (
-    "calibration", "calibration-delta", "calibration-infinite", "calibration-weights",
-    "published-method", "levels", "groups", "sides", "risk", "federated", "federated-levels",
+    "calibration", "calibration-delta", "calibration-infinite", "class-shares",
+    "pps", "levels", "groups", "sides", "risk", "federated", "federated-levels",
 )  # fmt: skip
 
 
@@ -336,10 +335,10 @@ def metrics(card):
     return found
 
 
-@pytest.mark.slow(unless=("calibration-delta", "calibration-weights", "federated-levels", "federated", "risk", "sides"))
+@pytest.mark.slow(unless=("calibration-delta", "class-shares", "federated-levels", "federated", "risk", "sides"))
 @pytest.mark.parametrize("name", SAMPLES)
 def test_metadata_equal_the_release(name):
-    released = load_release(path_of(VALUES[name]))
+    released = load_release(path_of(name))
     found = metrics(confide.card(released))
     assert all(split == "calibration" for split, _ in found)
     values = {
