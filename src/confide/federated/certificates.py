@@ -201,14 +201,19 @@ def smallest(enough: Callable[[int], bool], most: int, guess: int | None = None)
     >>> smallest(lambda k: k / 10 >= 0.55, 9), smallest(lambda k: k > 9, 9)
     (6, None)
     """
-    # Gallop down, or else up, until the border lies between two numbers
-    high = min(max(most // 2 if guess is None else guess, 1), most)
-    low = high - 1
+    # Gallop down or up, until the border lies between two numbers; each number is tried once
+    start = min(max(most // 2 if guess is None else guess, 1), most)
     step = 1
-    while low > 0 and enough(low):
-        high = low
-        low = max(low - step, 0)
-        step *= 2
+    if enough(start):
+        high = start
+        low = start - 1
+        while low > 0 and enough(low):
+            high = low
+            low = max(low - step, 0)
+            step *= 2
+        return bisect(enough, low, high)
+    low = start
+    high = min(start + 1, most)
     while not enough(high):
         if high == most:
             return None

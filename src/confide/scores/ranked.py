@@ -75,15 +75,16 @@ def true_class_scores(
 
     With `compiled`, machine code counts the classes, in one pass over contiguous float32 or float64 rows.
     """
-    # The number of the classes that are at least as likely, and of those that are equally likely
+    # The classes that are at least as likely, which are few: their number, or in one pass their positions
     n, k = p.shape
     class_probability = p[np.arange(n), y]
     if compiled:
         mass_units, rank, equal = np.empty((3, n), np.int64)
         machine_code(loops.at_or_above)(p, y, magic(k), mass_units, rank, equal)
     else:
-        likely = p >= class_probability[:, None]
-        rank = np.count_nonzero(likely, axis=1)
+        places = np.flatnonzero(p >= class_probability[:, None])
+        row_starts = np.searchsorted(places, np.arange(n + 1) * k)
+        rank = np.diff(row_starts)
     if not rule.adds_up:
         return rule.score(np.zeros(n), rank, _largest(p, rule), u)
 
@@ -91,8 +92,9 @@ def true_class_scores(
     if compiled:
         mass: NDArray[Any] = mass_units * _unit(k)
     else:
-        mass = np.einsum("ij,ij->i", rounded(p, k), likely)
-        equal = np.count_nonzero(p == class_probability[:, None], axis=1)
+        likely = p.ravel()[places]
+        mass = np.add.reduceat(rounded(likely, k), row_starts[:-1])
+        equal = np.add.reduceat(likely == np.repeat(class_probability, rank), row_starts[:-1], dtype=np.int64)
     group = equal * rounded(class_probability, k)
     return rule.score((mass - group) + u * group, rank, class_probability, u)
 

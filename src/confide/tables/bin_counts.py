@@ -21,7 +21,7 @@ from confide.tables.record_columns import RecordColumns, rows_per_batch
 from confide.tables.row_errors import RowErrors
 from confide.tables.table import Progress, Table
 
-# With more groups, each expects too few records for counting by cells.
+# With more groups, cells (see `BinCounter`) would need more memory than the few records of each are worth.
 _FEW_GROUPS = 16
 
 # Scores of a group are counted so many at a time.
@@ -54,7 +54,8 @@ class Job:
     @property
     def shape(self) -> tuple[int, int]:
         """The shape of the counts: (groups, m); for weighted records (2, m), sums of weights and numbers of records."""
-        return self.groups if self.columns.weight is None else 2, len(self.edges) + 1
+        rows = self.groups if self.columns.weight is None else 2
+        return rows, len(self.edges) + 1
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,9 @@ class CountRow:
     part: int = 0  # the position of the job, if one query counts for several
 
 
-@dataclass(frozen=True)
+@dataclass
 class Counts:
-    """What was counted for a job. **Private**."""
+    """What was counted for a job, row by row. **Private**."""
 
     job: Job
     array: NDArray[np.int64]  # per group and bin, with the shape of the job
@@ -119,7 +120,7 @@ class Counters:
         self._job = job
         self._errors = RowErrors()
         kind = job.columns.reader.kind
-        expected = None if job.groups <= _FEW_GROUPS else 0
+        expected = None if job.groups <= _FEW_GROUPS else 0  # None: unknown, perhaps many
         self._groups = [
             BinCounter(job.edges, kind.low, kind.high, expected, infinity=kind.takes_infinity)
             for _ in range(job.groups)
