@@ -248,6 +248,8 @@ def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
 
 def mark(reasons: Reasons, wrong: NDArray[np.bool_], reason: int) -> Reasons:
     """Reasons with one more reason, for records that are wrong and had none."""
+    if not wrong.any():  # as usual
+        return reasons
     return np.where(wrong & (reasons == 0), np.int8(reason), reasons)
 
 
