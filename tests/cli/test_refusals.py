@@ -146,6 +146,7 @@ CASES = """
 3 --by            {asked} --by ward,ward --groups 'north,south;north,south'
 3 --score         {asked} --set choose=lac,absent
 3 --label         calibrate r.parquet --probabilities p_* {L} --out new.json
+3 label           calibrate r.parquet --probabilities p_* --set label=3 {L} --out new.json
 3 --target        calibrate r.parquet --prediction s {L} --out new.json
 3 --prediction    calibrate r.parquet --prediction s,s,s --target y {L} --out new.json
 3 --score         calibrate r.parquet --prediction low,high --score aps --target text {L} --out new.json

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse, stats
 from sklearn import config_context
@@ -61,6 +62,15 @@ def test_one_record_does_not_move_others(kind):
     changed = Y.copy()
     changed[3] = 1 - changed[3]
     np.testing.assert_array_equal(np.delete(parts(x, changed, everybody), 3), np.delete(whole, 3))
+
+
+@pytest.mark.parametrize("make", [np.array, lambda rows: pl.DataFrame(rows, orient="row")], ids=["numpy", "polars"])
+def test_a_missing_value_of_a_record_does_not_move_others(make):
+    """Without it the whole has another type, such as int64 for object."""
+    rows = [[i % 3 == 0, i] for i in range(60)]
+    rows[7][0] = None
+    whole = calibrating(0.5, 7, 60, make(rows))
+    np.testing.assert_array_equal(np.delete(whole, 7), calibrating(0.5, 7, 59, make(rows[:7] + rows[8:])))
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ import html
 import math
 import re
 import warnings
-from html import unescape
 from html.parser import HTMLParser
 from importlib.util import find_spec
 from unittest import mock
@@ -413,12 +412,6 @@ def ledger(tmp_path):
     return made
 
 
-def words(page):
-    """The text of a page, without its styles."""
-    text = re.sub(r"<(style|script)>.*?</\1>", "", page.html, flags=re.S)
-    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text)))
-
-
 def test_page_contains_no_releases_fingerprints_or_key(ledger):
     html = ledger_page(ledger).html
     entries = [entry for account in ledger.accounts().values() for entry in account.entries]
@@ -432,6 +425,6 @@ def test_page_contains_no_releases_fingerprints_or_key(ledger):
     for secret in secrets:
         assert secret is None or secret not in html
     assert html.count("<script") == 1
-    assert words(ledger_page(ledger)).count("Not private. One release was without privacy") == 1
+    assert words_of(ledger_page(ledger).html).count("Not private. One release was without privacy") == 1
     with refused(confide.errors.InputError, "dp_delta"):
         ledger_page(ledger, dp_delta=1.0)

@@ -89,6 +89,8 @@ def with_values(array, positions, values):
 
 
 CLASSES, INTERVALS = ClassColumns("p", "y", tuple(range(K)), score="aps_deterministic"), TargetColumns("f", "t")
+TWO_SIDES = TargetColumns(("l", "h"), "t", score="cqr_sides")
+TOO_LARGE = [1.5] + [0.0] * (K - 1)
 
 
 @pytest.mark.parametrize(
@@ -96,12 +98,7 @@ CLASSES, INTERVALS = ClassColumns("p", "y", tuple(range(K)), score="aps_determin
     [
         (ragged, CLASSES, [(1, 8), (2, 3)], 3),  # entries, lengths
         (lambda r: broken(r, "y", with_values(r["y"], [4, 9, 11], [None, -1, -2])), CLASSES, [(3, 4)], 3),
-        (
-            lambda r: broken(r, "p", with_values(r["p"].tolist(), [600, 601], [[1.5] + [0.0] * (K - 1)] * 2)),
-            CLASSES,
-            [(2, 600)],
-            2,
-        ),
+        (lambda r: broken(r, "p", with_values(r["p"].tolist(), [600, 601], [TOO_LARGE] * 2)), CLASSES, [(2, 600)], 2),
         (lambda r: broken(r, "f", with_values(r["f"], [700, 701], [None, np.nan])), INTERVALS, [(2, 700)], 2),
         (lambda r: broken(r, "t", with_values(r["t"], [2, 1999], [np.inf, -np.inf])), INTERVALS, [(2, 2)], 2),
     ],
@@ -127,6 +124,10 @@ def classes(**columns):
     return score_batches([columns], CLASSES)
 
 
+def counts_of(place, count):
+    return pa.table({"bin": [place], "count": [count]})
+
+
 @pytest.mark.parametrize(
     ("call", "error", "argument"),
     [
@@ -137,20 +138,17 @@ def classes(**columns):
         (lambda: score_batches([["high"]]), InputTypeError, "scores"),
         (lambda: score_batches([[[0.1]]]), InputError, "scores"),
         (lambda: score_batches([], CLASSES, score="lac"), InputError, "score"),
+        (lambda: score_batches([{name: [0.1] for name in "lht"}], TWO_SIDES), InputError, "score"),
         (lambda: ClassColumns("p", "y", label_positions=1), InputTypeError, "label_positions"),
         (lambda: classes(p=np.ones((2, 3)), y=[0, 1]), InputError, "classes"),
         (lambda: classes(p=pa.array([0.1]), y=[0]), InputError, "column"),
         (lambda: classes(p=np.ones((1, K)), y=[0.5]), InputError, "column"),
         (lambda: score_batches([{"f": np.ones((2, 2)), "t": [0, 1]}], INTERVALS), InputError, "column"),
         (lambda: score_batches([{"p": [], "y": []}], ClassColumns("p", "y")), InputError, "column"),
-        (
-            lambda: merge_counts([count_batches([[0.9]], score="lac")], candidates=Candidates.unit(10)),
-            InputError,
-            "tables",
-        ),
-        (lambda: merge_counts([pa.table({"bin": [0], "count": [0.5]})], score="lac"), InputTypeError, "count"),
-        (lambda: merge_counts([pa.table({"bin": [-99], "count": [1]})], score="lac"), InputError, "tables"),
-        (lambda: merge_counts([pa.table({"bin": [0], "count": [-1]})], score="lac"), InputError, "tables"),
+        (lambda: merge_counts([counts_of(10, 1)], candidates=Candidates.unit(10)), InputError, "tables"),
+        (lambda: merge_counts([counts_of(0, 0.5)], score="lac"), InputTypeError, "count"),
+        (lambda: merge_counts([counts_of(-99, 1)], score="lac"), InputError, "tables"),
+        (lambda: merge_counts([counts_of(0, -1)], score="lac"), InputError, "tables"),
     ],
 )
 def test_uncountable_input_raises_an_error(call, error, argument):

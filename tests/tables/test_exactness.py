@@ -231,6 +231,8 @@ def test_the_first_of_the_unusable_rows_is_named(engine):
     source = engine.table(pa.table({"s": scores, "g": ["a"] * 2500 + ["b"] * 500}))
     with refused(InputError, "table") as caught:
         group_histograms(source, ScoreColumn("s", "lac"), "g", ["a"])
+    with refused(InputError, "names"):
+        group_histograms(source, ScoreColumn("s", "lac"), "g", ["a", "b", "a"])
     assert bad_rows(caught) == [(500, None if start is None else 2500 + start)]
 
 

@@ -33,15 +33,7 @@ _LEAST_ROWS_OF_ONE_NUMBER = 30
 
 
 def look_like_probabilities(rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mark the first rows if all look like probabilities, not logits; shape (n, K), K = 1 for one of two classes.
-
-    Examples
-    --------
-    >>> look_like_probabilities(np.array([[0.5, 0.5], [0.1, 0.9], [1.0, 0.0]]))
-    array([ True,  True,  True])
-    >>> look_like_probabilities(np.array([[0.5, 0.5], [0.1, 0.9], [3.0, -2.0]]))
-    array([False, False, False])
-    """
+    """Mark the first rows if all look like probabilities, not logits; shape (n, K), K = 1 for one of two classes."""
     alike = np.zeros(len(rows), dtype=np.bool_)
     first = rows[:_COMPARED_ROWS]
     one_number = rows.shape[1] == 1

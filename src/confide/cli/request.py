@@ -99,6 +99,8 @@ def _plain(value: Any) -> Any:
     """A TOML value with dates and times as texts."""
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
     return str(value) if isinstance(value, date | time) else value
 
 
@@ -129,6 +131,8 @@ def _listed(name: str, value: Any) -> Any:
     """The value with lists as tuples; a text of names between commas is a list."""
     if name == PEOPLE and isinstance(value, Mapping):
         return {key: _listed(key, item) for key, item in value.items()}
+    if type(value) is int and name in (*_OF_COLUMNS, "groups", "group_names"):  # the name 3 of a column or a group
+        value = str(value)
     if isinstance(value, str) and name in _NAME_OR_NAMES:
         value = split(value) if "," in value and "*" not in value else value
     elif isinstance(value, str) and name in _NAMES:
@@ -188,7 +192,8 @@ def read_request(options: RequestOptions | Recalibrate, known: Collection[str] =
         raise click.UsageError("Missing option '--alpha'.")
     if isinstance(text := arguments.get("groups"), str):
         arguments["groups"] = _groups(text, arguments.get("by"))
-    if isinstance(shares := arguments.get("class_weights"), Mapping) and set(shares) == {"source", "target"}:
+    shares = arguments.get("class_weights")
+    if isinstance(shares, Mapping) and set(shares) == {"source", "target"} and isinstance(shares["source"], Mapping):
         arguments["class_weights"] = ClassShift.of_shares(shares["source"], shares["target"])
     return arguments
 

@@ -171,7 +171,9 @@ def critical_thresholds(
 
 def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
     """Return the bound on a loss; raises an error if it is missing, or if `alpha` is given instead."""
-    if "alpha" in options or risk is None:
+    if "alpha" in options and risk is not None:
+        raise InputTypeError("alpha", "must be left out: risk bounds the expected loss")
+    if risk is None:
         got = "alpha" if "alpha" in options else ""
         must = "must be given, the bound on the expected loss"
         raise InputTypeError("risk", must, got=got, remedy="Write risk=0.1 for 10 %")

@@ -68,9 +68,9 @@ class Combination:
 
 def _is_given(name: str, value: Any) -> bool:
     """Whether an argument has another value than its default; an array always has."""
-    if value is None or (isinstance(value, tuple | list | bool) and not value):
-        return False
-    return np.ndim(value) > 0 or value != DEFAULTS.get(name)
+    if isinstance(value, tuple | list):
+        return bool(value)
+    return value is not None and value is not False and (np.ndim(value) > 0 or value != DEFAULTS.get(name))
 
 
 # Arguments that exclude each other: an argument and its values, the others, the reason, and what the others may be.

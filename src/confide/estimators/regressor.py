@@ -98,6 +98,9 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
             raise InputTypeError("conformity_score", "must be one name", got=type(self.conformity_score).__name__)
         if isinstance(self.estimator, Mapping) and self.conformity_score != "absolute_residual":
             raise InputError("conformity_score", "must be 'absolute_residual' with several regressors")
+        pair = isinstance(self.estimator, tuple)
+        must = "must be one regressor; a pair (lower, upper) of quantiles is for the score 'cqr'"
+        require("estimator", not pair or self.conformity_score == "cqr", must, got="a pair")
         super()._train(X, y, arguments)
         if self.difficulty_estimator is not None:
             self.difficulty_estimator_ = clone(self.difficulty_estimator).fit(X, np.abs(y - self._point(X)))

@@ -74,7 +74,7 @@ def _contents(column: Any) -> Iterator[bytes]:
             yield rows.indices[start:stop].astype(np.int64).tobytes() + rows.data[start:stop].astype(float).tobytes()
         return
 
-    # An array: numbers in double precision.
+    # An array of numbers, in which each record is encoded as below.
     if not isinstance(column, list | tuple):
         column = np.asarray(column)
         if column.dtype.kind in "biuf":
@@ -82,22 +82,32 @@ def _contents(column: Any) -> Iterator[bytes]:
                 yield (row + 0.0).tobytes()  # -0.0 is 0.0
             return
         column = column.tolist()
-
-    # Anything else, by its text.
-    for row in column:
-        yield repr(_plain(row)).encode()
+    yield from map(_content, column)
 
 
-def _plain(value: Any) -> Any:
-    """Numbers as float and texts as str, because versions of numpy print their own ones differently."""
-    match value:
+def _content(record: Any) -> bytes:
+    """The bytes of one record: its numbers in double precision if it has nothing else, or else its text.
+
+    They do not depend on the type of the whole column, which a missing value of another record may change.
+    """
+    values = list(_values(record))
+    if all(isinstance(value, Real) for value in values):
+        return bytes((np.array(values, dtype=np.float64) + 0.0).tobytes())
+    return repr(values).encode()
+
+
+def _values(record: Any) -> Iterator[Any]:
+    """The values of a record: numbers as float and texts as str, which versions of numpy print differently."""
+    match record:
         case list() | tuple() | np.ndarray():
-            return [_plain(item) for item in value]
+            for item in record:
+                yield from _values(item)
         case Real():
-            return float(value)
+            yield float(record)
         case str():
-            return str(value)
-    return value
+            yield str(record)
+        case _:
+            yield record
 
 
 # Rows, targets and weights of the records.

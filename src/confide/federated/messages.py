@@ -30,7 +30,7 @@ Content = TypeVar("Content")
 
 
 class Form(msgspec.Struct, forbid_unknown_fields=True):
-    """The base of the contents of messages; a field that it does not have raises an error."""
+    """Base class of the contents of messages: decoding a message with an unknown field raises an error."""
 
 
 class _Signature(Form):

@@ -19,16 +19,7 @@ def decimal_form(value: float) -> str:
 
 
 def decimal_above(exact: Fraction) -> float:
-    """The smallest float whose decimal form is at least `exact`, so that a printed total is never too small.
-
-    Examples
-    --------
-    >>> third = Fraction(3333333333333333333, 10**19)
-    >>> decimal_below(third), decimal_above(third), decimal_above(3 * decimal(0.1))
-    (0.3333333333333333, 0.33333333333333337, 0.3)
-    >>> decimal_above(Fraction(0))
-    0.0
-    """
+    """The smallest float whose decimal form is at least `exact`, so that a printed total is never too small."""
     return 0.0 - decimal_below(-exact)
 
 

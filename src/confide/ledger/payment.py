@@ -294,6 +294,7 @@ def pay_once(
 
     # The data are read only if there is no release, and while no lock is held
     mechanism_input = read()
+    content = fingerprint_bytes(mechanism_input)
     check_sampler()
     with ledger.lock(token):
         entry = ledger.entry(token)
@@ -307,5 +308,5 @@ def pay_once(
         if entry is not None:
             return reuse(entry)
         text = draw(mechanism_input)
-        ledger.attach(token, text, fingerprint_bytes(mechanism_input))
+        ledger.attach(token, text, content)
     return text

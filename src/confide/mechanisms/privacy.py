@@ -112,15 +112,7 @@ class PrivacyStatement:
 
 
 def weak_privacy_text(epsilon: float) -> str:
-    """The meaning of a privacy loss above 10, in a sentence without full stop; empty for other losses.
-
-    Examples
-    --------
-    >>> weak_privacy_text(12.0)
-    'practically no protection: what is released may change the odds of a statement about a person e^12 = 162,755 fold'
-    >>> weak_privacy_text(10.0), weak_privacy_text(float("inf"))
-    ('', '')
-    """
+    """The meaning of a privacy loss above 10, in a sentence without full stop; empty for other losses."""
     if not _WEAK < epsilon < math.inf:
         return ""
     factor = f" = {math.exp(epsilon):,.0f}" if epsilon <= 20 else ""

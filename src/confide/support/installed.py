@@ -15,14 +15,6 @@ def needs_extra(what: str, extra: str | None) -> Iterator[None]:
     """Import optional packages in the block; `what` needs them, and `extra` contains them.
 
     Without an extra, the error names a missing package of the basic installation.
-
-    Examples
-    --------
-    >>> with needs_extra("this example", "plots"):
-    ...     import a_package_that_nobody_has
-    Traceback (most recent call last):
-        ...
-    confide.errors.MissingExtraError: this example: needs the package 'a_package_that_nobody_has'. Install ...
     """
     try:
         yield

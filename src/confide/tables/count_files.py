@@ -53,7 +53,7 @@ def of_csv(text: str, columns: Sequence[str]) -> Iterator[Row]:
     [{'bin': '3', 'n': '20'}]
     """
     try:
-        header, *lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
+        header, *lines = list(csv.reader(io.StringIO(text.rstrip(), newline=""), strict=True)) or [[]]
     except csv.Error:
         raise FormatError("counts", "must be well-formed CSV") from None
     places = _places(header, columns)
@@ -69,7 +69,7 @@ class _Object(tuple[tuple[str, Any], ...]):
 
 def of_json(text: str, columns: Sequence[str]) -> Iterator[Row]:
     """The rows of a JSON text: a list of objects, or an object in each line."""
-    texts = [text] if text.lstrip().startswith("[") else text.splitlines()
+    texts = [text] if text.lstrip().startswith("[") else [line for line in text.split("\n") if line.strip()]
     try:
         read = [json.loads(line, object_pairs_hook=_Object) for line in texts]
     except (ValueError, RecursionError):

@@ -22,7 +22,7 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
-from confide.support import require, require_extra
+from confide.support import check_names, require, require_extra
 from confide.tables.arrow import first_length
 from confide.tables.bin_counts import Counts, Job, count_stream
 from confide.tables.columns import ColumnSpec, ScoreColumn
@@ -116,11 +116,11 @@ def group_histograms(
     >>> {name: h.total for name, h in group_histograms(table, ScoreColumn("s"), "g", ["a", "b", "c"]).items()}
     {'a': 2, 'b': 1, 'c': 0}
     """
-    names = tuple(names)
+    names = check_names("names", names)
     columns = Columns(what, by=group, groups=names, people=people, skip_incomplete=skip_incomplete)
     with as_open_table(source) as table:
         counted = columns.source(table, progress=progress).histograms(candidates)[0]
-    return dict(zip(names, counted.values(), strict=False))  # a name that is repeated is counted once
+    return dict(zip(names, counted.values(), strict=True))
 
 
 def class_histograms(
@@ -267,6 +267,7 @@ def merge_counts(
     for table in tables:
         bins = _whole_numbers(table, "bin")
         counts = _whole_numbers(table, "count")
+        require("tables", len(bins) == len(counts), "must have one count for each bin")
         if len(bins) and not (bins.min() >= -_MOST_REASONS and bins.max() < chosen.size and counts.min() >= 0):
             must = f"must hold counts over {chosen.size} candidates, bins 0 to {chosen.size - 1}"
             raise InputError("tables", must, got="others: pass the candidates that the executors counted over")
@@ -297,7 +298,9 @@ def _counted(batches: Iterable[Any], scores: Scores, score: str | None, candidat
         if first is None:
             reader: RecordReader = ScoreReader(score=kind.name, column="score")
         else:
-            (reader,) = what.readers(_Columns("the batches", first.schema, first=first))
+            reader, *others = what.readers(_Columns("the batches", first.schema, first=first))
+            must = "must be one score, such as cqr_low: batches are counted for one"
+            require("score", not others, must, got=repr(kind.name))
     else:
         reader = ScoreReader(score=score, column="scores")
         pieces = (_computed_scores(batch, what) for batch in batches)

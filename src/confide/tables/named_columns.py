@@ -228,5 +228,5 @@ def group_of_release(table: TableColumns, by: str | Sequence[str], release: Rele
 def one_column(by: str | Sequence[str]) -> str:
     """The name of a column; several names raise an error."""
     if not isinstance(by, str):
-        raise InputError("by", "must name one column, unless groups overlap", got=f"{len(by)} columns")
+        raise InputError("by", "must name one column, unless groups overlap", got=f"a list of {len(by)}")
     return by

@@ -132,9 +132,9 @@ class Masked(Channel):
 
     def decode(self, terms: Terms, integers: list[int], draws: int) -> NDArray[Any]:
         """A masked vector."""
-        fits = len(integers) == draws * terms.candidates.size
-        if not fits or not all(0 <= integer < 2**self.bits for integer in integers):
-            raise Refusal("malformed", "a masked vector must contain an integer below 2**bits for every candidate")
+        wanted, limit = draws * terms.candidates.size, 2**self.bits
+        if len(integers) != wanted or not all(0 <= integer < limit for integer in integers):
+            raise Refusal("malformed", f"a masked vector must contain {wanted} integers from 0 to {limit - 1}")
         return np.array(integers, dtype=np.uint64).astype(word_type(self.bits))
 
     def add(self, terms: Terms, replies: Mapping[int, NDArray[Any]], draws: int) -> Counts:
