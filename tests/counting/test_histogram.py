@@ -178,24 +178,23 @@ def random_histogram(seed, candidates=FAMILIES["unit"]):
     return ScoreHistogram.from_scores(np.random.default_rng(seed).random(100 + seed), candidates)
 
 
-def test_histograms_form_a_commutative_monoid():
-    a, b, c = (random_histogram(seed) for seed in range(3))
+def test_histograms_over_equal_candidates_form_a_commutative_monoid():
+    lists = [Candidates.unit(5), Candidates.of([0.25, 0.5, 0.75, 1.0]), Candidates.unit(5)]
+    a, b, c = (random_histogram(seed, candidates) for seed, candidates in enumerate(lists))
     empty = ScoreHistogram.empty(a.candidates)
     for left, right in [(a + b, b + a), ((a + b) + c, a + (b + c)), (a + empty, a), (empty + a, a)]:
         np.testing.assert_array_equal(left.counts, right.counts)
     assert (a + b).total == a.total + b.total == 201
 
 
-def test_histograms_over_equal_candidates_add():
-    a = random_histogram(0, Candidates.unit(5))
-    b = random_histogram(1, Candidates.of([0.25, 0.5, 0.75, 1.0]))
-    assert (a + b).total == a.total + b.total
-
-
 def test_histograms_that_cannot_be_added():
     a = random_histogram(0)
     with refused(confide.errors.InputError, "other"):
         a + random_histogram(0, Candidates.unit(999))
+    weighted = ScoreHistogram(a.candidates, 3 * a.counts, records=a.total)
+    with refused(confide.errors.InputError, "other"):
+        weighted + a
+    assert (weighted + weighted).total == 200
     for other in (1, a.counts, None):
         with pytest.raises(TypeError):
             a + other

@@ -70,7 +70,7 @@ _STEEP = 40.0
 _LONGEST = 400
 
 
-# The rows of an array of lines, of which the others are the slope and the multiplier.
+# The rows of an array of lines, of which the others are the slope and the multiplier, by which tests check the lines.
 _WEIGHT = 0
 _VALUE = 1
 
