@@ -32,7 +32,7 @@ class Combination:
     given, values
         The argument that the rule depends on, and the values for which the rule applies; empty: all values.
     others, allowed
-        The arguments that the rule restricts, and their permitted values; they may always be left out.
+        The arguments that the rule restricts, and their permitted values. One that is left out has its default.
     because
         The reason, with `{value}` for the value of `given`, and `{rejected}` for the rejected value.
     requirement
