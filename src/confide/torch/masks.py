@@ -34,7 +34,7 @@ def calibrate_masks(
     *,
     logits: bool = True,
     sigmoid: bool = False,
-    device: torch.device | str | None = None,
+    device: "torch.device | str | None" = None,
     progress: bool = True,
     **options: Unpack[MaskOptions],
 ) -> Release:
@@ -104,7 +104,7 @@ def evaluate_masks(
     *,
     logits: bool = True,
     sigmoid: bool = False,
-    device: torch.device | str | None = None,
+    device: "torch.device | str | None" = None,
     ignore_index: int = -100,
     progress: bool = True,
 ) -> Evaluation:

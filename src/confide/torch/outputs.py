@@ -13,7 +13,7 @@ from torch import Tensor
 from confide.errors import InputTypeError
 
 # Where the tensors of a batch are moved, or None
-Device: TypeAlias = torch.device | str | None
+Device: TypeAlias = "torch.device | str | None"
 
 
 @contextmanager
