@@ -176,9 +176,19 @@ def predict_masks(probabilities: ArrayLike, calibration: Release) -> NDArray[np.
     return mask.reshape(p.shape)
 
 
-def _mask_of(p: NDArray[Any], score: str, limits: Any, **options: Any) -> NDArray[np.bool_]:
+def _mask_of(
+    p: NDArray[Any],
+    score: str,
+    limits: float | NDArray[np.float64],
+    *,
+    u: Uniforms = None,
+    per_class: bool = False,
+    out: NDArray[np.bool_] | None = None,
+) -> NDArray[np.bool_]:
     """The sets of all classes whose scores are within the limits; a model without classes has no scores."""
-    return set_mask(p, score, limits, **options) if p.shape[1] else np.zeros(p.shape, np.bool_)
+    if not p.shape[1]:
+        return np.zeros(p.shape, np.bool_)
+    return set_mask(p, score, limits, u=u, per_class=per_class, out=out)
 
 
 def _match_columns(
